@@ -1,0 +1,54 @@
+import type { WriteAnswer } from '../contract/answers.js';
+import type { Day } from '../contract/dates.js';
+import type { Failure } from './failure.js';
+
+/** What came of one attempt of a request. */
+export type Attempt<T> =
+  { readonly ok: true; readonly answer: T } | { readonly ok: false; readonly failure: Failure };
+
+export type ReadKind = 'profiles' | 'events';
+export type Identifier = 'identity' | 'email' | 'objectId';
+
+/** First step of a bulk read (specification, endpoints 3 and 6). */
+export interface CursorQuery {
+  readonly kind: ReadKind;
+  readonly eventName: string;
+  readonly from: Day;
+  readonly to: Day;
+  readonly batchSize: number;
+  /** Sent as URL parameters `app`, `events` and `profile` only when set. */
+  readonly app?: true;
+  readonly events?: false;
+  readonly profile?: false;
+}
+
+/** A page's body as it arrives. Reading it may fail: that is the attempt's failure, thrown. */
+export interface PageBody {
+  /** Bytes, when the answer said. */
+  readonly length: number | undefined;
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+/**
+ * One function per endpoint, one attempt per call: who calls decides with `retry.ts` about
+ * the next. Every function takes a signal, and rejects with its reason when it is aborted.
+ */
+export interface Client {
+  /** Endpoint 1; `body` is the whole request body. */
+  upload(body: Buffer, signal: AbortSignal): Promise<Attempt<WriteAnswer>>;
+  /** Endpoint 2. */
+  subscribe(
+    body: Buffer,
+    options: { readonly dryRun: boolean },
+    signal: AbortSignal,
+  ): Promise<Attempt<WriteAnswer>>;
+  /** Endpoint 8. */
+  demerge(body: Buffer, signal: AbortSignal): Promise<Attempt<undefined>>;
+  /** Endpoints 3 and 6: the cursor, exactly as received. */
+  openCursor(query: CursorQuery, signal: AbortSignal): Promise<Attempt<string>>;
+  /** Endpoints 4 and 7: HTTP 200 answers, whatever their body says. */
+  page(kind: ReadKind, cursor: string, signal: AbortSignal): Promise<Attempt<PageBody>>;
+  /** Endpoint 5: the record's text as the service wrote it; undefined when no user matches. */
+  profile(by: Identifier, value: string, signal: AbortSignal): Promise<Attempt<Buffer | undefined>>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+
+/** One entry of `unprocessed` (specification, Errors 1). The echoed record may differ from what was sent. */
+export const unprocessedEntry = z.looseObject({
+  status: z.string().optional(),
+  code: z.number().optional(),
+  error: z.unknown(),
+  record: z.unknown(),
+});
+
+/** Answer of endpoints 1 and 2. */
+export const writeAnswer = z.looseObject({
+  status: z.enum(['success', 'partial', 'fail']),
+  processed: z.int().nonnegative(),
+  unprocessed: z.array(unprocessedEntry).optional(),
+});
+export type WriteAnswer = z.infer<typeof writeAnswer>;
+
+/** A request refused as a whole: `code` counts as the HTTP status, whatever the status line says. */
+export const failAnswer = z.looseObject({
+  status: z.literal('fail'),
+  code: z.union([z.number(), z.string()]).optional(),
+  error: z.unknown(),
+});
+
+/** Answer of endpoints 3 and 6. */
+export const cursorAnswer = z.looseObject({ cursor: z.string().min(1) });
+
+/** Answer of endpoint 8. */
+export const demergeAnswer = z.looseObject({ status: z.literal('success') });

@@ -1,0 +1,68 @@
+/** Codes in the body of an answer that concern a whole request. */
+export const requestCodes = {
+  /** The cursor's data is not ready: ask again with the same cursor. */
+  pending: 2,
+  /** Corrupt, expired or twice-encoded cursor. */
+  incorrectUsage: 3,
+} as const;
+
+export const requestTexts = {
+  pending: 'Request still in progress, please retry later',
+  incorrectUsage: 'Incorrect Usage',
+  tooManyRequests: 'Too many concurrent requests',
+  unknownError: 'An unknown error occurred',
+} as const;
+
+/** Codes of one record in `unprocessed` (service-facts, Answers). */
+export const recordCodes = {
+  eventNameMissing: 509,
+  eventStructure: 512,
+  reservedEventName: 513,
+  gender: 514,
+  email: 515,
+  phone: 516,
+  employed: 517,
+  education: 518,
+  married: 519,
+  age: 520,
+  tooManyEventProperties: 522,
+  identityMissing: 523,
+  recordType: 524,
+  timestamp: 525,
+  objectId: 526,
+  discardedEvent: 528,
+  /** The only one worth another try. */
+  serverError: 555,
+} as const;
+
+/** Event names that an upload may not use (code 513). */
+export const reservedEventNames = [
+  'Notification Sent',
+  'Notification Viewed',
+  'Notification Clicked',
+  'Notification Delivered',
+  'Notification Replied',
+  'UTM Visited',
+  'App Launched',
+  'App Uninstalled',
+  'App Version Changed',
+  'Stayed',
+  'Reply Sent',
+  'Experiment Rendered',
+  'Reachable By',
+  'Identity Reset',
+  'Identity Set',
+  'Identity Error',
+] as const;
+
+/** Events that endpoint 6 does not export (specification, endpoint 6). */
+export const unexportableEvents = [
+  'Notification Sent',
+  'Notification Bounce',
+  'Notification Control Group',
+  'Notification Rendered',
+  'Notification System Control Group',
+] as const;
+
+/** Operators in profileData that do not end in the same state when sent twice. */
+export const divergingOperators = ['$incr', '$decr', '$add'] as const;

@@ -1,0 +1,33 @@
+/** A calendar day as the number YYYYMMDD, as `from` and `to` of endpoints 3 and 6 want it. */
+export type Day = number;
+
+const dayMilliseconds = 86_400_000;
+
+/** The day of a date that exists, else undefined. */
+export function dayOf(year: number, month: number, day: number): Day | undefined {
+  const date = new Date(Date.UTC(year, month - 1, day));
+  const exists =
+    date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return exists ? year * 10_000 + month * 100 + day : undefined;
+}
+
+/** Milliseconds since 1970 of the day's midnight in UTC. */
+export function dayToUtc(day: Day): number {
+  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
+}
+
+export function addDays(day: Day, days: number): Day {
+  return utcToDay(dayToUtc(day) + days * dayMilliseconds);
+}
+
+/** The UTC day of an instant in milliseconds. */
+export function utcToDay(milliseconds: number): Day {
+  const date = new Date(milliseconds);
+  return date.getUTCFullYear() * 10_000 + (date.getUTCMonth() + 1) * 100 + date.getUTCDate();
+}
+
+/** `YYYY-MM-DD`, for people. */
+export function formatDay(day: Day): string {
+  const text = String(day);
+  return `${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6, 8)}`;
+}

@@ -1,0 +1,17 @@
+/** Paths of the eight endpoints (specification, Endpoints 1 to 8). */
+export const paths = {
+  upload: '/1/upload',
+  subscribe: '/1/subscribe',
+  profiles: '/1/profiles.json',
+  profile: '/1/profile.json',
+  events: '/1/events.json',
+  demerge: '/1/demerge/profiles.json',
+} as const;
+
+export const defaultHeaderPrefix = 'X-Service';
+
+/** Names of the authentication headers (specification, Common headers). */
+export const headerNames = (prefix: string) => ({
+  accountId: `${prefix}-Account-Id`,
+  passcode: `${prefix}-Passcode`,
+});

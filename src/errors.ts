@@ -1,0 +1,102 @@
+/** What a shell sees. Scripts branch on these, so a number never changes its meaning. */
+export const exitCodes = {
+  ok: 0,
+  defect: 1,
+  usage: 2,
+  rejected: 3,
+  credentials: 4,
+  unavailable: 5,
+  unknown: 6,
+  protocol: 7,
+  refused: 8,
+  file: 9,
+  interrupted: 130,
+  closedPipe: 141,
+  terminated: 143,
+} as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** Stable ids of the errors a user can meet, and the exit code each of them ends with. */
+export const errorIds = {
+  'E-USAGE': exitCodes.usage,
+  'E-CONFIG': exitCodes.usage,
+  'E-CONFIG-FILE': exitCodes.usage,
+  'E-REGION': exitCodes.usage,
+  'E-BASE-URL': exitCodes.usage,
+  'E-CONFIRM': exitCodes.usage,
+  'E-DATE': exitCodes.usage,
+  'E-REJECTED': exitCodes.rejected,
+  'E-NOT-FOUND': exitCodes.rejected,
+  'E-CREDENTIALS': exitCodes.credentials,
+  'E-UNAVAILABLE': exitCodes.unavailable,
+  'E-PENDING': exitCodes.unavailable,
+  'E-UNKNOWN': exitCodes.unknown,
+  'E-ANSWER': exitCodes.protocol,
+  'E-CURSOR': exitCodes.protocol,
+  'E-HEADER': exitCodes.refused,
+  'E-HEADER-DUPLICATE': exitCodes.refused,
+  'E-HEADER-EMPTY': exitCodes.refused,
+  'E-COLUMN-MISSING': exitCodes.refused,
+  'E-FORMAT': exitCodes.refused,
+  'E-TOO-MANY': exitCodes.refused,
+  'E-OUTPUT-EXISTS': exitCodes.refused,
+  'E-PARTIAL-EXISTS': exitCodes.refused,
+  'E-FILE-READ': exitCodes.file,
+  'E-FILE-WRITE': exitCodes.file,
+  'E-INTERRUPTED': exitCodes.interrupted,
+  'E-TERMINATED': exitCodes.terminated,
+  'E-STDOUT-CLOSED': exitCodes.closedPipe,
+} as const satisfies Record<string, ExitCode>;
+export type ErrorId = keyof typeof errorIds;
+
+export interface ErrorDetails extends ErrorOptions {
+  /** Why it happened, in one sentence. */
+  readonly why?: string | undefined;
+  /** What to type next. */
+  readonly fix?: string | undefined;
+  readonly file?: string | undefined;
+  /** Physical line, 1-based. */
+  readonly line?: number | undefined;
+  /** 1-based, in bytes of the decoded line. */
+  readonly column?: number | undefined;
+}
+
+/** A failure we foresaw: the user gets what, why and how to go on; never a stack trace. */
+export class EngagectlError extends Error {
+  readonly id: ErrorId;
+  readonly exitCode: ExitCode;
+  readonly details: ErrorDetails;
+
+  constructor(id: ErrorId, message: string, details: ErrorDetails = {}) {
+    super(message, details);
+    this.name = 'EngagectlError';
+    this.id = id;
+    this.exitCode = errorIds[id];
+    this.details = details;
+  }
+}
+
+/** When several codes apply to one run, the first of these that applies is the run's. */
+const bySeverity: readonly ExitCode[] = [
+  exitCodes.defect,
+  exitCodes.unknown,
+  exitCodes.interrupted,
+  exitCodes.terminated,
+  exitCodes.closedPipe,
+  exitCodes.protocol,
+  exitCodes.file,
+  exitCodes.credentials,
+  exitCodes.unavailable,
+  exitCodes.refused,
+  exitCodes.usage,
+  exitCodes.rejected,
+];
+
+/** The exit code of a run to which all of `codes` apply. */
+export function mostSerious(codes: Iterable<ExitCode>): ExitCode {
+  const present = new Set(codes);
+  return bySeverity.find((code) => present.has(code)) ?? exitCodes.ok;
+}
+
+export const exitCodeOf = (error: unknown): ExitCode =>
+  error instanceof EngagectlError ? error.exitCode : exitCodes.defect;

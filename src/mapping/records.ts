@@ -1,0 +1,42 @@
+import type { RowBlock } from '../input/rows.js';
+
+/**
+ * The records of one RowBlock as the JSON texts that the service takes; what travels from
+ * mapping to bulk. Every row of `rows` is in here as a record or in `rejects`, never both.
+ */
+export interface RecordBlock {
+  readonly rows: RowBlock;
+  readonly count: number;
+  /** Index in `rows` of record i. */
+  readonly row: Int32Array;
+  /** UTF-8 JSON texts of the records. */
+  readonly json: Buffer;
+  /** Record i is `json[bounds[2i], bounds[2i+1])`. */
+  readonly bounds: Int32Array;
+  /**
+   * 31-bit hash of what must stay in order (identity or objectId; type and value): records
+   * with the same hash are treated as having the same key.
+   */
+  readonly keys: Int32Array;
+  /** 1 when sending record i twice ends in the same state as sending it once, else 0. */
+  readonly converges: Uint8Array;
+  readonly rejects: readonly RecordReject[];
+}
+
+/** A row that breaks a local rule (`validate`), or that an earlier run left unknown. */
+export interface RecordReject {
+  /** Index in `rows`. */
+  readonly row: number;
+  readonly stage: 'validate' | 'unknown';
+  readonly error: string;
+}
+
+/** Turns rows into records of one command. */
+export interface Mapper {
+  /**
+   * Checks the header of a CSV before anything is sent.
+   * Throws EngagectlError E-COLUMN-MISSING naming what is missing and what is there.
+   */
+  check(header: readonly string[], source: string): void;
+  map(rows: RowBlock): RecordBlock;
+}

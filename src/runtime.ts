@@ -1,0 +1,58 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A readable standard stream, and whether a person sits at it. */
+export type InputStream = NodeJS.ReadableStream & { readonly isTTY?: boolean };
+/** A writable standard stream; `columns` is set when it is a terminal. */
+export type OutputStream = NodeJS.WritableStream & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+};
+
+/** The outside world as one value, so that tests can hand in another. */
+export interface Runtime {
+  readonly stdin: InputStream;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  /** Environment variables; an empty one counts as unset and is not in here. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Folder against which relative paths are resolved. */
+  readonly cwd: string;
+  /** Wall clock, milliseconds since 1970. For dates only: durations use `monotonic`. */
+  readonly now: () => number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly monotonic: () => number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Resolves after `ms`; rejects with the signal's reason when aborted. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** Aborted by the first SIGINT or SIGTERM; its reason is the EngagectlError to end with. */
+  readonly signal: AbortSignal;
+}
+
+/** The real world. `signal` comes from the shim that owns the process's signal handlers. */
+export function nodeRuntime(signal: AbortSignal): Runtime {
+  return {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: withoutEmpty(process.env),
+    cwd: process.cwd(),
+    now: Date.now,
+    monotonic: () => performance.now(),
+    random: Math.random,
+    sleep: async (ms, abort) => {
+      try {
+        await delay(ms, undefined, abort ? { signal: abort } : {});
+      } catch (error) {
+        throw abort?.aborted ? abort.reason : error;
+      }
+    },
+    signal,
+  };
+}
+
+/** Drops unset and empty variables: `X= engagectl …` is the same as not setting X. */
+export function withoutEmpty(env: NodeJS.ProcessEnv): Record<string, string> {
+  const set = Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return Object.fromEntries(set);
+}

@@ -1,0 +1,9 @@
+/** Characters that steer a terminal or reorder text: C0 except newline and tab, DEL, C1, bidi. */
+const active =
+  // oxlint-disable-next-line no-control-regex -- these are what it is for
+  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
+
+/** Text of a file or of the service made harmless for a terminal: such characters become `\u{…}`. */
+export function inert(text: string): string {
+  return text.replace(active, (c) => `\\u{${c.codePointAt(0)?.toString(16).toUpperCase()}}`);
+}
