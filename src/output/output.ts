@@ -1,0 +1,60 @@
+export type OutputFormat = 'ndjson' | 'csv' | 'json';
+
+/**
+ * The records of one page as byte ranges of the page's own buffer. A writer may overwrite
+ * that buffer until its promise settles; the owner uses it again only after that.
+ */
+export interface RecordPage {
+  readonly bytes: Buffer;
+  /** Record i, a complete JSON object, is `bytes[bounds[2i], bounds[2i+1])`; ascending. */
+  readonly bounds: Int32Array;
+  readonly count: number;
+}
+
+/**
+ * Where an output stands after a whole page. Plain JSON, so that a journal can keep it and a
+ * later process can go on from it.
+ */
+export interface Checkpoint {
+  /** Bytes of the partial file (CSV without fixed columns: of the spool). */
+  readonly bytes: number;
+  readonly records: number;
+  /** Columns of a CSV so far, in order of first appearance. */
+  readonly columns?: readonly string[];
+}
+
+/** Takes pages of records and ends as one complete document, or as an untouched target. */
+export interface Output {
+  /** For people: the file as it was named, or `stdout`. */
+  readonly name: string;
+  /** Whether `rewind` can take back what was written: not on a stream. */
+  readonly rewindable: boolean;
+  /** Things to tell the user at the end, such as the number of formulas found. */
+  readonly warnings: readonly string[];
+  /** Bytes of the document so far; of all of it after `finish`. */
+  readonly bytes: number;
+  /** Writes all of the page's records, in order. Throws E-FILE-WRITE or E-STDOUT-CLOSED. */
+  writePage(page: RecordPage): Promise<void>;
+  checkpoint(): Checkpoint;
+  /** Takes back every page written after the checkpoint. Only when `rewindable`. */
+  rewind(checkpoint: Checkpoint): Promise<void>;
+  /** Completes the document and gives it its final name. Throws E-OUTPUT-EXISTS too. */
+  finish(): Promise<void>;
+  /** Lets go of everything, leaving a partial file as it is. Harmless after `finish`. */
+  abort(): Promise<void>;
+}
+
+export interface OutputOptions {
+  /** Undefined, `-` and `/dev/stdout` mean stdout; relative to the runtime's `cwd`. */
+  readonly path: string | undefined;
+  readonly format: OutputFormat;
+  readonly gzip: boolean;
+  /** Replace an existing target. */
+  readonly overwrite: boolean;
+  /** Set an existing partial aside instead of refusing it. */
+  readonly fresh: boolean;
+  /** CSV only: these columns instead of the union over all records. */
+  readonly columns?: readonly string[];
+  /** CSV only: cells that a spreadsheet would run get a leading `'`. */
+  readonly escapeFormulas: boolean;
+}
