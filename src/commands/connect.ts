@@ -1,0 +1,94 @@
+import { zoneOf, type Zone } from '../contract/zones.js';
+import { limits } from '../contract/limits.js';
+import type { Client } from '../client/client.js';
+import { resolveAccount, type Account } from '../config/account.js';
+import { localFolder } from '../config/local-account.js';
+import { localRegion } from '../config/saved-account.js';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import type { Messages } from '../ui/messages.js';
+import type { Settings } from './options.js';
+
+/** An account to work with. Who connects, closes. */
+export interface Connection {
+  readonly client: Client;
+  readonly account: Account;
+  /** Of the account: for relative dates and times without an offset. */
+  readonly zone: Zone;
+  readonly policy: Pick<Settings, 'maxAttempts' | 'retryForMs' | 'retryBaseMs'>;
+  /** Ends the connections, and the embedded service of `--region local`. */
+  close(): Promise<void>;
+}
+
+interface ConnectOptions {
+  /** Most requests in flight: the client keeps enough connections for them. */
+  readonly maxInFlight: number;
+  readonly messages: Messages;
+}
+
+/**
+ * From the global options to a client. Nothing is sent. For region `local` the embedded service
+ * is started inside this process, on a free loopback port, and used over real HTTP.
+ */
+export async function connect(
+  settings: Settings,
+  runtime: Runtime,
+  { maxInFlight, messages }: ConnectOptions,
+): Promise<Connection> {
+  const chosen = await resolveAccount(settings, runtime);
+  const zone = zoneOfAccount(chosen);
+  const { createClient } = await import('../client/create-client.js');
+  const service = chosen.region === localRegion ? await startLocal(chosen, runtime) : undefined;
+  const account = service ? { ...chosen, baseUrl: service.url } : chosen;
+  const client = createClient({
+    baseUrl: account.baseUrl,
+    accountId: account.accountId,
+    passcode: account.passcode,
+    headerPrefix: account.headerPrefix,
+    timeoutMs: settings.timeoutMs,
+    maxInFlight,
+    env: runtime.env,
+    log: (line) => messages.verbose(line),
+  });
+  const close = async () => {
+    await client.close();
+    await service?.close();
+  };
+  return { client, account, zone, policy: settings, close };
+}
+
+/** Data under the state folder, shared with `serve` and with other commands at the same time. */
+async function startLocal(account: Account, runtime: Runtime) {
+  // oxlint-disable-next-line no-restricted-imports -- loaded on demand, as the rule demands
+  const { startService } = await import('../service/start.js');
+  return startService({
+    dataDir: localFolder(runtime),
+    port: 0,
+    headerPrefix: account.headerPrefix,
+    accountId: account.accountId,
+    passcode: account.passcode,
+    timezone: account.timezone,
+    latencyMs: 0,
+    pendingPolls: 0,
+    failRate: 0,
+    maxConcurrent: { upload: limits.uploadsInFlight, other: limits.othersInFlight },
+    variants: {},
+  });
+}
+
+/** A zone from the config file was not checked by the parser of `--timezone`. */
+function zoneOfAccount({ timezone, sources }: Account): Zone {
+  try {
+    return zoneOf(timezone);
+  } catch (error) {
+    throw new EngagectlError(
+      'E-CONFIG',
+      `time zone "${timezone}" (${sources.timezone}) is unknown`,
+      {
+        why: 'it is no IANA name',
+        fix: 'use a name like Europe/Berlin or UTC',
+        cause: error,
+      },
+    );
+  }
+}

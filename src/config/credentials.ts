@@ -1,0 +1,101 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+
+/** An account's two headers. They belong together: they always come from one source. */
+export interface Credentials {
+  readonly accountId: string;
+  readonly passcode: string;
+}
+
+/** The environment's pair; undefined when it has neither half, E-CONFIG when it has only one. */
+export async function environmentCredentials({
+  env,
+  cwd,
+}: Pick<Runtime, 'env' | 'cwd'>): Promise<Credentials | undefined> {
+  const accountId = env['ENGAGECTL_ACCOUNT_ID'];
+  const passcode = env['ENGAGECTL_PASSCODE'];
+  const file = env['ENGAGECTL_PASSCODE_FILE'];
+  if (passcode !== undefined && file !== undefined)
+    throw new EngagectlError(
+      'E-CONFIG',
+      'ENGAGECTL_PASSCODE and ENGAGECTL_PASSCODE_FILE are both set',
+      {
+        why: 'only one of them can hold the passcode',
+        fix: 'unset one of them',
+      },
+    );
+  const hasPasscode = passcode !== undefined || file !== undefined;
+  if (accountId === undefined && !hasPasscode) return undefined;
+  if (accountId === undefined || !hasPasscode) throw halfPair(accountId !== undefined);
+  return {
+    accountId: checkedAccountId(accountId, 'ENGAGECTL_ACCOUNT_ID'),
+    passcode:
+      file === undefined
+        ? checkedPasscode(passcode ?? '', 'ENGAGECTL_PASSCODE')
+        : await passcodeFromFile(path.resolve(cwd, file), 'ENGAGECTL_PASSCODE_FILE'),
+  };
+}
+
+function halfPair(hasId: boolean): EngagectlError {
+  const passcode = 'ENGAGECTL_PASSCODE or ENGAGECTL_PASSCODE_FILE';
+  const [set, missing] = hasId
+    ? ['ENGAGECTL_ACCOUNT_ID', passcode]
+    : [passcode, 'ENGAGECTL_ACCOUNT_ID'];
+  return new EngagectlError('E-CONFIG', `${set} is set without ${missing}`, {
+    why: 'account id and passcode are one unit: a half from here never mixes with a config profile',
+    fix: `set ${missing} too; or name a config profile (--profile <name>), which sets the environment's half aside`,
+  });
+}
+
+/** The file's mode is not checked: mounted secrets are often 0444. One trailing newline is dropped. */
+export async function passcodeFromFile(file: string, source: string): Promise<string> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    throw new EngagectlError('E-CONFIG', `the passcode cannot be read from ${file} (${source})`, {
+      why: (error as NodeJS.ErrnoException).code ?? 'the file cannot be read',
+      fix: 'name a readable file that holds nothing but the passcode',
+      file,
+      cause: error,
+    });
+  }
+  return checkedPasscode(withoutNewline(text), source);
+}
+
+export const withoutNewline = (text: string): string => text.replace(/\r?\n$/, '');
+
+/** A header can carry printable Latin-1 without a space at either end. */
+const headerValue =
+  /^[\u0021-\u007E\u00A1-\u00FF](?:[\u0020-\u007E\u00A0-\u00FF]*[\u0021-\u007E\u00A1-\u00FF])?$/;
+
+/** E-CONFIG, without showing the passcode, when a header could not carry it. */
+export function checkedPasscode(passcode: string, source: string): string {
+  if (headerValue.test(passcode)) return passcode;
+  throw unfitForHeader('the passcode', source, passcode === '');
+}
+
+export function checkedAccountId(accountId: string, source: string): string {
+  if (headerValue.test(accountId)) return accountId;
+  throw unfitForHeader('the account id', source, accountId === '');
+}
+
+function unfitForHeader(what: string, source: string, empty: boolean): EngagectlError {
+  return new EngagectlError('E-CONFIG', `${what} (${source}) cannot be sent in a header`, {
+    why: empty
+      ? 'it is empty'
+      : 'it holds a control character (a newline?), begins or ends with a space, or has a character beyond Latin-1',
+    fix: 'copy it again from the account dashboard',
+  });
+}
+
+/** A header name's alphabet (RFC 9110, token). */
+export function checkedHeaderPrefix(prefix: string, source: string): string {
+  if (/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(prefix)) return prefix;
+  throw new EngagectlError('E-CONFIG', `header prefix "${prefix}" (${source}) cannot be used`, {
+    why: 'a header name holds letters, digits and hyphens',
+    fix: 'give a prefix like X-Service',
+  });
+}

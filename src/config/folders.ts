@@ -1,0 +1,58 @@
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+
+type Surroundings = Pick<Runtime, 'env' | 'cwd'>;
+
+/** Absolute path of the folder with `config.json` (contract §1, `ENGAGECTL_CONFIG_DIR`). */
+export function configFolder(runtime: Surroundings, platform = process.platform): string {
+  return chosen(runtime, 'ENGAGECTL_CONFIG_DIR') ?? standard(runtime, platform).config;
+}
+
+/** Absolute path of the folder with the local service's data and the journals of runs. */
+export function stateFolder(runtime: Surroundings, platform = process.platform): string {
+  return chosen(runtime, 'ENGAGECTL_STATE_DIR') ?? standard(runtime, platform).state;
+}
+
+function chosen({ env, cwd }: Surroundings, variable: string): string | undefined {
+  const folder = env[variable];
+  return folder === undefined ? undefined : path.resolve(cwd, folder);
+}
+
+/** The platform's own places: XDG on Linux, Library on macOS, AppData on Windows. */
+function standard({ env }: Surroundings, platform: NodeJS.Platform) {
+  const home = () => env['HOME'] ?? env['USERPROFILE'] ?? accountHome();
+  if (platform === 'darwin') {
+    return {
+      config: path.join(home(), 'Library', 'Preferences', 'engagectl'),
+      state: path.join(home(), 'Library', 'Application Support', 'engagectl'),
+    };
+  }
+  if (platform === 'win32') {
+    const roaming = env['APPDATA'] ?? path.join(home(), 'AppData', 'Roaming');
+    const local = env['LOCALAPPDATA'] ?? path.join(home(), 'AppData', 'Local');
+    return {
+      config: path.join(roaming, 'engagectl', 'Config'),
+      state: path.join(local, 'engagectl', 'State'),
+    };
+  }
+  const config = absolute(env['XDG_CONFIG_HOME']) ?? path.join(home(), '.config');
+  const state = absolute(env['XDG_STATE_HOME']) ?? path.join(home(), '.local', 'state');
+  return { config: path.join(config, 'engagectl'), state: path.join(state, 'engagectl') };
+}
+
+/** The XDG specification has relative paths ignored. */
+const absolute = (folder: string | undefined): string | undefined =>
+  folder !== undefined && path.isAbsolute(folder) ? folder : undefined;
+
+function accountHome(): string {
+  try {
+    return homedir();
+  } catch {
+    throw new EngagectlError('E-CONFIG', 'this user has no home folder', {
+      why: 'HOME is not set, and the system knows no home of this user',
+      fix: 'set ENGAGECTL_CONFIG_DIR and ENGAGECTL_STATE_DIR',
+    });
+  }
+}

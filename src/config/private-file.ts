@@ -1,0 +1,60 @@
+import { constants } from 'node:fs';
+import { lstat, open } from 'node:fs/promises';
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+
+/**
+ * Reads a file of secrets: a regular file, readable by its owner only, in a folder of the same
+ * kind. Undefined when there is none; anything looser is E-CONFIG-FILE with the chmod to type.
+ */
+export async function readPrivate(file: string): Promise<string | undefined> {
+  try {
+    await refuseLoose(path.dirname(file), '700');
+    // A symbolic link is refused: replacing the file would cut it, writing through it would
+    // put a secret where nobody looks for one.
+    const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+    try {
+      await refuseLoose(file, '600');
+      return await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (error instanceof EngagectlError) throw error;
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT') return undefined;
+    throw notUsable(file, reasons[code ?? ''] ?? (error as Error).message);
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ELOOP: 'it is a symbolic link',
+  EMLINK: 'it is a symbolic link',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is a file',
+  EACCES: 'permission denied',
+};
+
+/** Windows has no such modes: there the folder's own access list protects the file. */
+async function refuseLoose(file: string, wanted: '600' | '700'): Promise<void> {
+  const { mode } = await lstat(file);
+  if (process.platform === 'win32' || (mode & 0o077) === 0) return;
+  const octal = (mode & 0o777).toString(8).padStart(4, '0');
+  throw new EngagectlError('E-CONFIG-FILE', `${file}: others may read it (mode ${octal})`, {
+    why: 'it holds, or leads to, a passcode',
+    fix: `chmod ${wanted} ${shellQuoted(file)}`,
+    file,
+  });
+}
+
+/** E-CONFIG-FILE that never shows what the file holds. */
+export function notUsable(file: string, why: string): EngagectlError {
+  return new EngagectlError('E-CONFIG-FILE', `${file}: cannot be used`, {
+    why,
+    fix: `correct it, or remove it (rm ${shellQuoted(file)}) and set it up again`,
+    file,
+  });
+}
+
+const shellQuoted = (text: string): string =>
+  /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,0 +1,75 @@
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import { entry, type Config, type SavedProfile, type SavedRegion } from './schema.js';
+import { readConfig } from './store.js';
+
+/** The built-in region: the embedded service, started inside the command. */
+export const localRegion = 'local';
+
+/** One region of a config profile, found by name or by being the only one. */
+export interface Saved {
+  readonly profile: string;
+  readonly region: string;
+  /** For people: which profile of which file. */
+  readonly source: string;
+  readonly values: Partial<SavedRegion>;
+}
+
+/** The profile that is meant when none is named. */
+export const currentProfile = ({ current }: Config): string => current ?? 'default';
+
+/** Looks the account up; an unknown name is an error that lists the known ones. */
+export async function chooseSaved(
+  wanted: { readonly profile?: string; readonly region?: string },
+  runtime: Pick<Runtime, 'env' | 'cwd'>,
+): Promise<Saved> {
+  const config = await readConfig(runtime);
+  const name = wanted.profile ?? currentProfile(config);
+  const profile = findProfile(config, name);
+  const region = wanted.region ?? profile.region ?? onlyRegion(name, profile);
+  const source = `config profile "${name}"`;
+  if (region === localRegion) return { profile: name, region, source, values: {} };
+  return { profile: name, region, source, values: findRegion(name, profile, region) };
+}
+
+/** E-CONFIG for a profile that is not there. */
+export function findProfile(config: Config, name: string): SavedProfile {
+  const profile = entry(config.profiles, name);
+  if (profile) return profile;
+  const known = Object.keys(config.profiles);
+  if (known.length === 0)
+    throw new EngagectlError('E-CONFIG', 'no account is set up', {
+      why: 'there is no config profile, and the environment does not hold base URL, account id and passcode',
+      fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>; or try it without an account: --region local',
+    });
+  throw new EngagectlError('E-CONFIG', `there is no config profile "${name}"`, {
+    why: `known: ${known.join(', ')}`,
+    fix: 'choose one with --profile <name>, or see engagectl config list',
+  });
+}
+
+/** E-REGION for a region that is not there. */
+export function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {
+  const values = entry(profile.regions, region);
+  if (values) return values;
+  throw new EngagectlError('E-REGION', `config profile "${name}" has no region "${region}"`, {
+    why: `known: ${[...Object.keys(profile.regions), localRegion].join(', ')}`,
+    fix: 'choose one with --region <name>, or see engagectl config list',
+  });
+}
+
+function onlyRegion(name: string, profile: SavedProfile): string {
+  const [first, ...others] = Object.keys(profile.regions);
+  if (first !== undefined && others.length === 0) return first;
+  const known = Object.keys(profile.regions).join(', ');
+  throw new EngagectlError(
+    'E-REGION',
+    first === undefined
+      ? `config profile "${name}" has no region`
+      : `config profile "${name}" has several regions: ${known}`,
+    {
+      why: 'account and passcode belong to one region',
+      fix: `--region <name>; or choose one for good: engagectl config use ${name} --region ${first ?? '<name>'}`,
+    },
+  );
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+
+/** Names of config profiles and of regions. `__proto__` would vanish in an object's keys. */
+export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
+const name = z.string().regex(namePattern);
+
+/** Address and credentials of one region: the passcode is never printed. */
+const savedRegion = z.strictObject({
+  baseUrl: z.string(),
+  accountId: z.string(),
+  passcode: z.string(),
+  headerPrefix: z.string().optional(),
+  timezone: z.string().optional(),
+});
+
+const savedProfile = z.strictObject({
+  /** The region used when none is named: set by `config use <profile> --region <name>`. */
+  region: name.optional(),
+  regions: z.record(name, savedRegion),
+});
+
+/**
+ * The whole of `config.json`. Strict, because a misspelt key that is ignored would be a setting
+ * that silently does nothing.
+ */
+export const configSchema = z.strictObject({
+  /** The profile used when none is named: set by `config use <profile>`. */
+  current: name.optional(),
+  profiles: z.record(name, savedProfile),
+});
+
+export type Config = z.infer<typeof configSchema>;
+export type SavedProfile = z.infer<typeof savedProfile>;
+export type SavedRegion = z.infer<typeof savedRegion>;
+
+export const emptyConfig: Config = { profiles: {} };
+
+/** An own entry of a map whose keys come from outside: `constructor` is none. */
+export function entry<T>(map: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(map, key) ? map[key] : undefined;
+}

@@ -1,0 +1,112 @@
+import { chmod, lstat, mkdir, open, unlink } from 'node:fs/promises';
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import { configFolder } from './folders.js';
+import { notUsable, readPrivate } from './private-file.js';
+import { configSchema, emptyConfig, type Config } from './schema.js';
+
+type StoreRuntime = Pick<Runtime, 'env' | 'cwd' | 'monotonic' | 'random' | 'sleep' | 'signal'>;
+
+/** How long a writer waits for another one. A write takes some ten milliseconds. */
+const lockPatienceMs = 10_000;
+
+export const configPath = (runtime: Pick<Runtime, 'env' | 'cwd'>): string =>
+  path.join(configFolder(runtime), 'config.json');
+
+/** What is saved; empty when there is no file yet. A file that cannot be trusted is E-CONFIG-FILE. */
+export async function readConfig(runtime: Pick<Runtime, 'env' | 'cwd'>): Promise<Config> {
+  const file = configPath(runtime);
+  const text = await readPrivate(file);
+  return text === undefined ? emptyConfig : parse(text, file);
+}
+
+/**
+ * Saves what `change` makes of what is saved. Writers take turns, each reads what the last one
+ * wrote, and a reader sees either the old file or the new one, whole.
+ */
+export async function updateConfig(
+  runtime: StoreRuntime,
+  change: (config: Config) => Config,
+): Promise<void> {
+  const folder = await privateFolder(configFolder(runtime));
+  const unlock = await lock(path.join(folder, 'config.lock'), runtime);
+  try {
+    const next = change(await readConfig(runtime));
+    await write(next, configPath(runtime));
+  } finally {
+    await unlock();
+  }
+}
+
+/** conf's part is the atomic, synced replacement of the file; reading needs none of it. */
+async function write(config: Config, file: string): Promise<void> {
+  const { default: Conf } = await import('conf');
+  const store = new Conf<Config>({
+    cwd: path.dirname(file),
+    configName: 'config',
+    configFileMode: 0o600,
+    accessPropertiesByDotNotation: false,
+    serialize: (value) => `${JSON.stringify(value, undefined, 2)}\n`,
+    deserialize: (text) => parse(text, file),
+  });
+  store.store = config;
+}
+
+function parse(text: string, file: string): Config {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the file, and the quote may be the passcode.
+    throw notUsable(file, text.trim() === '' ? 'it is empty' : 'it is not valid JSON');
+  }
+  const parsed = configSchema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const where = issue?.path.join('.') ?? '';
+  throw notUsable(file, `${where === '' ? 'its content' : where}: ${issue?.message ?? ''}`);
+}
+
+/**
+ * Makes the folder, or tightens the one there is. One that everybody may write to is refused
+ * and left alone: it may be /tmp.
+ */
+export async function privateFolder(folder: string): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const { mode } = await lstat(folder);
+    if (process.platform === 'win32' || (mode & 0o077) === 0) return folder;
+    if ((mode & 0o002) !== 0) throw new Error('everybody may write to this folder');
+    await chmod(folder, 0o700);
+    return folder;
+  } catch (error) {
+    throw new EngagectlError('E-CONFIG-FILE', `${folder}: cannot be used as a private folder`, {
+      why: (error as Error).message,
+      fix: `chmod 700 ${folder}, or choose another folder by ENGAGECTL_CONFIG_DIR and ENGAGECTL_STATE_DIR`,
+      file: folder,
+      cause: error,
+    });
+  }
+}
+
+/**
+ * A lock left behind by a killed process is never broken by itself: two that break it at once
+ * would both go on. The error says what to remove.
+ */
+async function lock(file: string, { monotonic, random, sleep, signal }: StoreRuntime) {
+  const deadline = monotonic() + lockPatienceMs;
+  for (;;) {
+    try {
+      const handle = await open(file, 'wx', 0o600);
+      await handle.close();
+      return () => unlink(file);
+    } catch (error) {
+      const held = (error as NodeJS.ErrnoException).code === 'EEXIST';
+      if (!held) throw notUsable(file, (error as Error).message);
+      if (monotonic() > deadline)
+        throw notUsable(file, 'another engagectl seems to hold this lock');
+    }
+    await sleep(10 + random() * 20, signal);
+  }
+}

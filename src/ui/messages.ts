@@ -1,0 +1,52 @@
+import type { Runtime } from '../runtime.js';
+import { inert } from './inert.js';
+
+/** What the messages need of the global options. */
+export interface MessageSettings {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly color: boolean;
+}
+
+/**
+ * Lines for people on stderr; under `--json` each is one object
+ * `{"type":"note"|"warning"|"verbose","message":"…"}`. `--quiet` drops them all: errors are
+ * thrown, and shown by main.
+ */
+export interface Messages {
+  note(text: string): void;
+  warn(text: string): void;
+  /** One line about a request or a retry: shown with `--verbose` only. */
+  verbose(text: string): void;
+}
+
+export function messages(
+  { json, quiet, verbose, color }: MessageSettings,
+  { stderr }: Pick<Runtime, 'stderr'>,
+): Messages {
+  const terminal = stderr.isTTY === true;
+  const write = (type: 'note' | 'warning' | 'verbose', text: string): void => {
+    if (quiet) return;
+    if (json) stderr.write(`${JSON.stringify({ type, message: text })}\n`);
+    else
+      stderr.write(
+        `${terminal ? clearLine : ''}${prefix(type, color && terminal)}${inert(text)}\n`,
+      );
+  };
+  return {
+    note: (text) => write('note', text),
+    warn: (text) => write('warning', text),
+    verbose: (text) => {
+      if (verbose) write('verbose', text);
+    },
+  };
+}
+
+/** A bar or a spinner may stand in the line: it draws itself again on the next one. */
+const clearLine = '\r\u001B[K';
+
+function prefix(type: 'note' | 'warning' | 'verbose', color: boolean): string {
+  if (type !== 'warning') return '';
+  return color ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
+}
