@@ -1,3 +1,4 @@
+import { isLoopback } from '../contract/loopback.js';
 import { EngagectlError } from '../errors.js';
 
 /**
@@ -29,7 +30,3 @@ function problemOf(text: string): string | undefined {
     return 'http is allowed to this machine only, as the passcode would travel in the clear: use https';
   return undefined;
 }
-
-/** Of a host name as the URL parser wrote it: 127.0.0.0/8, ::1 and localhost, nothing else. */
-const isLoopback = (hostname: string): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { clearLine, cursorTo, moveCursor } from 'node:readline';
 import { Readable, Writable } from 'node:stream';
 import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises';
 import { onTestFailed, onTestFinished } from 'vitest';
@@ -103,9 +104,17 @@ function capture({ tty = false, columns = 80 }: WorldOptions, name: 'stdout' | '
     },
   });
   const terminal = isTerminal(tty, name);
-  Object.assign(stream, { isTTY: terminal, ...(terminal && { columns }) });
+  Object.assign(stream, { isTTY: terminal }, terminal ? cursorMethods(stream, columns) : {});
   return { stream, text: () => Buffer.concat(chunks).toString('utf8') };
 }
+
+/** What a spinner needs of a terminal's stream besides `write`. */
+const cursorMethods = (stream: Writable, columns: number) => ({
+  columns,
+  cursorTo: (x: number) => cursorTo(stream, x),
+  moveCursor: (dx: number, dy: number) => moveCursor(stream, dx, dy),
+  clearLine: (direction: -1 | 0 | 1) => clearLine(stream, direction),
+});
 
 const isTerminal = (
   tty: NonNullable<WorldOptions['tty']>,

@@ -1,0 +1,83 @@
+import { createInterface } from 'node:readline/promises';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import { grouped } from './figures.js';
+import { inert } from './inert.js';
+
+/** A demerge about to begin. */
+export interface Demerge {
+  readonly accountId: string;
+  readonly region: string;
+  /** Identities, duplicates not counted. */
+  readonly count: number;
+  readonly firstIdentities: readonly string[];
+}
+
+interface Asking {
+  /** `--yes`. */
+  readonly yes: boolean;
+  /** Standard input carries the identities, so nobody can be asked on it. */
+  readonly inputIsStdin: boolean;
+}
+
+/**
+ * Returns when the demerge may begin: after `--yes`, or when its count was typed at the
+ * terminal. E-CONFIRM (exit 2, nothing was sent) otherwise.
+ */
+export async function confirmDemerge(
+  demerge: Demerge,
+  { yes, inputIsStdin }: Asking,
+  runtime: Pick<Runtime, 'stdin' | 'stderr' | 'signal'>,
+): Promise<void> {
+  if (yes) return;
+  const { stdin, stderr, signal } = runtime;
+  if (inputIsStdin || stdin.isTTY !== true || stderr.isTTY !== true)
+    throw new EngagectlError(
+      'E-CONFIRM',
+      'a demerge asks for confirmation, and nobody can be asked here',
+      {
+        why: inputIsStdin
+          ? 'standard input carries the identities'
+          : 'standard input or standard error is not a terminal',
+        fix: 'add --yes when you are sure: event data of the profiles may be lost',
+      },
+    );
+  stderr.write(description(demerge));
+  const typed = await ask(`Type ${demerge.count} to go on: `, { stdin, stderr, signal });
+  if (typed.trim().replaceAll(',', '') === String(demerge.count)) return;
+  throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was sent', {
+    why: `what was typed is not ${demerge.count}`,
+    fix: 'run it again and type the number, or add --yes',
+  });
+}
+
+function description({ accountId, region, count, firstIdentities }: Demerge): string {
+  const shown = firstIdentities.map((identity) => `  ${inert(identity).replaceAll('\n', ' ')}\n`);
+  const more = count - firstIdentities.length;
+  return (
+    `Demerge ${grouped(count)} identities in account ${inert(accountId)}, region ${inert(region)}:\n` +
+    shown.join('') +
+    (more > 0 ? `  and ${grouped(more)} more\n` : '') +
+    'Every merged profile falls apart, and event data of the profiles may be lost. ' +
+    'This cannot be undone.\n'
+  );
+}
+
+/** The line typed; empty at the end of input. Ctrl-C ends the run. */
+async function ask(
+  question: string,
+  { stdin, stderr, signal }: Pick<Runtime, 'stdin' | 'stderr' | 'signal'>,
+): Promise<string> {
+  const lines = createInterface({ input: stdin, output: stderr, terminal: false });
+  const ended = new AbortController();
+  lines.once('close', () => ended.abort());
+  try {
+    return await lines.question(question, { signal: AbortSignal.any([signal, ended.signal]) });
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (ended.signal.aborted) return '';
+    throw error;
+  } finally {
+    lines.close();
+  }
+}

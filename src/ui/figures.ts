@@ -1,0 +1,35 @@
+/** `1,234,567`: thousands separators are for people only. */
+export const grouped = (value: number): string => value.toLocaleString('en-US');
+
+/** `45.2 MB`, of bytes. */
+export function bytesText(bytes: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${units[unit] ?? ''}`;
+}
+
+/** `2m 13s`, `1h 0m 5s`, `0.4s`, of seconds. */
+export function secondsText(seconds: number): string {
+  if (seconds < 60) return `${seconds.toFixed(1)}s`;
+  const whole = Math.round(seconds);
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor((whole % 3600) / 60);
+  return `${hours > 0 ? `${hours}h ` : ''}${minutes}m ${whole % 60}s`;
+}
+
+/** Cut to a terminal's columns, so that a line can be drawn over; wide characters count as two. */
+export function fitted(text: string, columns: number): string {
+  let width = 0;
+  let end = 0;
+  for (const character of text) {
+    width += (character.codePointAt(0) ?? 0) >= 0x1100 ? 2 : 1;
+    if (width > columns) return text.slice(0, end);
+    end += character.length;
+  }
+  return text;
+}

@@ -1,0 +1,124 @@
+import { appendFile } from 'node:fs/promises';
+import type { Runtime } from '../runtime.js';
+import { bytesText, grouped, secondsText } from './figures.js';
+import { inert } from './inert.js';
+import type { Messages } from './messages.js';
+
+/**
+ * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Keys that are
+ * undefined belong to the other kind of command and are left out.
+ */
+export interface Summary {
+  readonly command: string;
+  readonly run?: string | undefined;
+  /** Config profile; undefined when everything came from flags and environment. */
+  readonly profile: string | undefined;
+  readonly region: string;
+  readonly accountId: string;
+  readonly read?: number | undefined;
+  readonly accepted?: number | undefined;
+  readonly rejected?: number | undefined;
+  readonly unknown?: number | undefined;
+  readonly notSent?: number | undefined;
+  readonly resumed?: number | undefined;
+  readonly duplicates?: number | undefined;
+  readonly records?: number | undefined;
+  readonly pages?: number | undefined;
+  readonly requests: number;
+  readonly retries: number;
+  readonly pendingSeconds?: number | undefined;
+  readonly bytesSent?: number | undefined;
+  readonly bytes?: number | undefined;
+  readonly seconds: number;
+  readonly rejectsFile?: string | undefined;
+  readonly output?: string | undefined;
+  readonly exitCode: number;
+}
+
+interface SummaryWorld {
+  readonly settings: { readonly json: boolean; readonly quiet: boolean };
+  readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env'>;
+  readonly messages: Messages;
+  /** Standard output carries records, so the JSON object goes to stderr. */
+  readonly recordsOnStdout: boolean;
+}
+
+/** The end of a run: text for people on stderr, or one JSON object, and GitHub's step summary. */
+export async function showSummary(summary: Summary, world: SummaryWorld): Promise<void> {
+  const { settings, runtime, recordsOnStdout } = world;
+  if (settings.json) {
+    const stream = recordsOnStdout ? runtime.stderr : runtime.stdout;
+    stream.write(`${JSON.stringify(summary)}\n`);
+  } else if (!settings.quiet) {
+    runtime.stderr.write(inert(asText(summary)));
+  }
+  await appendStepSummary(summary, world);
+}
+
+/** Label and value of each line; zeros of the unusual outcomes are left out. */
+function figures(summary: Summary): [label: string, value: string][] {
+  const { read, accepted, records, seconds } = summary;
+  const done = records ?? accepted ?? 0;
+  const lines: [string, string | undefined][] = [
+    ['account', `${summary.accountId} (${place(summary)})`],
+    ['run', summary.run],
+    ['read', number(read)],
+    ['accepted', number(accepted)],
+    ['rejected', number(summary.rejected)],
+    ['unknown', unusual(summary.unknown)],
+    ['not sent', unusual(summary.notSent)],
+    ['resumed', unusual(summary.resumed)],
+    ['duplicates', unusual(summary.duplicates)],
+    ['records', number(records)],
+    ['pages', number(summary.pages)],
+    ['requests', requests(summary)],
+    ['pending', summary.pendingSeconds ? secondsText(summary.pendingSeconds) : undefined],
+    ['sent', bytes(summary.bytesSent)],
+    ['size', bytes(summary.bytes)],
+    ['time', secondsText(seconds)],
+    [
+      'rate',
+      seconds > 0 && done > 0 ? `${grouped(Math.round(done / seconds))} records/s` : undefined,
+    ],
+    ['rejects', summary.rejectsFile],
+    ['output', summary.output],
+  ];
+  return lines.filter((line): line is [string, string] => line[1] !== undefined);
+}
+
+const place = ({ profile, region }: Summary): string =>
+  profile === undefined ? `region ${region}` : `region ${region}, profile ${profile}`;
+const number = (value: number | undefined) => (value === undefined ? undefined : grouped(value));
+const unusual = (value: number | undefined) => (value ? grouped(value) : undefined);
+const bytes = (value: number | undefined) => (value === undefined ? undefined : bytesText(value));
+const requests = ({ requests, retries }: Summary): string =>
+  retries === 0 ? grouped(requests) : `${grouped(requests)}, ${grouped(retries)} of them retries`;
+
+function asText(summary: Summary): string {
+  const lines = figures(summary).map(([label, value]) => `  ${label.padEnd(11)}${value}`);
+  return `${summary.command}: ${verdict(summary)}\n${lines.join('\n')}\n`;
+}
+
+const verdict = ({ exitCode }: Summary): string => (exitCode === 0 ? 'done' : `exit ${exitCode}`);
+
+/** GitHub Actions shows this file beside the job; that it cannot be written fails no run. */
+async function appendStepSummary(
+  summary: Summary,
+  { runtime, messages }: SummaryWorld,
+): Promise<void> {
+  const file = runtime.env['GITHUB_STEP_SUMMARY'];
+  if (file === undefined) return;
+  const rows = figures(summary).map(([label, value]) => `| ${label} | ${markdown(value)} |`);
+  const title = `### engagectl ${markdown(summary.command)}: ${verdict(summary)}`;
+  try {
+    await appendFile(file, `${title}\n\n| | |\n|---|---|\n${rows.join('\n')}\n\n`);
+  } catch (error) {
+    messages.warn(`the step summary could not be written: ${(error as Error).message}`);
+  }
+}
+
+/** Text in a table cell: no markup, no HTML, no new row. */
+const markdown = (text: string): string =>
+  inert(text)
+    .replace(/[\r\n\t]+/g, ' ')
+    .replace(/[\\`*_{}[\]()#+!|<>&~@:]/g, (character) => `&#${character.codePointAt(0) ?? 0};`);
