@@ -1,0 +1,40 @@
+// A service with an endless account: serves `pages` pages of an export, made once and kept in memory,
+// so that it costs next to nothing beside the program that is measured. Arguments: pages, records a page.
+import { createServer } from 'node:http';
+import { pageRecords } from '../data.js';
+import { serveParent } from './server.js';
+
+const [pages, perPage] = process.argv.slice(2).map(Number);
+const differentPages = 8;
+const bodies = Array.from({ length: Math.min(pages, differentPages) }, (_, n) =>
+  pageRecords(perPage, n),
+);
+
+let requests = 0;
+let served = 0;
+let bytes = 0;
+
+const server = createServer((request, response) => {
+  request.resume();
+  requests += 1;
+  response.setHeader('Content-Type', 'application/json');
+  if (request.method === 'POST') {
+    response.end('{"status":"success","cursor":"page%2F0"}');
+    return;
+  }
+  const page = Number(/page%2F(\d+)/.exec(request.url)?.[1]);
+  const next = page + 1 < pages ? `,"next_cursor":"page%2F${page + 1}"` : '';
+  const head = Buffer.from(`{"status":"success"${next},"records":[`);
+  const body = bodies[page % differentPages];
+  served += 1;
+  bytes += head.length + body.length + 2;
+  response.setHeader('Content-Length', head.length + body.length + 2);
+  response.write(head);
+  response.write(body);
+  response.end(']}');
+});
+
+serveParent(server, {
+  reset: () => (requests = served = bytes = 0),
+  arrived: () => ({ requests, records: served * perPage, bytes }),
+});

@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const peers = fileURLToPath(new URL('../peers/', import.meta.url));
+
+/** The side that is ours: the built bin, with its configuration and state inside `folder`. */
+export function engagectl(args, { url, folder, name = `engagectl ${args[0]}` }) {
+  const env = {
+    ENGAGECTL_BASE_URL: url,
+    ENGAGECTL_ACCOUNT_ID: 'BENCH',
+    ENGAGECTL_PASSCODE: 'bench',
+    ENGAGECTL_CONFIG_DIR: join(folder, 'config'),
+    ENGAGECTL_STATE_DIR: join(folder, 'state'),
+  };
+  return { name, role: 'ours', command: [process.execPath, bin, ...args], env };
+}
+
+export const peer = (name, command, role = 'peer') => ({ name, role, command });
+
+/** The command line of a program in bench/peers. */
+export function program(file, ...args) {
+  const interpreter = file.endsWith('.py') ? 'python3' : process.execPath;
+  return [interpreter, join(peers, file), ...args];
+}

@@ -1,0 +1,44 @@
+// A service that takes everything: answers each upload as if it had stored it, and counts.
+// While rounds are timed it only counts; asked for a digest it also reads every record.
+import { createServer } from 'node:http';
+import { Digest } from './digest.js';
+import { serveParent } from './server.js';
+
+const marker = Buffer.from('"type":');
+
+let requests = 0;
+let records = 0;
+let bytes = 0;
+let digest;
+
+const server = createServer((request, response) => {
+  const chunks = [];
+  request.on('data', (chunk) => chunks.push(chunk));
+  request.on('end', () => {
+    const body = Buffer.concat(chunks);
+    const processed = countRecords(body);
+    requests += 1;
+    records += processed;
+    bytes += body.length;
+    if (digest) for (const record of JSON.parse(body).d) digest.add(record);
+    response.setHeader('Content-Type', 'application/json');
+    response.end(`{"status":"success","processed":${processed},"unprocessed":[]}`);
+  });
+});
+
+/** Each record has one member `type`; the same text inside a string would have its quotes escaped. */
+function countRecords(body) {
+  let count = 0;
+  for (let at = body.indexOf(marker); at !== -1; at = body.indexOf(marker, at + marker.length)) {
+    count += 1;
+  }
+  return count;
+}
+
+serveParent(server, {
+  reset: (how) => {
+    requests = records = bytes = 0;
+    digest = how.digest ? new Digest() : undefined;
+  },
+  arrived: () => ({ requests, records, bytes, ...digest?.value }),
+});

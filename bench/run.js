@@ -1,0 +1,76 @@
+// npm run bench [-- name…] [--size n] [--rounds n] [--save]; see bench/README.md.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { exportNdjson } from './export.js';
+import { machine, table } from './harness/report.js';
+import { differentWork, runRounds } from './harness/rounds.js';
+import { startUpHelp, startUpVersion } from './start-up.js';
+import { uploadCsv, uploadNdjson } from './upload.js';
+
+const benchmarks = [uploadCsv, uploadNdjson, exportNdjson, startUpVersion, startUpHelp];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    size: { type: 'string' },
+    rounds: { type: 'string' },
+    save: { type: 'boolean', default: false },
+  },
+});
+
+await main();
+
+async function main() {
+  const names = benchmarks.map(({ name }) => name);
+  const unknown = positionals.find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`no benchmark ${unknown}; there are ${names.join(', ')}`);
+  const chosen = benchmarks.filter(
+    ({ name }) => positionals.length === 0 || positionals.includes(name),
+  );
+
+  const sections = [`Machine: ${machine()}`];
+  console.log(sections[0]);
+  for (const benchmark of chosen) {
+    const section = await runBenchmark(benchmark);
+    console.log(`\n${section}`);
+    sections.push(section);
+  }
+  if (values.save) saveToReadme(sections.join('\n\n'));
+}
+
+/** Runs one benchmark in a folder of its own and returns its section of the report. */
+async function runBenchmark({ name, question, size: fullSize, rounds: usualRounds = 5, open }) {
+  const size = Number(values.size ?? fullSize);
+  const rounds = Number(values.rounds ?? usualRounds);
+  const folder = mkdtempSync(join(tmpdir(), 'engagectl-bench-'));
+  try {
+    const bench = await open({ size, folder });
+    const results = await runRounds({ ...bench, rounds, folder, progress: showProgress }).finally(
+      () => bench[Symbol.asyncDispose](),
+    );
+    showProgress('');
+    if (results.some((result) => differentWork(results[0], result))) process.exitCode = 1;
+    const records =
+      bench.records === undefined ? '' : `, ${bench.records.toLocaleString('en-US')} records`;
+    return `### ${name}\n\n${question}${records}, ${rounds} rounds.\n\n${table({ results, ...bench })}`;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function showProgress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+}
+
+function saveToReadme(text) {
+  const path = new URL('README.md', import.meta.url);
+  const readme = readFileSync(path, 'utf8');
+  const marked = /(<!-- results -->\n)[^]*(\n<!-- end of results -->)/;
+  writeFileSync(
+    path,
+    readme.replace(marked, (_, start, end) => `${start}\n${text}\n${end}`),
+  );
+}
