@@ -20,3 +20,14 @@ export type Failure =
       /** From `Retry-After`, in milliseconds; a date is measured against the answer's `Date`. */
       readonly retryAfterMs?: number;
     };
+
+/** Carries a failure out of a function that returns its answer plainly, e.g. while a page is read. */
+export class FailureError extends Error {
+  readonly failure: Failure;
+
+  constructor(failure: Failure, options?: ErrorOptions) {
+    super(failure.message, options);
+    this.name = 'FailureError';
+    this.failure = failure;
+  }
+}

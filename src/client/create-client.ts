@@ -1,0 +1,110 @@
+import { cursorAnswer, demergeAnswer, writeAnswer } from '../contract/answers.js';
+import { headerNames, paths } from '../contract/endpoints.js';
+import { cursorPattern } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
+import { contentOf, unreadable } from './answer.js';
+import { attempt } from './attempt.js';
+import type { Client, CursorQuery } from './client.js';
+import { openExchanges, type Exchanges } from './exchanges.js';
+import { foundRecord } from './found-record.js';
+import { redactor } from './redact.js';
+import { openTransport, type Exchange, type TransportOptions } from './transport.js';
+
+export interface ClientOptions extends Omit<TransportOptions, 'headers'> {
+  readonly accountId: string;
+  readonly passcode: string;
+  /** Of the authentication headers, e.g. `X-Service`. */
+  readonly headerPrefix: string;
+  /** Wall clock, for a `Retry-After` date in an answer without `Date`. */
+  readonly now: () => number;
+}
+
+/**
+ * The eight endpoints of one account. Nothing is sent yet.
+ * Throws E-CONFIG when account id, passcode, prefix or the proxy variables cannot be used.
+ */
+export function createClient(options: ClientOptions): Client {
+  const transport = openTransport({ ...options, headers: requestHeaders(options) });
+  const { ask, accept, stream } = openExchanges(transport, {
+    redact: redactor(options.passcode),
+    now: options.now,
+  });
+  const write = async (endpoint: string, query: string, body: Buffer, signal: AbortSignal) =>
+    accept(await ask({ method: 'POST', endpoint, query, body, limit: 'whole' }, signal));
+
+  return {
+    upload: (body, signal) =>
+      attempt(async () => contentOf(await write(paths.upload, '', body, signal), writeAnswer)),
+    subscribe: (body, { dryRun }, signal) =>
+      attempt(async () => {
+        const query = dryRun ? '?dryRun=1' : '';
+        return contentOf(await write(paths.subscribe, query, body, signal), writeAnswer);
+      }),
+    demerge: (body, signal) =>
+      attempt(async () => {
+        contentOf(await write(paths.demerge, '', body, signal), demergeAnswer);
+        return undefined;
+      }),
+    openCursor: (query, signal) =>
+      attempt(async () => cursorOf(accept(await ask(opening(query), signal)))),
+    page: (kind, cursor, signal) =>
+      attempt(() => stream(read(paths[kind], `?cursor=${verbatim(cursor)}`), signal)),
+    profile: (by, value, signal) =>
+      attempt(async () => {
+        const query = `?${by}=${encodeURIComponent(value)}`;
+        return foundRecord(await ask(read(paths.profile, query), signal), accept);
+      }),
+    close: () => transport.close(),
+  };
+}
+
+const read = (endpoint: string, query: string): Exchange => ({
+  method: 'GET',
+  endpoint,
+  query,
+  limit: 'silence',
+});
+
+/** First step of a bulk read (specification, endpoints 3 and 6). */
+function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery): Exchange {
+  const { app, events, profile } = flags;
+  const parameters = Object.entries({ batch_size: batchSize, app, events, profile })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${value}`);
+  const body = Buffer.from(JSON.stringify({ event_name: eventName, from, to }));
+  const query = `?${parameters.join('&')}`;
+  return { method: 'POST', endpoint: paths[kind], query, body, limit: 'silence' };
+}
+
+function cursorOf(answer: Awaited<ReturnType<Exchanges['ask']>>): string {
+  const { cursor } = contentOf(answer, cursorAnswer);
+  if (cursorPattern.test(cursor)) return cursor;
+  throw unreadable(answer.status, 'a cursor that cannot go into a URL', cursor);
+}
+
+/** A cursor arrives percent-encoded: encoding it again would make the service refuse it. */
+function verbatim(cursor: string): string {
+  if (cursorPattern.test(cursor)) return cursor;
+  throw new EngagectlError('E-CURSOR', 'the service sent a cursor that cannot go into a URL');
+}
+
+function requestHeaders({ headerPrefix, accountId, passcode }: ClientOptions) {
+  if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(headerPrefix)) {
+    throw new EngagectlError('E-CONFIG', 'the header prefix cannot begin the name of a header');
+  }
+  const names = headerNames(headerPrefix);
+  return {
+    'Content-Type': 'application/json',
+    'Accept-Encoding': 'identity',
+    [names.accountId]: headerValue('account id', accountId),
+    [names.passcode]: headerValue('passcode', passcode),
+  };
+}
+
+function headerValue(what: string, value: string): string {
+  if (/^[\u0020-\u007E\u00A0-\u00FF]+$/.test(value) && value.trim() === value) return value;
+  throw new EngagectlError('E-CONFIG', `the ${what} cannot be sent in a header`, {
+    why: 'it is empty, or holds a line end, a space at its edge or a character beyond Latin-1',
+    fix: 'copy it again from the settings of the account',
+  });
+}

@@ -1,0 +1,62 @@
+import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
+import { isLoopback } from '../contract/loopback.js';
+import { EngagectlError } from '../errors.js';
+
+type Env = Readonly<Record<string, string>>;
+
+/** Longest wait for a connection: a dead host should not cost the whole `--timeout`. */
+const connectMilliseconds = 10_000;
+
+/**
+ * Connections to one service, by way of the proxy that the environment names; loopback is never
+ * proxied. Throws E-CONFIG when the environment would make the connection unsafe.
+ */
+export function openDispatcher(
+  base: URL,
+  { maxInFlight, timeoutMs, env }: { maxInFlight: number; timeoutMs: number; env: Env },
+): Dispatcher {
+  const options = {
+    // undici gives a socket its next request only after a turn of the event loop: with spare
+    // connections none stands idle meanwhile.
+    connections: 2 * maxInFlight,
+    connect: { timeout: Math.min(connectMilliseconds, timeoutMs) },
+    // The transport has its own, exact limits.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  };
+  if (isLoopback(base.hostname)) return new Pool(base.origin, options);
+  refuseUncheckedCertificates(env);
+  const proxies = proxyVariables(env);
+  if (proxies.httpProxy === '' && proxies.httpsProxy === '') return new Pool(base.origin, options);
+  return new EnvHttpProxyAgent({ ...options, ...proxies });
+}
+
+/** Explicit empty values: undici would look into `process.env` for missing ones. */
+function proxyVariables(env: Env) {
+  const proxies = {
+    httpProxy: env['http_proxy'] ?? env['HTTP_PROXY'] ?? '',
+    httpsProxy: env['https_proxy'] ?? env['HTTPS_PROXY'] ?? '',
+    noProxy: env['no_proxy'] ?? env['NO_PROXY'] ?? '',
+  };
+  for (const [name, url] of [
+    ['HTTP_PROXY', proxies.httpProxy],
+    ['HTTPS_PROXY', proxies.httpsProxy],
+  ] as const) {
+    if (url !== '' && !/^https?:$/.test(protocolOf(url))) {
+      throw new EngagectlError('E-CONFIG', `the environment variable ${name} is no http(s) URL`, {
+        fix: `set it like ${name}=http://proxy.example:3128, or unset it`,
+      });
+    }
+  }
+  return proxies;
+}
+
+const protocolOf = (url: string): string => (URL.canParse(url) ? new URL(url).protocol : '');
+
+function refuseUncheckedCertificates(env: Env): void {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
+  throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
+    why: 'the passcode would go to whoever answers at that address',
+    fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
+  });
+}

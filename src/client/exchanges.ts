@@ -1,0 +1,78 @@
+import { isSuccess, refusalOf, unreadable, type Answer } from './answer.js';
+import { wholeBody } from './body.js';
+import type { PageBody } from './client.js';
+import { FailureError } from './failure.js';
+import type { Redactor } from './redact.js';
+import { retryAfter } from './retry-after.js';
+import type { Exchange, RawAnswer, Transport } from './transport.js';
+
+/** Requests and what their answers say. Every function throws FailureError. */
+export interface Exchanges {
+  /** An answer that is held in memory, refusals too. */
+  readonly ask: (exchange: Exchange, signal: AbortSignal) => Promise<Answer>;
+  /** Throws when the answer refuses the request. */
+  readonly accept: (answer: Answer) => Answer;
+  /** An answer that is handed on while it arrives; refused ones throw. */
+  readonly stream: (exchange: Exchange, signal: AbortSignal) => Promise<PageBody>;
+}
+
+export function openExchanges(
+  transport: Transport,
+  { redact, now }: { readonly redact: Redactor; readonly now: () => number },
+): Exchanges {
+  const complete = async (raw: RawAnswer): Promise<Answer> => {
+    const body = await readable(raw);
+    const text = body.toString();
+    const { status, headers } = raw;
+    const answer = { status, headers, body, text: redact.text(text), json: redact.json(text) };
+    refuseRedirect(answer, transport.base, redact);
+    refuseCompression(answer);
+    return answer;
+  };
+
+  const accept = (answer: Answer): Answer => {
+    const refusal = refusalOf(answer);
+    if (refusal === undefined) return answer;
+    const retryAfterMs = retryAfter(answer.headers, now);
+    throw new FailureError(retryAfterMs === undefined ? refusal : { ...refusal, retryAfterMs });
+  };
+
+  return {
+    ask: async (exchange, signal) => complete(await transport.send(exchange, signal)),
+    accept,
+    stream: async (exchange, signal) => {
+      const raw = await transport.send(exchange, signal);
+      if (!isSuccess(raw.status) || isCompressed(raw)) accept(await complete(raw));
+      const length = Number(raw.headers['content-length'] ?? Number.NaN);
+      return { length: Number.isNaN(length) ? undefined : length, chunks: raw.chunks };
+    },
+  };
+}
+
+/** A refusal counts even when its body breaks off. */
+async function readable(raw: RawAnswer): Promise<Buffer> {
+  try {
+    return await wholeBody(raw);
+  } catch (error) {
+    if (isSuccess(raw.status) || !(error instanceof FailureError)) throw error;
+    return Buffer.alloc(0);
+  }
+}
+
+function refuseRedirect({ status, headers }: Answer, base: URL, redact: Redactor): void {
+  if (status < 300 || status >= 400) return;
+  const location = String(headers['location'] ?? '');
+  const target = URL.canParse(location, base.href) && new URL(location, base.href).host;
+  const where = target ? ` to ${target}` : '';
+  const message = redact.text(`HTTP ${status}: a redirect${where}, which is never followed`);
+  throw new FailureError({ kind: 'refused', sent: true, status, message });
+}
+
+const isCompressed = ({ headers }: Pick<Answer, 'headers'>): boolean =>
+  !/^(identity)?$/i.test(String(headers['content-encoding'] ?? ''));
+
+/** We never ask for compression, and never unzip: a small answer could become an endless one. */
+function refuseCompression(answer: Answer): void {
+  if (!isSuccess(answer.status) || !isCompressed(answer)) return;
+  throw unreadable(answer.status, 'a compressed body', String(answer.headers['content-encoding']));
+}

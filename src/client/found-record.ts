@@ -1,0 +1,44 @@
+import { requestCodes } from '../contract/codes.js';
+import { failOf, refusalOf, unreadable, type Answer } from './answer.js';
+import type { Exchanges } from './exchanges.js';
+import { memberText } from './member-text.js';
+
+/** Statuses that say nothing about the user asked for. */
+const notAboutTheUser: ReadonlySet<number> = new Set([
+  requestCodes.pending,
+  401,
+  403,
+  405,
+  408,
+  413,
+  429,
+]);
+/** Seen as passing: it may be gone at the second try. */
+const malformed = /malformed request/i;
+
+/**
+ * The record of an answer of endpoint 5, as the service wrote it; undefined when no user matches.
+ * How that is said is open (service-facts, Reads): a `fail` body, no `record`, or null.
+ */
+export function foundRecord(answer: Answer, accept: Exchanges['accept']): Buffer | undefined {
+  if (deniesUser(answer)) return undefined;
+  const { status, json, body, text } = accept(answer);
+  if (!isSuccessBody(json))
+    throw unreadable(status, json === undefined ? 'no JSON' : unknown, text);
+  const { record } = json;
+  if (record === undefined || record === null) return undefined;
+  if (typeof record === 'object' && !Array.isArray(record)) return memberText(body, 'record');
+  throw unreadable(status, unknown, text);
+}
+
+const unknown = 'JSON of no known shape';
+
+function deniesUser(answer: Answer): boolean {
+  const fail = failOf(answer.json);
+  if (fail === undefined || malformed.test(fail.words)) return false;
+  const status = refusalOf(answer)?.status ?? answer.status;
+  return status < 500 && !notAboutTheUser.has(status);
+}
+
+const isSuccessBody = (json: unknown): json is { status: 'success'; record?: unknown } =>
+  typeof json === 'object' && json !== null && 'status' in json && json.status === 'success';
