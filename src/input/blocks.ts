@@ -1,0 +1,77 @@
+import { rawOf, type Cut, type Cutter } from './cutter.js';
+import type { RowBlock, RowFault } from './rows.js';
+import { overlong, screen } from './screen.js';
+import type { TextWindow } from './window.js';
+
+/** The text of one input after its header. */
+export interface CutInput {
+  readonly source: string;
+  readonly window: TextWindow;
+  readonly cutter: Cutter;
+  /** Physical line on which the window starts. */
+  readonly line: number;
+  readonly maxRecordBytes: number;
+}
+
+/**
+ * Cuts one input into blocks of at most some hundred KB (one record may be `maxRecordBytes`).
+ * Whatever is wrong with a record becomes a fault; only the source itself can throw.
+ */
+export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
+  const { source, window, cutter, maxRecordBytes } = input;
+  let line = input.line;
+  for (;;) {
+    const text = window.bytes;
+    const cut = cutter.cut(text, line, window.ended);
+    line = cut.line;
+    window.drop(cut.used);
+    if (cut.count > 0 || cut.faults.length > 0) {
+      const bytes = text.subarray(0, cut.used);
+      yield toBlock(source, bytes, cutter, screen(bytes, cut, maxRecordBytes));
+    }
+    if (cut.used > 0) continue;
+    // A line end may take two more bytes, and is not part of the record.
+    if (text.length > maxRecordBytes + 2) {
+      const fault = overlongFault(text, line, maxRecordBytes);
+      line = await skipRecord(window, cutter, line);
+      yield { ...toBlock(source, text.subarray(0, 0), cutter, noRecords), faults: [fault] };
+    } else if (window.ended) {
+      return;
+    } else {
+      await window.grow();
+    }
+  }
+}
+
+/** Drops bytes until the record is passed; returns the line on which the text goes on. */
+async function skipRecord(window: TextWindow, cutter: Cutter, from: number): Promise<number> {
+  let line = from;
+  for (;;) {
+    const skip = cutter.skip(window.bytes, line, window.ended);
+    line = skip.line;
+    window.drop(skip.used);
+    if (skip.done || window.ended) return line;
+    await window.grow();
+  }
+}
+
+const noRecords: Cut = {
+  used: 0,
+  line: 0,
+  count: 0,
+  bounds: new Int32Array(0),
+  lines: new Uint32Array(0),
+  cells: new Int32Array(0),
+  faults: [],
+};
+
+function toBlock(source: string, bytes: Buffer, { header }: Cutter, cut: Cut): RowBlock {
+  const { count, bounds, lines, faults } = cut;
+  const cells = header && cut.cells ? { header, bounds: cut.cells } : undefined;
+  return { source, bytes, count, bounds, lines, cells, faults };
+}
+
+function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowFault {
+  // A copy, so that the fault does not keep the whole window.
+  return { line, error: overlong(maxRecordBytes), raw: Buffer.from(rawOf(text)) };
+}

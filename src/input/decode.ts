@@ -1,0 +1,86 @@
+import { EngagectlError } from '../errors.js';
+import { withHead } from './with-head.js';
+
+const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
+/** Stands for text that could not be decoded: never valid in UTF-8, so that its record is refused. */
+const invalid = 0xff;
+const replacement = '\u{FFFD}';
+
+/** Bytes looked at to recognise UTF-16 without a byte order mark. */
+const sampleBytes = 64;
+
+/**
+ * UTF-8 text of an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding`. Only a mark
+ * at the very start is taken away. UTF-8 is passed on as it is, unchecked.
+ * Throws EngagectlError E-FORMAT for UTF-16 without a mark.
+ */
+export async function* decode(
+  chunks: AsyncIterable<Buffer>,
+  name: string,
+  encoding: string | undefined,
+): AsyncGenerator<Buffer> {
+  const { head, all } = await withHead(chunks, sampleBytes);
+  const found = markedEncoding(head) ?? encoding ?? 'utf-8';
+  if (encoding === undefined) refuseUnmarkedUtf16(head, name);
+  if (new TextDecoder(found).encoding === 'utf-8') yield* withoutMark(all);
+  else yield* transcode(all, found);
+}
+
+/** Throws EngagectlError E-USAGE for a name that this Node cannot decode. */
+export function checkEncoding(encoding: string | undefined): void {
+  try {
+    return void new TextDecoder(encoding);
+  } catch (cause) {
+    throw new EngagectlError('E-USAGE', `unknown encoding "${encoding}"`, {
+      fix: 'use a name like utf-8, utf-16le, utf-16be, windows-1252, iso-8859-15, shift_jis or gbk',
+      cause,
+    });
+  }
+}
+
+function markedEncoding(head: Buffer): string | undefined {
+  if (head.subarray(0, 3).equals(utf8Bom)) return 'utf-8';
+  if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
+  if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
+  return undefined;
+}
+
+/** ASCII as UTF-16 has a NUL in each pair of bytes, always on the same side. */
+function refuseUnmarkedUtf16(head: Buffer, name: string): void {
+  const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
+  if (sample.length < 4) return;
+  const nulAt = (side: number): boolean =>
+    sample.every((byte, i) => (byte === 0) === (i % 2 === side));
+  const encoding = nulAt(1) ? 'utf-16le' : nulAt(0) ? 'utf-16be' : undefined;
+  if (encoding === undefined) return;
+  throw new EngagectlError('E-FORMAT', `${name} looks like UTF-16 without a byte order mark`, {
+    file: name,
+    line: 1,
+    why: 'every second byte at its start is NUL',
+    fix: `add --encoding ${encoding}`,
+  });
+}
+
+async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let first = true;
+  for await (const chunk of chunks) {
+    yield first && chunk.subarray(0, 3).equals(utf8Bom) ? chunk.subarray(3) : chunk;
+    first = false;
+  }
+}
+
+async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+  const decoder = new TextDecoder(encoding);
+  for await (const chunk of chunks) yield encode(decoder.decode(chunk, { stream: true }));
+  yield encode(decoder.decode());
+}
+
+/** Marks what could not be decoded: silently sending U+FFFD would damage data. */
+function encode(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  if (!text.includes(replacement)) return bytes;
+  for (let at = bytes.indexOf(replacement); at !== -1; at = bytes.indexOf(replacement, at)) {
+    bytes.fill(invalid, at, at + 3);
+  }
+  return bytes;
+}

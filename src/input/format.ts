@@ -1,0 +1,52 @@
+import { endOfLine } from './line-ends.js';
+import type { InputFormat } from './rows.js';
+import type { TextWindow } from './window.js';
+
+const extensions: Readonly<Record<string, InputFormat>> = {
+  csv: 'csv',
+  tsv: 'tsv',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+  json: 'json',
+};
+
+/** How much of the first line is looked at. */
+const sampleBytes = 64 * 1024;
+
+const openingBrace = 0x7b;
+const openingBracket = 0x5b;
+
+/** Format by the name's extension, `.gz` set aside. */
+export function formatOfName(name: string): InputFormat | undefined {
+  const extension = /\.([a-z]+)(?:\.gz)?$/i.exec(name)?.[1];
+  return extensions[extension?.toLowerCase() ?? ''];
+}
+
+/**
+ * Format by what the first line that is not blank looks like. No text at all is NDJSON of no
+ * records, so that an empty pipe is no error. `lists`: a line without delimiter starts a list.
+ */
+export async function formatOfText(
+  window: TextWindow,
+  { delimiter, lists }: { delimiter: string | undefined; lists: boolean },
+): Promise<InputFormat> {
+  const line = await firstLine(window);
+  if (line.length === 0 || line[0] === openingBrace) return 'ndjson';
+  if (line[0] === openingBracket) return 'json';
+  if (delimiter === undefined && line.includes('\t') && !line.includes(',')) return 'tsv';
+  // `;` and `|` are no delimiters unless named, but they show that this is no list.
+  const delimiters = delimiter === undefined ? [',', ';', '|'] : [delimiter];
+  const delimited = delimiters.some((delimiter) => line.includes(delimiter));
+  return delimited || line.includes('{') || !lists ? 'csv' : 'list';
+}
+
+async function firstLine(window: TextWindow): Promise<Buffer> {
+  for (;;) {
+    const start = window.bytes.findIndex((byte) => byte > 32);
+    const from = start === -1 ? window.bytes.length : start;
+    const end = endOfLine(window.bytes, from);
+    const whole = end < window.bytes.length || end - from >= sampleBytes || window.ended;
+    if (whole) return window.bytes.subarray(from, end);
+    await window.grow();
+  }
+}

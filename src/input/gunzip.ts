@@ -1,0 +1,72 @@
+import { finished } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { EngagectlError } from '../errors.js';
+import { withHead } from './with-head.js';
+
+const magic = Buffer.from([0x1f, 0x8b]);
+
+/** Compressed bytes inflated at once: at most 1032 times as many come out and wait in memory. */
+const sliceBytes = 16 * 1024;
+
+/**
+ * Inflates text that is gzip by its first two bytes, whatever its name, and passes on any other.
+ * Several members in a row are one text. Everything that could be inflated is given out before
+ * EngagectlError E-FILE-READ is thrown for a cut or damaged file.
+ */
+export async function* gunzip(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
+  const { head, all } = await withHead(chunks, magic.length);
+  if (head.subarray(0, magic.length).equals(magic)) yield* inflate(all, name);
+  else yield* all;
+}
+
+/**
+ * Slice by slice, and not by `pipeline`, because a stream that fails throws away the text it
+ * had already inflated. A failing zlib stream calls no callback, it only emits.
+ */
+async function* inflate(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
+  const inflater = createGunzip();
+  const inflated: Buffer[] = [];
+  inflater.on('data', (bytes: Buffer) => void inflated.push(bytes));
+  const ended = finished(inflater).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  try {
+    for await (const slice of slices(chunks)) {
+      const written = new Promise<undefined>((resolve) => {
+        inflater.write(slice, () => resolve(undefined));
+      });
+      const failure = await Promise.race([ended, written]);
+      yield* inflated.splice(0);
+      if (failure) throw damaged(name, failure);
+    }
+    inflater.end();
+    const failure = await ended;
+    yield* inflated.splice(0);
+    if (failure) throw damaged(name, failure);
+  } finally {
+    inflater.destroy();
+  }
+}
+
+async function* slices(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += sliceBytes) {
+      yield chunk.subarray(at, at + sliceBytes);
+    }
+  }
+}
+
+function damaged(name: string, cause: Error & { code?: string }): EngagectlError {
+  const cut = cause.code === 'Z_BUF_ERROR';
+  return new EngagectlError(
+    'E-FILE-READ',
+    cut ? `${name} ends in the middle of its gzip data` : `${name} holds damaged gzip data`,
+    {
+      file: name,
+      why: cut ? 'the file was cut, or is still being written' : cause.message,
+      fix: `test it with: gzip -t ${name}; then fetch the whole file again`,
+      cause,
+    },
+  );
+}

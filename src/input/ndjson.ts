@@ -1,0 +1,54 @@
+import type { Cut, Cutter, Skip } from './cutter.js';
+import { LF } from './line-ends.js';
+
+const mostRecords = 4096;
+
+/**
+ * Cuts NDJSON: one JSON text a line, blank lines skipped. Only LF ends a line; a CR, like any
+ * white space around the text, is not part of the record.
+ */
+export class NdjsonCutter implements Cutter {
+  readonly header = undefined;
+  readonly #bounds = new Int32Array(2 * mostRecords);
+  readonly #lines = new Uint32Array(mostRecords);
+
+  cut(text: Buffer, firstLine: number, last: boolean): Cut {
+    let count = 0;
+    let line = firstLine;
+    let start = 0;
+    while (start < text.length && count < mostRecords) {
+      let end = text.indexOf(LF, start);
+      if (end === -1) {
+        if (!last) break;
+        end = text.length;
+      }
+      const next = Math.min(end + 1, text.length);
+      while (start < end && isSpace(text[start])) start++;
+      while (end > start && isSpace(text[end - 1])) end--;
+      if (start < end) {
+        this.#bounds[2 * count] = start;
+        this.#bounds[2 * count + 1] = end;
+        this.#lines[count++] = line;
+      }
+      line++;
+      start = next;
+    }
+    return {
+      used: start,
+      line,
+      count,
+      bounds: this.#bounds.slice(0, 2 * count),
+      lines: this.#lines.slice(0, count),
+      cells: undefined,
+      faults: [],
+    };
+  }
+
+  skip(text: Buffer, line: number, last: boolean): Skip {
+    const end = text.indexOf(LF);
+    if (end !== -1) return { used: end + 1, line: line + 1, done: true };
+    return { used: text.length, line, done: last };
+  }
+}
+
+const isSpace = (byte: number | undefined): boolean => byte === 32 || byte === 9 || byte === 13;

@@ -1,0 +1,99 @@
+import { EngagectlError } from '../errors.js';
+import type { CutInput } from './blocks.js';
+import { noDelimiter } from './csv-scanner.js';
+import { CsvCutter } from './csv.js';
+import type { Cutter } from './cutter.js';
+import { decode } from './decode.js';
+import { formatOfName, formatOfText } from './format.js';
+import { gunzip } from './gunzip.js';
+import { takeHeader, takeListHeader } from './header.js';
+import { NdjsonCutter } from './ndjson.js';
+import type { InputOptions } from './options.js';
+import type { InputFormat } from './rows.js';
+import type { Source } from './source.js';
+import { TextWindow } from './window.js';
+
+/** One input, open and past its header. */
+export interface OpenInput extends CutInput {
+  bytesRead(): number;
+  close(): void;
+}
+
+/**
+ * Opens an input: bytes → gunzip → UTF-8 text → the cutter of its format.
+ * Throws EngagectlError E-FILE-READ, E-FORMAT, E-HEADER….
+ */
+export async function openInput(source: Source, options: InputOptions): Promise<OpenInput> {
+  const { name } = source;
+  const opened = source.open();
+  try {
+    const inflated = gunzip(opened.chunks, name);
+    const window = new TextWindow(decode(inflated, name, options.encoding));
+    const format = options.format ?? (await detectFormat(name, window, options));
+    const { maxRecordBytes } = options;
+    const cutterAndLine = await cutterFor(format, { window, name, options });
+    return {
+      source: name,
+      window,
+      ...cutterAndLine,
+      maxRecordBytes,
+      bytesRead: () => opened.bytesRead(),
+      close: () => opened.close(),
+    };
+  } catch (error) {
+    opened.close();
+    throw error;
+  }
+}
+
+async function detectFormat(
+  name: string,
+  window: TextWindow,
+  { delimiter, listColumn }: InputOptions,
+): Promise<InputFormat> {
+  const lists = listColumn !== undefined;
+  return formatOfName(name) ?? (await formatOfText(window, { delimiter, lists }));
+}
+
+interface TextStart {
+  readonly window: TextWindow;
+  readonly name: string;
+  readonly options: InputOptions;
+}
+
+async function cutterFor(
+  format: InputFormat,
+  { window, name, options }: TextStart,
+): Promise<{ cutter: Cutter; line: number }> {
+  const input = { window, name, maxRecordBytes: options.maxRecordBytes };
+  switch (format) {
+    case 'csv':
+    case 'tsv': {
+      const delimiter = delimiterByte(format, options.delimiter);
+      const { names, nextLine } = await takeHeader(input, delimiter);
+      return { cutter: new CsvCutter(names, delimiter), line: nextLine };
+    }
+    case 'list': {
+      const { names, nextLine } = await takeListHeader(input, listColumn(options));
+      return { cutter: new CsvCutter(names, noDelimiter), line: nextLine };
+    }
+    case 'ndjson':
+      return { cutter: new NdjsonCutter(), line: 1 };
+    case 'json':
+      throw new EngagectlError('E-FORMAT', 'json is not read yet');
+    default:
+      throw format satisfies never;
+  }
+}
+
+function delimiterByte(format: 'csv' | 'tsv', delimiter: string | undefined): number {
+  return (delimiter ?? (format === 'tsv' ? '\t' : ',')).charCodeAt(0);
+}
+
+function listColumn({ listColumn }: InputOptions): string {
+  if (listColumn !== undefined) return listColumn;
+  throw new EngagectlError('E-USAGE', 'this command takes no bare list', {
+    why: 'a single column does not say what is to be written',
+    fix: 'give a CSV with a header line, or NDJSON',
+  });
+}

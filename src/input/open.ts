@@ -1,0 +1,144 @@
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import { readBlocks } from './blocks.js';
+import { checkEncoding } from './decode.js';
+import { openInput, type OpenInput } from './open-input.js';
+import type { InputOptions } from './options.js';
+import type { RowBlock } from './rows.js';
+import { fileSource, stdinSource, type Source } from './source.js';
+
+export type { InputOptions } from './options.js';
+
+/** All inputs of a command, read one after the other. */
+export interface Inputs {
+  /** Of every CSV, TSV and list. */
+  readonly headers: readonly { readonly source: string; readonly header: readonly string[] }[];
+  /** Bytes on disk; undefined when one of the inputs is a pipe. */
+  readonly totalBytes: number | undefined;
+  /** The first input as the user named it; `stdin` for standard input. */
+  readonly first: string;
+  /** Bytes on disk read so far. */
+  bytesRead(): number;
+  /**
+   * All rows, once. Throws EngagectlError: E-FILE-READ when a source fails half-way (rows before
+   * that are given out), E-FORMAT when a later file was changed since it was checked.
+   */
+  blocks(): AsyncGenerator<RowBlock>;
+  /** Ends reading at once, also while standard input is waited for. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens all inputs and checks the start of each, so that a missing file or a bad header is an
+ * error before the first row goes anywhere. Throws EngagectlError: E-FILE-READ, E-HEADER…,
+ * E-FORMAT, E-USAGE.
+ */
+export async function openInputs(
+  options: InputOptions,
+  { stdin, cwd }: Pick<Runtime, 'stdin' | 'cwd'>,
+): Promise<Inputs> {
+  checkEncoding(options.encoding);
+  const names = options.files.length === 0 ? ['-'] : options.files;
+  if (names.indexOf('-') !== names.lastIndexOf('-')) throw stdinTwice();
+  const sources = await Promise.all(
+    names.map(async (name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd))),
+  );
+  const checked = await checkAll(sources, options);
+  return new SequentialInputs(checked, options);
+}
+
+/** An input whose start was read. One that can be read only once is still open. */
+interface CheckedInput {
+  readonly source: Source;
+  readonly header: readonly string[] | undefined;
+  readonly open: OpenInput | undefined;
+}
+
+/** Files are closed again: there may be thousands. */
+async function checkAll(
+  sources: readonly Source[],
+  options: InputOptions,
+): Promise<readonly CheckedInput[]> {
+  const checked: CheckedInput[] = [];
+  try {
+    for (const source of sources) {
+      const open = await openInput(source, options);
+      const { header } = open.cutter;
+      const once = source.size === undefined;
+      checked.push({ source, header, open: once ? open : undefined });
+      if (!once) open.close();
+    }
+    return checked;
+  } catch (error) {
+    for (const { open } of checked) open?.close();
+    throw error;
+  }
+}
+
+class SequentialInputs implements Inputs {
+  readonly headers: Inputs['headers'];
+  readonly totalBytes: number | undefined;
+  readonly first: string;
+  readonly #inputs: readonly CheckedInput[];
+  readonly #options: InputOptions;
+  #current: OpenInput | undefined;
+  #bytesBefore = 0;
+
+  constructor(inputs: readonly CheckedInput[], options: InputOptions) {
+    this.#inputs = inputs;
+    this.#options = options;
+    this.first = inputs[0]!.source.name;
+    this.totalBytes = total(inputs.map(({ source }) => source.size));
+    this.headers = inputs.flatMap(({ source, header }) =>
+      header ? [{ source: source.name, header }] : [],
+    );
+  }
+
+  bytesRead(): number {
+    return this.#bytesBefore + (this.#current?.bytesRead() ?? 0);
+  }
+
+  async *blocks(): AsyncGenerator<RowBlock> {
+    try {
+      for (const input of this.#inputs) {
+        const open = input.open ?? (await openInput(input.source, this.#options));
+        this.#current = open;
+        if (open.cutter.header?.join('\n') !== input.header?.join('\n')) throw changed(input);
+        yield* readBlocks(open);
+        this.#bytesBefore += open.bytesRead();
+        this.#current = undefined;
+        open.close();
+      }
+    } finally {
+      await this.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { open } of this.#inputs) open?.close();
+    this.#current?.close();
+  }
+}
+
+function total(sizes: readonly (number | undefined)[]): number | undefined {
+  let sum = 0;
+  for (const size of sizes) {
+    if (size === undefined) return undefined;
+    sum += size;
+  }
+  return sum;
+}
+
+const stdinTwice = (): EngagectlError =>
+  new EngagectlError('E-USAGE', 'standard input (-) is named twice', {
+    why: 'it can be read only once',
+    fix: 'name - once',
+  });
+
+const changed = ({ source }: CheckedInput): EngagectlError =>
+  new EngagectlError('E-FORMAT', `${source.name} was changed while the run was under way`, {
+    file: source.name,
+    line: 1,
+    why: 'its header is no longer the one that was checked at the start',
+    fix: 'run again when nothing writes this file any more',
+  });

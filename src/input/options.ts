@@ -1,0 +1,17 @@
+import type { InputFormat } from './rows.js';
+
+/** What to read, and how. */
+export interface InputOptions {
+  /** In this order; none, or `-`, is standard input. */
+  readonly files: readonly string[];
+  /** Else by the file's extension, else by its content. */
+  readonly format?: InputFormat;
+  /** Between the cells of a CSV; default `,`. */
+  readonly delimiter?: string;
+  /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
+  readonly encoding?: string;
+  /** The column that a bare list stands for; without it no list is accepted. */
+  readonly listColumn?: string;
+  /** A longer record is a fault. */
+  readonly maxRecordBytes: number;
+}

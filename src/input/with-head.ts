@@ -1,0 +1,40 @@
+/** A look at the first bytes of a sequence of chunks, which `all` then gives out from the start. */
+export interface WithHead {
+  /** At least the bytes asked for, unless there are fewer. */
+  readonly head: Buffer;
+  readonly all: AsyncGenerator<Buffer>;
+}
+
+/** Reads until `least` bytes are there. A source that fails after some bytes fails after them. */
+export async function withHead(chunks: AsyncIterable<Buffer>, least: number): Promise<WithHead> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let head: Buffer = Buffer.alloc(0);
+  try {
+    while (head.length < least) {
+      const { value, done } = await iterator.next();
+      if (done) break;
+      head = head.length === 0 ? value : Buffer.concat([head, value]);
+    }
+  } catch (failure) {
+    if (head.length === 0) throw failure;
+    return { head, all: startingWith(head, failing(failure)) };
+  }
+  return { head, all: startingWith(head, iterator) };
+}
+
+async function* startingWith(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    if (head.length > 0) yield head;
+    for (;;) {
+      const { value, done } = await rest.next();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await rest.return?.();
+  }
+}
+
+async function* failing(failure: unknown): AsyncGenerator<Buffer> {
+  throw failure;
+}
