@@ -20,14 +20,16 @@ export interface RecordBlock {
   readonly keys: Int32Array;
   /** 1 when sending record i twice ends in the same state as sending it once, else 0. */
   readonly converges: Uint8Array;
+  /** 1 when record i is an event, else 0: events and profiles never share a request. */
+  readonly kinds: Uint8Array;
   readonly rejects: readonly RecordReject[];
 }
 
-/** A row that breaks a local rule (`validate`), or that an earlier run left unknown. */
+/** A row that is no JSON (`parse`), breaks a local rule, or was left unknown by an earlier run. */
 export interface RecordReject {
   /** Index in `rows`. */
   readonly row: number;
-  readonly stage: 'validate' | 'unknown';
+  readonly stage: 'parse' | 'validate' | 'unknown';
   readonly error: string;
 }
 

@@ -12,9 +12,10 @@ export interface Summary {
   readonly command: string;
   readonly run?: string | undefined;
   /** Config profile; undefined when everything came from flags and environment. */
-  readonly profile: string | undefined;
-  readonly region: string;
-  readonly accountId: string;
+  readonly profile: string | null | undefined;
+  /** Null with the account id: only checked, no account was used. */
+  readonly region: string | null;
+  readonly accountId: string | null;
   readonly read?: number | undefined;
   readonly accepted?: number | undefined;
   readonly rejected?: number | undefined;
@@ -30,7 +31,8 @@ export interface Summary {
   readonly bytesSent?: number | undefined;
   readonly bytes?: number | undefined;
   readonly seconds: number;
-  readonly rejectsFile?: string | undefined;
+  /** Null when there was nothing to write into one. */
+  readonly rejectsFile?: string | null | undefined;
   readonly output?: string | undefined;
   readonly exitCode: number;
 }
@@ -48,7 +50,7 @@ export async function showSummary(summary: Summary, world: SummaryWorld): Promis
   const { settings, runtime, recordsOnStdout } = world;
   if (settings.json) {
     const stream = recordsOnStdout ? runtime.stderr : runtime.stdout;
-    stream.write(`${JSON.stringify(summary)}\n`);
+    stream.write(`${JSON.stringify({ schemaVersion: 1, ...summary })}\n`);
   } else if (!settings.quiet) {
     runtime.stderr.write(inert(asText(summary)));
   }
@@ -60,7 +62,10 @@ function figures(summary: Summary): [label: string, value: string][] {
   const { read, accepted, records, seconds } = summary;
   const done = records ?? accepted ?? 0;
   const lines: [string, string | undefined][] = [
-    ['account', `${summary.accountId} (${place(summary)})`],
+    [
+      'account',
+      summary.accountId === null ? undefined : `${summary.accountId} (${place(summary)})`,
+    ],
     ['run', summary.run],
     ['read', number(read)],
     ['accepted', number(accepted)],
@@ -80,14 +85,14 @@ function figures(summary: Summary): [label: string, value: string][] {
       'rate',
       seconds > 0 && done > 0 ? `${grouped(Math.round(done / seconds))} records/s` : undefined,
     ],
-    ['rejects', summary.rejectsFile],
+    ['rejects', summary.rejectsFile ?? undefined],
     ['output', summary.output],
   ];
   return lines.filter((line): line is [string, string] => line[1] !== undefined);
 }
 
 const place = ({ profile, region }: Summary): string =>
-  profile === undefined ? `region ${region}` : `region ${region}, profile ${profile}`;
+  profile ? `region ${region}, profile ${profile}` : `region ${region}`;
 const number = (value: number | undefined) => (value === undefined ? undefined : grouped(value));
 const unusual = (value: number | undefined) => (value ? grouped(value) : undefined);
 const bytes = (value: number | undefined) => (value === undefined ? undefined : bytesText(value));

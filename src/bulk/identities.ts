@@ -1,0 +1,48 @@
+import { EngagectlError } from '../errors.js';
+import type { RowBlock } from '../input/rows.js';
+import type { RecordBlock } from '../mapping/records.js';
+import { IdentitySet } from './identity-set.js';
+
+/** Identities up to which duplicates of a run are found, so that memory stays bounded. */
+const identitiesMaximum = 5_000_000;
+/** Identities shown before a demerge is confirmed. */
+const shownIdentities = 5;
+
+/** What a demerge is about to do. */
+export interface IdentitySurvey {
+  /** Different identities. */
+  readonly count: number;
+  readonly first: readonly string[];
+}
+
+/** Reads all identities once, before anything is sent. Throws E-TOO-MANY. */
+export async function surveyIdentities(
+  blocks: AsyncIterable<RowBlock>,
+  map: (rows: RowBlock) => RecordBlock,
+): Promise<IdentitySurvey> {
+  const seen = new IdentitySet();
+  const first: string[] = [];
+  for await (const rows of blocks) {
+    const block = map(rows);
+    for (let index = 0; index < block.count; index += 1) {
+      const identity = identityAt(block, index);
+      if (seen.add(identity) && first.length < shownIdentities) first.push(identity);
+    }
+    const error = tooManyIdentities(seen);
+    if (error) throw error;
+  }
+  return { count: seen.size, first };
+}
+
+/** The identity that record `index` of a demerge stands for: its text is a JSON string. */
+export function identityAt({ json, bounds }: RecordBlock, index: number): string {
+  return JSON.parse(json.toString('utf8', bounds[2 * index], bounds[2 * index + 1])) as string;
+}
+
+export function tooManyIdentities({ size }: IdentitySet): EngagectlError | undefined {
+  if (size <= identitiesMaximum) return undefined;
+  return new EngagectlError('E-TOO-MANY', 'more than 5,000,000 identities in one run', {
+    why: 'duplicates are found among at most so many',
+    fix: 'split the input into several runs',
+  });
+}

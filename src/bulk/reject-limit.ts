@@ -1,0 +1,23 @@
+import { EngagectlError } from '../errors.js';
+import type { WriteJob } from './write-job.js';
+
+/** Records from which on a percentage of rejects means something. */
+const judgedFrom = 1000;
+
+/** The error to stop with when more records were rejected than `--max-rejects` allows. */
+export function rejectLimitReached(
+  { maxRejects, account }: WriteJob,
+  when: 'running' | 'end',
+): EngagectlError | undefined {
+  const { rejected, read } = account.counts;
+  if (maxRejects === undefined || rejected === 0) return undefined;
+  const limit =
+    'records' in maxRejects ? maxRejects.records : Math.floor((read * maxRejects.percent) / 100);
+  const judged = 'records' in maxRejects || read >= judgedFrom || when === 'end';
+  if (!judged || rejected <= limit) return undefined;
+  const allowed = 'records' in maxRejects ? `${maxRejects.records}` : `${maxRejects.percent} %`;
+  return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
+    why: `--max-rejects allows ${allowed}`,
+    fix: `correct ${account.rejects.path}, or allow more with --max-rejects`,
+  });
+}

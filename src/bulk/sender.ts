@@ -1,0 +1,72 @@
+import { EngagectlError } from '../errors.js';
+import type { Batch } from './batch.js';
+import type { Halt } from './halt.js';
+import type { Fate, Settler } from './settler.js';
+import type { WriteJob } from './write-job.js';
+
+/** Whole batches in a row that end all unknown, or all refused, before the run stops. */
+const unknownBatchesMaximum = 3;
+const refusedBatchesMaximum = 2;
+
+/** Keeps batches under way: as many as may be in flight, and as many again ready to go. */
+export class Sender {
+  /** Called when every record of a batch has its outcome. */
+  onSettled: (batch: Batch) => void = () => undefined;
+  readonly halt: Halt;
+  readonly #job: WriteJob;
+  readonly #settler: Settler;
+  readonly #settling = new Set<Promise<void>>();
+  #unknownInARow = 0;
+  #refusedInARow = 0;
+
+  constructor(job: WriteJob, { halt, settler }: { halt: Halt; settler: Settler }) {
+    this.#job = job;
+    this.halt = halt;
+    this.#settler = settler;
+  }
+
+  /** Batches submitted and not settled. */
+  get open(): number {
+    return this.#settling.size;
+  }
+
+  /** Takes a batch when there is a place for it; false when the run stopped meanwhile. */
+  async submit(batch: Batch): Promise<boolean> {
+    while (this.open >= 2 * this.#job.concurrency && !this.halt.error) await this.nextSettled();
+    if (this.halt.error) return false;
+    const settling = this.halt
+      .guard(async () => this.#judge(batch, await this.#settler.settle(batch)))
+      .then(() => {
+        this.#settling.delete(settling);
+        this.onSettled(batch);
+      });
+    this.#settling.add(settling);
+    return true;
+  }
+
+  async nextSettled(): Promise<void> {
+    await Promise.race(this.#settling);
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all(this.#settling);
+  }
+
+  /** Stops a run whose every batch goes wrong in the same way. */
+  #judge({ size }: Batch, { unknown, refused }: Fate): void {
+    this.#unknownInARow = unknown === size ? this.#unknownInARow + 1 : 0;
+    this.#refusedInARow = size > 1 && refused === size ? this.#refusedInARow + 1 : 0;
+    if (this.#unknownInARow >= unknownBatchesMaximum) {
+      this.#stop('three batches in a row ended with unknown outcomes');
+    }
+    if (this.#refusedInARow >= refusedBatchesMaximum) {
+      this.#stop('two whole batches in a row were refused, to the last record');
+    }
+  }
+
+  #stop(what: string): void {
+    const { endpoint, account } = this.#job;
+    const fix = `see the reasons in ${account.rejects.path}, and try a few records with --limit 10`;
+    this.halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { fix }));
+  }
+}

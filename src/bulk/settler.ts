@@ -1,0 +1,188 @@
+import type { Attempt } from '../client/client.js';
+import type { Failure } from '../client/failure.js';
+import { failureError } from '../client/failure-error.js';
+import { decide, isThrottled } from '../client/retry.js';
+import type { WriteAnswer } from '../contract/answers.js';
+import { Batch } from './batch.js';
+import { checkAnswer } from './check-answer.js';
+import { Gate } from './gate.js';
+import type { Halt } from './halt.js';
+import type { Traffic, WriteJob } from './write-job.js';
+
+/** What became of one batch so far, over all its attempts and halves. */
+export interface Fate {
+  /** Failed attempts; 429 does not count. */
+  attempts: number;
+  /** Monotonic milliseconds. */
+  readonly since: number;
+  unknown: number;
+  refused: number;
+}
+
+/** Sends a batch until each of its records has one outcome in the account. */
+export class Settler {
+  readonly traffic: Traffic = { requests: 0, retries: 0, bytesSent: 0 };
+  readonly gate: Gate;
+  readonly #job: WriteJob;
+  readonly #halt: Halt;
+
+  constructor(job: WriteJob, halt: Halt) {
+    this.#job = job;
+    this.#halt = halt;
+    this.gate = new Gate(job.concurrency);
+  }
+
+  async settle(batch: Batch): Promise<Fate> {
+    const since = this.#job.runtime.monotonic();
+    const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0 };
+    await this.#send(batch, fate);
+    this.#job.account.rejects.flush();
+    return fate;
+  }
+
+  async #send(batch: Batch, fate: Fate): Promise<void> {
+    for (;;) {
+      const attempt = await this.#attempt(batch);
+      if (attempt === undefined) return this.#notSent(batch, 'the run stopped');
+      if (attempt.ok) return this.#conclude(batch, attempt.answer, fate);
+      const again = await this.#afterFailure(batch, attempt.failure, fate);
+      if (!again) return;
+      this.traffic.retries += 1;
+    }
+  }
+
+  /** One request; undefined when the run stopped before it. */
+  async #attempt(batch: Batch): Promise<Attempt<WriteAnswer | undefined> | undefined> {
+    const body = batch.body(this.#job.frame);
+    const ticket = await this.gate.enter();
+    try {
+      if (this.#halt.error) return undefined;
+      this.traffic.requests += 1;
+      this.traffic.bytesSent += body.length;
+      const attempt = await this.#job.send?.(body, this.#halt.givingUp);
+      if (attempt === undefined) return undefined;
+      if (attempt.ok) this.gate.succeeded();
+      else if (isThrottled(attempt.failure)) this.gate.throttled(ticket);
+      return attempt;
+    } catch (error) {
+      if (!this.#halt.givingUp.aborted) throw error;
+      return { ok: false, failure: { kind: 'connection', sent: true, message: 'interrupted' } };
+    } finally {
+      this.gate.leave();
+    }
+  }
+
+  /** True when the batch is to be sent again; else its records have their outcomes. */
+  async #afterFailure(batch: Batch, failure: Failure, fate: Fate): Promise<boolean> {
+    const { policy, runtime, log, endpoint } = this.#job;
+    if (!isThrottled(failure)) fate.attempts += 1;
+    const decision = decide({
+      failure,
+      attempt: Math.max(fate.attempts, 1),
+      elapsedMs: runtime.monotonic() - fate.since,
+      work: batch.converges ? 'converges' : 'once',
+      policy,
+      random: runtime.random,
+    });
+    switch (decision.action) {
+      case 'wait':
+        log(`${endpoint}: ${failure.message}; again in ${Math.round(decision.ms)} ms`);
+        if (await this.#halt.sleep(decision.ms)) return true;
+        this.#notSent(batch, 'the run stopped before the next attempt');
+        return false;
+      case 'split':
+        await this.#refused(batch, failure, fate);
+        return false;
+      case 'unknown':
+        await this.#unknown(batch, failure.message, fate);
+        return false;
+      case 'stop':
+      case 'giveUp':
+        this.#halt.stopAt(failureError(failure, { what: endpoint, attempts: fate.attempts }));
+        this.#notSent(batch, failure.message);
+        return false;
+      default:
+        return decision satisfies never;
+    }
+  }
+
+  async #conclude(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Promise<void> {
+    if (answer === undefined) return this.#job.account.accept(batch.size);
+    const checked = checkAnswer(answer, batch);
+    if (!checked.addsUp) return this.#doesNotAddUp(batch, checked.why, fate);
+    const again = new Batch();
+    for (const [position, outcome] of checked.outcomes.entries()) {
+      const { block, index } = batch.item(position);
+      if (outcome.status === 'accepted') this.#job.account.accept(1);
+      else if (outcome.status === 'again' && this.#mayRepeat(fate)) again.add(block, index);
+      else this.#reject(batch, position, outcome);
+    }
+    if (again.size > 0) await this.#sendAgain(again, fate);
+  }
+
+  #mayRepeat({ attempts }: Fate): boolean {
+    return attempts + 1 < this.#job.policy.maxAttempts;
+  }
+
+  /** Records with code 555: the service did not process them, and asks for another try. */
+  async #sendAgain(again: Batch, fate: Fate): Promise<void> {
+    fate.attempts += 1;
+    this.traffic.retries += 1;
+    const { policy, runtime } = this.#job;
+    const wait = runtime.random() * policy.retryBaseMs * 2 ** (fate.attempts - 1);
+    if (await this.#halt.sleep(wait)) return this.#send(again, fate);
+    this.#notSent(again, 'the run stopped before the next attempt');
+  }
+
+  /** The answer's counts are wrong: find the record it lies about, or call the batch unknown. */
+  async #doesNotAddUp(batch: Batch, why: string, fate: Fate): Promise<void> {
+    this.#job.log(`${this.#job.endpoint}: the answer does not add up: ${why}`);
+    const error = `the service's answer does not add up: ${why}`;
+    if (!batch.converges) return this.#unknown(batch, error, fate);
+    if (batch.size > 1) return this.#sendHalves(batch, fate);
+    this.#markUnknown(batch, error, fate);
+  }
+
+  /** The service refused the batch as a whole: find the guilty records. */
+  async #refused(batch: Batch, failure: Failure, fate: Fate): Promise<void> {
+    if (batch.size > 1) return this.#sendHalves(batch, fate);
+    fate.refused += 1;
+    const code = failure.kind === 'refused' ? failure.status : undefined;
+    this.#reject(batch, 0, { code, error: failure.message });
+  }
+
+  /** One half after the other; a half that is refused has had its second try already. */
+  async #sendHalves(batch: Batch, fate: Fate): Promise<void> {
+    for (const half of batch.split()) {
+      fate.attempts = 1;
+      await this.#send(half, fate);
+    }
+  }
+
+  /** Records that may have been processed: the convergent ones are sent again, the others not. */
+  async #unknown(batch: Batch, error: string, fate: Fate): Promise<void> {
+    const items = [...batch.items()];
+    const converges = ({ block, index }: { block: Batch['blocks'][number]; index: number }) =>
+      block.converges[index] === 1;
+    this.#markUnknown(Batch.of(items.filter((item) => !converges(item))), error, fate);
+    const rest = Batch.of(items.filter(converges));
+    if (rest.size > 0) await this.#send(rest, fate);
+  }
+
+  #markUnknown(batch: Batch, error: string, fate: Fate): void {
+    fate.unknown += batch.size;
+    for (const { block, index } of batch.items()) {
+      const row = block.row[index] ?? 0;
+      this.#job.account.turnDown(block.rows, row, { stage: 'unknown', error });
+    }
+  }
+
+  #notSent(batch: Batch, why: string): void {
+    for (const item of batch.items()) this.#job.account.notSent(item, `not sent: ${why}`);
+  }
+
+  #reject(batch: Batch, position: number, reason: { code: number | undefined; error: string }) {
+    const { block, index } = batch.item(position);
+    this.#job.account.turnDown(block.rows, block.row[index] ?? 0, { stage: 'service', ...reason });
+  }
+}

@@ -1,0 +1,34 @@
+import { EngagectlError, exitCodes, mostSerious, type ExitCode } from '../errors.js';
+import type { Account } from './account.js';
+
+/** The most serious thing that can be said of a run that ended; undefined when all went well. */
+export function verdict(
+  { counts, rejects }: Account,
+  { stopped, command }: { readonly stopped: EngagectlError | undefined; readonly command: string },
+): EngagectlError | undefined {
+  const { read, rejected, unknown } = counts;
+  const codes: ExitCode[] = [];
+  if (stopped) codes.push(stopped.exitCode);
+  if (unknown > 0) codes.push(exitCodes.unknown);
+  if (rejected > 0) codes.push(exitCodes.rejected);
+  const worst = mostSerious(codes);
+
+  if (stopped?.exitCode === worst) return stopped;
+  if (worst === exitCodes.unknown) {
+    return new EngagectlError(
+      'E-UNKNOWN',
+      `the outcome of ${unknown} of ${read} records is unknown`,
+      {
+        why: stopped?.message ?? 'no answer told whether the service processed them',
+        fix: `look them up in ${rejects.path}; sending that file with --retry-unknown sends them again`,
+        cause: stopped,
+      },
+    );
+  }
+  if (worst === exitCodes.rejected) {
+    return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
+      fix: `correct ${rejects.path}, then: engagectl ${command} ${rejects.path}`,
+    });
+  }
+  return undefined;
+}

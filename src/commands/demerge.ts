@@ -1,0 +1,87 @@
+import { Option, type Command } from 'commander';
+import { paths } from '../contract/endpoints.js';
+import { limits } from '../contract/limits.js';
+import type { Runtime } from '../runtime.js';
+import { needInput } from './need-input.js';
+import { resolveSettings, type Settings } from './options.js';
+import { addWriteOptions, type WriteFlags } from './write-options.js';
+
+interface DemergeFlags extends WriteFlags {
+  readonly identity: string;
+  readonly yes?: boolean;
+}
+
+const examples = `Examples:
+  engagectl demerge identities.csv
+  engagectl demerge identities.txt --check
+  engagectl demerge identities.ndjson --yes --json
+`;
+
+export function registerDemerge(program: Command, runtime: Runtime, run = demerge): void {
+  const command = program
+    .command('demerge')
+    .summary('demerge profiles by identity')
+    .description(
+      'Demerges user profiles: every merged profile falls apart, and event data of it may be lost.\n' +
+        'Asks for confirmation on a terminal; elsewhere it needs --yes.',
+    )
+    .addHelpText('beforeAll', examples)
+    .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin')
+    .addOption(new Option('--identity <column>', 'column of the identity').default('identity'))
+    .addOption(new Option('-y, --yes', 'do not ask'));
+  addWriteOptions(command, {
+    chunkSize: limits.identitiesPerDemerge,
+    chunkSizeMaximum: limits.identitiesPerDemerge,
+    concurrency: 1,
+    concurrencyMaximum: limits.othersInFlight,
+    dryRun: 'the same as --check',
+    ordered: false,
+  });
+  command.action(async (files: string[], flags: DemergeFlags) => {
+    needInput(files, command, runtime);
+    await run({ files, flags }, resolveSettings(command, runtime), runtime);
+  });
+}
+
+async function demerge(
+  { files, flags }: { readonly files: readonly string[]; readonly flags: DemergeFlags },
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const { runWrite } = await import('./write-run.js');
+  const { demergeMapper } = await import('../mapping/demerge.js');
+  const { confirmDemerge } = await import('../ui/confirm.js');
+  const { surveyIdentities } = await import('../bulk/identities.js');
+  const { IdentitySet } = await import('../bulk/identity-set.js');
+  const mapper = demergeMapper({
+    identity: flags.identity,
+    retryUnknown: flags.retryUnknown === true,
+  });
+  await runWrite(
+    {
+      name: 'demerge',
+      files,
+      flags,
+      listColumn: flags.identity,
+      checkOnly: flags.check === true || flags.dryRun === true,
+      endpoint: `POST ${paths.demerge}`,
+      frame: ['{"identities":[', ']}'],
+      mapper: () => mapper,
+      send: (client) => (body, signal) => client.demerge(body, signal),
+      seen: new IdentitySet(),
+      confirm: async ({ account: { accountId, region } }, openAgain) => {
+        const inputIsStdin = files.length === 0 || files.includes('-');
+        const { count, first } = inputIsStdin
+          ? { count: 0, first: [] }
+          : await surveyIdentities((await openAgain()).blocks(), (rows) => mapper.map(rows));
+        await confirmDemerge(
+          { accountId, region, count, firstIdentities: first },
+          { yes: flags.yes === true, inputIsStdin },
+          runtime,
+        );
+      },
+    },
+    settings,
+    runtime,
+  );
+}

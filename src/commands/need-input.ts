@@ -1,0 +1,18 @@
+import type { Command } from 'commander';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+
+/** Without a file, input comes from stdin; from a terminal it never would: help instead, exit 2. */
+export function needInput(
+  files: readonly string[],
+  command: Command,
+  { stdin, stderr }: Runtime,
+): void {
+  if (files.some((file) => file !== '-') || (files.length > 0 && stdin.isTTY !== true)) return;
+  if (stdin.isTTY !== true) return;
+  stderr.write(`${command.helpInformation()}\n`);
+  throw new EngagectlError('E-USAGE', `${command.name()} needs input`, {
+    why: 'no file was named, and standard input is a terminal',
+    fix: `engagectl ${command.name()} <file>, or pipe records into it`,
+  });
+}

@@ -1,0 +1,91 @@
+import { Option, type Command } from 'commander';
+import { paths } from '../contract/endpoints.js';
+import { limits } from '../contract/limits.js';
+import type { Runtime } from '../runtime.js';
+import { needInput } from './need-input.js';
+import { choice, resolveSettings, type Settings } from './options.js';
+import { addWriteOptions, type WriteFlags } from './write-options.js';
+
+interface SubscribeFlags extends WriteFlags {
+  readonly type?: 'phone' | 'whatsapp' | 'email';
+  readonly status?: 'Unsubscribe' | 'Resubscribe';
+}
+
+const examples = `Examples:
+  engagectl subscribe opt-outs.csv
+  engagectl subscribe phones.txt --type phone --status Unsubscribe --quiet
+  zcat opt-outs.ndjson.gz | engagectl subscribe - --json
+  engagectl subscribe opt-outs.csv --dry-run
+`;
+
+export function registerSubscribe(program: Command, runtime: Runtime, run = subscribe): void {
+  const command = program
+    .command('subscribe')
+    .summary('set the subscription status of phones, WhatsApp numbers, email addresses')
+    .description(
+      'Sets the subscription status of phone numbers, WhatsApp numbers and email addresses.\n' +
+        'CSV columns or NDJSON members: type, value, status.',
+    )
+    .addHelpText('beforeAll', examples)
+    .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin')
+    .addOption(
+      new Option(
+        '--type <type>',
+        'phone, whatsapp or email, where the input does not say',
+      ).argParser((text) => choice('phone', 'whatsapp', 'email')(text.toLowerCase())),
+    )
+    .addOption(
+      new Option(
+        '--status <status>',
+        'Unsubscribe or Resubscribe, where the input does not say',
+      ).argParser((text) =>
+        choice(
+          'Unsubscribe',
+          'Resubscribe',
+        )(text.charAt(0).toUpperCase() + text.slice(1).toLowerCase()),
+      ),
+    );
+  addWriteOptions(command, {
+    chunkSize: limits.recordsPerSubscribe,
+    chunkSizeMaximum: limits.recordsPerSubscribe,
+    concurrency: limits.othersInFlight,
+    concurrencyMaximum: limits.uploadsInFlight,
+    dryRun: 'let the service check the records and change nothing',
+    ordered: true,
+  });
+  command.action(async (files: string[], flags: SubscribeFlags) => {
+    needInput(files, command, runtime);
+    await run({ files, flags }, resolveSettings(command, runtime), runtime);
+  });
+}
+
+async function subscribe(
+  { files, flags }: { readonly files: readonly string[]; readonly flags: SubscribeFlags },
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const { runWrite } = await import('./write-run.js');
+  const { subscribeMapper } = await import('../mapping/subscribe.js');
+  const { type, status } = flags;
+  await runWrite(
+    {
+      name: 'subscribe',
+      files,
+      flags,
+      ...(type && status && { listColumn: 'value' }),
+      checkOnly: flags.check === true,
+      endpoint: `POST ${paths.subscribe}`,
+      frame: ['{"d":[', ']}'],
+      mapper: () =>
+        subscribeMapper({
+          ...(type && { type }),
+          ...(status && { status }),
+          retryUnknown: flags.retryUnknown === true,
+        }),
+      send: (client) => (body, signal) =>
+        client.subscribe(body, { dryRun: flags.dryRun === true }, signal),
+    },
+    settings,
+    runtime,
+  );
+}

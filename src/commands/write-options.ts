@@ -1,0 +1,104 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { RejectLimit } from '../bulk/write-job.js';
+import { inputFormats, type InputFormat } from '../input/rows.js';
+import { byteCount, choice, integer } from './options.js';
+
+/** Flags that upload, subscribe and demerge share. */
+export interface WriteFlags {
+  readonly inputFormat?: InputFormat;
+  readonly delimiter?: string;
+  readonly encoding?: string;
+  readonly maxRecordBytes: number;
+  readonly limit?: number;
+  readonly chunkSize: number;
+  readonly chunkBytes: number;
+  readonly concurrency: number;
+  readonly order?: 'key' | 'none';
+  readonly rejects?: string;
+  readonly maxRejects?: RejectLimit;
+  readonly strict?: boolean;
+  readonly retryUnknown?: boolean;
+  readonly check?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export interface WriteDefaults {
+  readonly chunkSize: number;
+  readonly chunkSizeMaximum: number;
+  readonly concurrency: number;
+  readonly concurrencyMaximum: number;
+  readonly dryRun: string;
+  /** Whether records have an order that `--order none` can give up. */
+  readonly ordered: boolean;
+}
+
+export function addWriteOptions(command: Command, defaults: WriteDefaults): Command {
+  for (const option of inputOptions()) command.addOption(option.helpGroup('Input:'));
+  for (const option of sendingOptions(defaults)) command.addOption(option.helpGroup('Sending:'));
+  for (const option of rejectOptions()) command.addOption(option.helpGroup('Rejected records:'));
+  return command;
+}
+
+const inputOptions = (): Option[] => [
+  new Option(
+    '--input-format <format>',
+    `${inputFormats.join(', ')}; default: by extension, else by content`,
+  ).argParser(choice(...inputFormats)),
+  new Option('--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)').argParser(
+    delimiter,
+  ),
+  new Option('--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'),
+  new Option('--max-record-bytes <bytes>', 'a longer record is rejected (default: 1MiB)')
+    .argParser(byteCount)
+    .default(1024 * 1024, '1MiB'),
+  new Option('--limit <n>', 'take the first n records only').argParser(integer({ min: 0 })),
+];
+
+const sendingOptions = (defaults: WriteDefaults): Option[] => [
+  new Option('--check', 'read and validate everything, send nothing'),
+  new Option('--dry-run', defaults.dryRun),
+  new Option('--chunk-size <n>', `records per request, at most ${defaults.chunkSizeMaximum}`)
+    .argParser(integer({ min: 1, max: defaults.chunkSizeMaximum }))
+    .default(defaults.chunkSize),
+  new Option('--chunk-bytes <bytes>', 'bytes per request')
+    .argParser(byteCount)
+    .default(4 * 1024 * 1024, '4MiB'),
+  new Option('--concurrency <n>', `most requests in flight, at most ${defaults.concurrencyMaximum}`)
+    .argParser(integer({ min: 1, max: defaults.concurrencyMaximum }))
+    .default(defaults.concurrency),
+  ...(defaults.ordered
+    ? [
+        new Option(
+          '--order <how>',
+          'key: records of one key arrive in input order; none: any order',
+        )
+          .argParser(choice('key', 'none'))
+          .default('key'),
+      ]
+    : []),
+];
+
+const rejectOptions = (): Option[] => [
+  new Option('--rejects <file>', 'where rejected records go (default: beside the first input)'),
+  new Option('--max-rejects <n|n%>', 'stop when more than that were rejected').argParser(
+    rejectLimit,
+  ),
+  new Option('--strict', 'stop at the first rejected record: --max-rejects 0'),
+  new Option('--retry-unknown', 'send records of a rejects file whose outcome is unknown again'),
+];
+
+function delimiter(text: string): string {
+  const value = text === '\\t' ? '\t' : text;
+  if (value === '' || /["\r\n]/.test(value)) {
+    throw new InvalidArgumentError('Use one or more characters that are no quote or newline.');
+  }
+  return value;
+}
+
+function rejectLimit(text: string): RejectLimit {
+  const match = /^(\d+(?:\.\d+)?)(%?)$/.exec(text);
+  const value = Number(match?.[1]);
+  if (match?.[2] === '%' && value <= 100) return { percent: value };
+  if (match && match[2] === '' && Number.isInteger(value)) return { records: value };
+  throw new InvalidArgumentError('Use a number like 100, or a percentage like 2%.');
+}
