@@ -1,6 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { refuseRepeatedFlags } from './commands/repeated-flags.js';
 import { addGlobalOptions } from './commands/options.js';
+import { registerConfig } from './commands/config.js';
+import { registerServe } from './commands/serve.js';
 import { registerUpload } from './commands/upload.js';
 import { EngagectlError, exitCodeOf, exitCodes, type ExitCode } from './errors.js';
 import type { Runtime } from './runtime.js';
@@ -39,6 +41,8 @@ export function buildProgram(runtime: Runtime): Command {
     });
   addGlobalOptions(program);
   registerUpload(program, runtime);
+  registerConfig(program, runtime);
+  registerServe(program, runtime);
   refuseRepeatedFlags(program);
   return program;
 }

@@ -1,6 +1,7 @@
 import { zoneOf, type Zone } from '../contract/zones.js';
 import { limits } from '../contract/limits.js';
 import type { Client } from '../client/client.js';
+import type { RetryPolicy } from '../client/retry.js';
 import { resolveAccount, type Account } from '../config/account.js';
 import { localFolder } from '../config/local-account.js';
 import { localRegion } from '../config/saved-account.js';
@@ -15,7 +16,7 @@ export interface Connection {
   readonly account: Account;
   /** Of the account: for relative dates and times without an offset. */
   readonly zone: Zone;
-  readonly policy: Pick<Settings, 'maxAttempts' | 'retryForMs' | 'retryBaseMs'>;
+  readonly policy: RetryPolicy;
   /** Ends the connections, and the embedded service of `--region local`. */
   close(): Promise<void>;
 }
@@ -48,6 +49,8 @@ export async function connect(
     timeoutMs: settings.timeoutMs,
     maxInFlight,
     env: runtime.env,
+    now: runtime.now,
+    monotonic: runtime.monotonic,
     log: (line) => messages.verbose(line),
   });
   const close = async () => {
