@@ -1,0 +1,203 @@
+// npm run demo: the tool's main job on the input of fixtures/, against the local service. Every command
+// line is shown before it runs, and its summary after; what comes out must be what fixtures/expected.json
+// says, else the demo fails. It keeps to its own folder and starts afresh each time.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const output = 'demo-output';
+const expected = JSON.parse(readFileSync(join(root, 'fixtures/expected.json'), 'utf8'));
+const charged = expected['events.ndjson'].events['Charged'];
+const added = expected['events.csv.gz'].events['Added To Cart'];
+const october = ['--from', '2026-10-01', '--to', '2026-10-14'];
+
+/** What each command must do: its exit code, figures of its summary, and further `checks`. */
+const steps = [
+  {
+    say: 'User profiles from a CSV. Five of its 5,000 rows are wrong on purpose: the rest goes through, exit code 3.',
+    args: [
+      'upload',
+      'fixtures/profiles.csv',
+      '--mapping',
+      'fixtures/mapping.json',
+      '--rejects',
+      `${output}/profiles.rejects.ndjson`,
+    ],
+    exitCode: 3,
+    figures: figuresOf('profiles.csv'),
+    checks: [rejectsAreAsExpected],
+  },
+  {
+    say: 'More user profiles, as gzipped NDJSON.',
+    args: ['upload', 'fixtures/profiles-eu.ndjson.gz'],
+    figures: figuresOf('profiles-eu.ndjson.gz'),
+  },
+  {
+    say: 'Events, as NDJSON and as a gzipped CSV.',
+    args: ['upload', '--type', 'event', 'fixtures/events.ndjson'],
+    figures: figuresOf('events.ndjson'),
+  },
+  {
+    args: ['upload', '--type', 'event', 'fixtures/events.csv.gz', '--types', 'Price:number'],
+    figures: figuresOf('events.csv.gz'),
+  },
+  {
+    say: 'Subscription statuses of email addresses, phones and WhatsApp numbers.',
+    args: ['subscribe', 'fixtures/subscriptions.csv'],
+    figures: figuresOf('subscriptions.csv'),
+  },
+  {
+    say: 'One user read back; the address was unsubscribed a moment ago.',
+    args: ['get-profile', 'crm-00003', '--reachability'],
+    checks: [emailIsUnreachable],
+  },
+  {
+    say: 'Everybody who bought something in the first half of October.',
+    args: ['export-profiles', '--event', 'Charged', ...october, '-o', `${output}/buyers.ndjson`],
+    figures: { records: charged.users },
+    checks: [hasLines(`${output}/buyers.ndjson`, charged.users)],
+  },
+  {
+    args: ['export-profiles', '--event', 'Charged', ...october, '-o', `${output}/buyers.csv`],
+    figures: { records: charged.users },
+  },
+  {
+    say: 'The events themselves.',
+    args: [
+      'export-events',
+      '--event',
+      'Charged',
+      '--event',
+      'Added To Cart',
+      ...october,
+      '-o',
+      `${output}/events.ndjson.gz`,
+    ],
+    figures: { records: charged.records + added.records },
+    checks: [hasLines(`${output}/events.ndjson.gz`, charged.records + added.records)],
+  },
+  {
+    args: ['export-events', '--event', 'Charged', ...october, '-o', `${output}/charged.csv`],
+    figures: { records: charged.records },
+  },
+  {
+    say: 'Demerging takes identities off their profiles. It cannot be undone, so a script must say --yes.',
+    args: ['demerge', 'fixtures/demerge.csv', '--yes'],
+    figures: { read: 152, accepted: 150, duplicates: 2 },
+  },
+  {
+    say: 'After that, the identity leads nowhere: exit code 3.',
+    args: ['get-profile', 'crm-00000'],
+    exitCode: 3,
+  },
+];
+
+function runDemo() {
+  process.chdir(root);
+  rmSync(output, { recursive: true, force: true });
+  mkdirSync(output);
+
+  const surprises = steps.flatMap(runStep);
+  showFolder();
+  if (surprises.length === 0) {
+    console.log(
+      `\nAll ${steps.length} commands did what was planned. Their output is in ${output}/`,
+    );
+    return 0;
+  }
+  console.error(`\nNot as planned:\n  ${surprises.join('\n  ')}`);
+  return 1;
+}
+
+/** Shows and runs one command; returns what differs from the plan. */
+function runStep({ say, args, exitCode = 0, figures = {}, checks = [] }) {
+  const line = [...args, '--region', 'local'];
+  if (say) console.log(`\n# ${say}`);
+  console.log(`\n$ npx engagectl ${line.map(shellQuoted).join(' ')}`);
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/engagectl.js', ...line], {
+    env: ownEnvironment(),
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  });
+  process.stdout.write(stdout + stderr);
+
+  const shown = figuresIn(stderr);
+  const differences = Object.entries(figures)
+    .filter(([name, figure]) => (shown[name] ?? 0) !== figure)
+    .map(([name, figure]) => `${name} is ${shown[name]}, not ${figure}`);
+  if (status !== exitCode) differences.push(`exit code ${status}, not ${exitCode}`);
+  differences.push(...checks.map((check) => outcomeOf(check, stdout)).filter(Boolean));
+  return differences.map((difference) => `${args[0]}: ${difference}`);
+}
+
+function outcomeOf(check, stdout) {
+  try {
+    return check(stdout);
+  } catch (error) {
+    return error.message;
+  }
+}
+
+/** The environment without the user's own settings for engagectl, and with folders of the demo's own. */
+function ownEnvironment() {
+  const kept = Object.entries(process.env).filter(([name]) => !changesEngagectl(name));
+  return {
+    ...Object.fromEntries(kept),
+    ENGAGECTL_CONFIG_DIR: join(root, output, '.config'),
+    ENGAGECTL_STATE_DIR: join(root, output, '.state'),
+  };
+}
+
+const changesEngagectl = (name) => /^(ENGAGECTL_|GITHUB_STEP_SUMMARY$)/.test(name);
+
+/** Numbers of the summary on stderr: lines such as `  accepted   4,995`. */
+function figuresIn(text) {
+  const lines = text.matchAll(/^ {2}([a-z][a-z ]*?) +([\d,]+)$/gm);
+  return Object.fromEntries([...lines].map(([, name, n]) => [name, Number(n.replaceAll(',', ''))]));
+}
+
+function figuresOf(file) {
+  const { read, rejected } = expected[file];
+  return { read, accepted: read - rejected.length, rejected: rejected.length };
+}
+
+function rejectsAreAsExpected() {
+  const lines = readFileSync(`${output}/profiles.rejects.ndjson`, 'utf8').trimEnd().split('\n');
+  const found = lines.map((line) => rejectText(JSON.parse(line))).sort();
+  const wanted = expected['profiles.csv'].rejected.map(rejectText).sort();
+  return found.join() === wanted.join() ? undefined : `rejects are ${found}, not ${wanted}`;
+}
+
+const rejectText = ({ line, stage, code }) => `line ${line} ${stage} ${code ?? ''}`;
+
+function emailIsUnreachable(stdout) {
+  const email = JSON.parse(stdout || '{}').reachability?.email;
+  return email === 'unreachable' ? undefined : `email is ${email}, not unreachable`;
+}
+
+function hasLines(file, wanted) {
+  return () => {
+    const bytes = readFileSync(file);
+    const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+    const found = text.split('\n').length - 1;
+    return found === wanted ? undefined : `${file} has ${found} lines, not ${wanted}`;
+  };
+}
+
+function showFolder() {
+  console.log(`\n# ${output}/`);
+  for (const name of readdirSync(output).filter((name) => !name.startsWith('.'))) {
+    const { size } = statSync(join(output, name));
+    console.log(`${size.toLocaleString('en-US').padStart(12)}  ${name}`);
+  }
+}
+
+function shellQuoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+process.exitCode = runDemo();
