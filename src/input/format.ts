@@ -1,3 +1,4 @@
+import { EngagectlError } from '../errors.js';
 import { endOfLine } from './line-ends.js';
 import type { InputFormat } from './rows.js';
 import type { TextWindow } from './window.js';
@@ -38,6 +39,27 @@ export async function formatOfText(
   const delimiters = delimiter === undefined ? [',', ';', '|'] : [delimiter];
   const delimited = delimiters.some((delimiter) => line.includes(delimiter));
   return delimited || line.includes('{') || !lists ? 'csv' : 'list';
+}
+
+/** Throws EngagectlError E-FORMAT for a text that does not start with `[`. */
+export async function expectArray({
+  window,
+  name,
+}: {
+  window: TextWindow;
+  name: string;
+}): Promise<void> {
+  const line = await firstLine(window);
+  if (line[0] === openingBracket) return;
+  throw new EngagectlError('E-FORMAT', `${name} is not a JSON array`, {
+    file: name,
+    line: 1,
+    why: line.length === 0 ? 'it is empty; no records are []' : 'it does not start with [',
+    fix:
+      line[0] === openingBrace
+        ? 'for one JSON object a line, add --input-format ndjson'
+        : 'name its format with --input-format csv, tsv or ndjson',
+  });
 }
 
 async function firstLine(window: TextWindow): Promise<Buffer> {

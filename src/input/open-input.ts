@@ -4,9 +4,10 @@ import { noDelimiter } from './csv-scanner.js';
 import { CsvCutter } from './csv.js';
 import type { Cutter } from './cutter.js';
 import { decode } from './decode.js';
-import { formatOfName, formatOfText } from './format.js';
+import { expectArray, formatOfName, formatOfText } from './format.js';
 import { gunzip } from './gunzip.js';
 import { takeHeader, takeListHeader } from './header.js';
+import { JsonCutter } from './json.js';
 import { NdjsonCutter } from './ndjson.js';
 import type { InputOptions } from './options.js';
 import type { InputFormat } from './rows.js';
@@ -80,7 +81,8 @@ async function cutterFor(
     case 'ndjson':
       return { cutter: new NdjsonCutter(), line: 1 };
     case 'json':
-      throw new EngagectlError('E-FORMAT', 'json is not read yet');
+      await expectArray(input);
+      return { cutter: new JsonCutter(), line: 1 };
     default:
       throw format satisfies never;
   }

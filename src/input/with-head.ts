@@ -17,7 +17,7 @@ export async function withHead(chunks: AsyncIterable<Buffer>, least: number): Pr
     }
   } catch (failure) {
     if (head.length === 0) throw failure;
-    return { head, all: startingWith(head, failing(failure)) };
+    return { head, all: startingWith(head, { next: () => Promise.reject(failure) }) };
   }
   return { head, all: startingWith(head, iterator) };
 }
@@ -33,8 +33,4 @@ async function* startingWith(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGe
   } finally {
     await rest.return?.();
   }
-}
-
-async function* failing(failure: unknown): AsyncGenerator<Buffer> {
-  throw failure;
 }
