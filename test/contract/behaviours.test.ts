@@ -1,0 +1,83 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startService } from '../../src/service/start.js';
+import type { Variants } from '../../src/service/options.js';
+import { startRecordedServer } from '../support/recorded-server.js';
+import { makeWorld, type Outcome, type World } from '../support/world.js';
+import { behaviours, type Behaviour } from './behaviours.js';
+
+// One list of behaviours; each must hold against every recorded spelling of the answers and against
+// the local service in every variant of the wire.
+
+const account = { id: 'TEST-ACCOUNT', passcode: 'passcode-of-the-suite' };
+
+describe.each(behaviours)('$title', (behaviour) => {
+  it.each(behaviour.recordings.map((name) => ({ name })))('recorded: $name', async ({ name }) => {
+    await using server = await startRecordedServer(name);
+    const world = makeWorld();
+    const outcome = await run(world, server.url, behaviour);
+    expectOutcome(outcome, behaviour, world);
+    expect(server.unexpected).toEqual([]);
+  });
+
+  it.each(localVariants(behaviour))('local service: %j', async (variants) => {
+    const world = makeWorld();
+    for (const [argv, stdin] of behaviour.local?.before ?? []) {
+      const before = await startLocal(world, variants, {});
+      const outcome = await run(world, before.url, { argv, stdin });
+      expect(outcome, argv.join(' ')).toMatchObject({ code: 0 });
+      await before.close();
+    }
+    const service = await startLocal(world, variants, behaviour.local ?? {});
+    onTestFinished(() => service.close());
+    const passcode = behaviour.local?.wrongPasscode ? 'another' : account.passcode;
+    expectOutcome(await run(world, service.url, behaviour, passcode), behaviour, world);
+  });
+});
+
+it('plays every recorded answer', () => {
+  const files = readdirSync(new URL('../../fixtures/answers/', import.meta.url));
+  const recorded = files.filter((name) => name.endsWith('.http')).map((name) => name.slice(0, -5));
+  const played = new Set(behaviours.flatMap(({ recordings }) => recordings));
+  expect(recorded.filter((name) => !played.has(name))).toEqual([]);
+});
+
+const localVariants = ({ local }: Behaviour): readonly Partial<Variants>[] =>
+  local === undefined ? [] : (local.variants ?? [{}]);
+
+function run(
+  world: World,
+  url: string,
+  { argv, stdin = '' }: { readonly argv: readonly string[]; readonly stdin?: string | undefined },
+  passcode = account.passcode,
+): Promise<Outcome> {
+  return world.run([...argv, '--base-url', url], {
+    stdin,
+    env: { ENGAGECTL_ACCOUNT_ID: account.id, ENGAGECTL_PASSCODE: passcode },
+  });
+}
+
+function expectOutcome(outcome: Outcome, behaviour: Behaviour, world: World): void {
+  expect(outcome.code, outcome.stderr).toBe(behaviour.code);
+  expect(outcome.stdout + outcome.stderr).not.toContain(account.passcode);
+  behaviour.see?.(outcome, world);
+}
+
+const startLocal = (
+  world: World,
+  variants: Partial<Variants>,
+  { pendingPolls = 0, failRate = 0 }: { pendingPolls?: number; failRate?: number },
+) =>
+  startService({
+    dataDir: `${world.stateDir}/service`,
+    port: 0,
+    headerPrefix: 'X-Service',
+    accountId: account.id,
+    passcode: account.passcode,
+    timezone: 'UTC',
+    latencyMs: 0,
+    pendingPolls,
+    failRate,
+    maxConcurrent: { upload: 15, other: 3 },
+    variants,
+  });
