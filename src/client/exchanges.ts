@@ -61,10 +61,9 @@ async function readable(raw: RawAnswer): Promise<Buffer> {
 
 function refuseRedirect({ status, headers }: Answer, base: URL, redact: Redactor): void {
   if (status < 300 || status >= 400) return;
-  const location = String(headers['location'] ?? '');
-  const target = URL.canParse(location, base.href) && new URL(location, base.href).host;
-  const where = target ? ` to ${target}` : '';
-  const message = redact.text(`HTTP ${status}: a redirect${where}, which is never followed`);
+  const location = redact.text(String(headers['location'] ?? ''));
+  const host = URL.canParse(location, base.href) ? new URL(location, base.href).host : 'nowhere';
+  const message = `HTTP ${status}: a redirect to ${host}, which is never followed`;
   throw new FailureError({ kind: 'refused', sent: true, status, message });
 }
 

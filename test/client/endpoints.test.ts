@@ -1,0 +1,181 @@
+import { expect, it } from 'vitest';
+import { accept, after, answer, startFaultServer } from '../support/fault-server.js';
+import { clientOf, failureOf, never, pageText, passcode, records, rig } from './support.js';
+
+it('sends what the specification wants: path, headers, body', async () => {
+  const { client, server } = await rig([accept()]);
+  const body = records(3);
+  expect(await client.upload(body, never)).toEqual({
+    ok: true,
+    answer: { status: 'success', processed: 3, unprocessed: [] },
+  });
+  await client.subscribe(body, { dryRun: false }, never);
+  await client.subscribe(body, { dryRun: true }, never);
+  expect(await client.demerge(Buffer.from('{"identities":["a"]}'), never)).toEqual({
+    ok: true,
+    answer: undefined,
+  });
+  expect(server.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    'POST /1/upload',
+    'POST /1/subscribe',
+    'POST /1/subscribe?dryRun=1',
+    'POST /1/demerge/profiles.json',
+  ]);
+  expect(server.received[0]?.body).toEqual(body);
+  expect(server.received[0]?.headers).toMatchObject({
+    'content-type': 'application/json',
+    'x-service-account-id': 'ACC-1',
+    'x-service-passcode': passcode,
+    'content-length': String(body.length),
+  });
+});
+
+it('honours another header prefix and a path in the base URL', async () => {
+  await using server = await startFaultServer([accept()]);
+  const { client } = clientOf(`${server.url}/region/`, { headerPrefix: 'X-Other' });
+  await client.upload(records(1), never);
+  await client.close();
+  expect(server.received[0]?.url).toBe('/region/1/upload');
+  expect(server.received[0]?.headers['x-other-passcode']).toBe(passcode);
+});
+
+it('opens a cursor with only the parameters that were given', async () => {
+  const { client, server } = await rig([answer(200, { status: 'success', cursor: 'AA%2Fb%3D' })]);
+  const query = {
+    eventName: 'Charged "x"',
+    from: 20240101,
+    to: 20240131,
+    batchSize: 4991,
+  } as const;
+  const flags = { app: true, events: false, profile: false } as const;
+  expect(await client.openCursor({ kind: 'events', ...query }, never)).toEqual({
+    ok: true,
+    answer: 'AA%2Fb%3D',
+  });
+  await client.openCursor({ kind: 'profiles', ...query, ...flags }, never);
+  expect(server.received.map(({ url }) => url)).toEqual([
+    '/1/events.json?batch_size=4991',
+    '/1/profiles.json?batch_size=4991&app=true&events=false&profile=false',
+  ]);
+  expect(server.received[0]?.body.toString()).toBe(
+    '{"event_name":"Charged \\"x\\"","from":20240101,"to":20240131}',
+  );
+});
+
+it('puts a cursor into the URL exactly as it was received', async () => {
+  const cursor = `A%2Fb%3D%3D+c=/~.-_%25${'z'.repeat(2400)}`;
+  const { client, server } = await rig([answer(200, '{"status" : "success"}')]);
+  expect(await pageText(client, cursor)).toBe('{"status" : "success"}');
+  expect(server.received[0]?.url).toBe(`/1/events.json?cursor=${cursor}`);
+});
+
+it.each(['a b', 'a&b', 'a#b', 'a\r\nb', ''])('refuses to send cursor %j', async (cursor) => {
+  const { client, server } = await rig([answer(200)]);
+  await expect(client.page('events', cursor, never)).rejects.toMatchObject({ id: 'E-CURSOR' });
+  expect(server.received).toEqual([]);
+});
+
+it('takes a cursor of unknown characters for no answer', async () => {
+  const { client } = await rig([answer(200, { status: 'success', cursor: 'a b' })]);
+  const query = { kind: 'events', eventName: 'x', from: 20240101, to: 20240101 } as const;
+  const attempt = await client.openCursor({ ...query, batchSize: 23 }, never);
+  expect(failureOf(attempt)).toMatchObject({ kind: 'unreadable' });
+});
+
+it('hands a page on in chunks, with its length when that is known', async () => {
+  const body = `{"status":"success","records":[${'{"a":1.00},'.repeat(50_000)}{}]}`;
+  const { client } = await rig([answer(200, body)]);
+  const page = await client.page('profiles', 'c', never);
+  if (!page.ok) throw new Error(page.failure.message);
+  const chunks: Buffer[] = [];
+  for await (const chunk of page.answer.chunks) chunks.push(chunk);
+  expect(page.answer.length).toBe(body.length);
+  expect(chunks.length).toBeGreaterThan(1);
+  expect(Buffer.concat(chunks).toString()).toBe(body);
+});
+
+it('can be left in the middle of a page', async () => {
+  const { client } = await rig([answer(200, 'x'.repeat(4_000_000)), accept()]);
+  const page = await client.page('profiles', 'c', never);
+  if (!page.ok) throw new Error(page.failure.message);
+  for await (const chunk of page.answer.chunks) if (chunk.length > 0) break;
+  expect(await client.upload(records(1), never)).toMatchObject({ ok: true });
+});
+
+const recordTexts = [
+  '{"identity":"a","n":12345678901234567890,"f":1.00,"e":1e400,"s":"\\u00e9\\/"}',
+  '{ "a" : [ 1 , { "record" : "}" } ] , "q" : "\\"]}" }',
+  '{}',
+];
+it.each(recordTexts)('hands on the record %s byte for byte', async (text) => {
+  for (const body of [
+    `{"status":"success","record":${text}}`,
+    `{\n "record" : ${text} ,\n "other":{"record":1},"status" : "success" }`,
+    `{"rec\\u006frd":${text},"status":"success"}`,
+  ]) {
+    const { client, server } = await rig([answer(200, body)]);
+    const found = await client.profile('identity', 'a+b&c=é/ü', never);
+    if (!found.ok) throw new Error(found.failure.message);
+    expect(found.answer?.toString()).toBe(text);
+    expect(server.received[0]?.url).toBe('/1/profile.json?identity=a%2Bb%26c%3D%C3%A9%2F%C3%BC');
+  }
+});
+
+it.each([
+  [200, { status: 'success' }],
+  [200, { status: 'success', record: null }],
+  [200, { status: 'fail', error: 'User not found' }],
+  [200, { status: 'fail', error: 'User not found', code: 404 }],
+  [404, { status: 'fail', error: 'User not found', code: 404 }],
+  [400, { status: 'fail', error: 'No such user', code: 400 }],
+  [200, { status: 'fail', error: 'no user', code: 'NOT_FOUND' }],
+])('HTTP %i %j means that no user matches', async (status, body) => {
+  const { client } = await rig([answer(status, body)]);
+  expect(await client.profile('email', 'a@example.test', never)).toEqual({
+    ok: true,
+    answer: undefined,
+  });
+});
+
+it.each([
+  [200, { status: 'fail', error: 'x', code: 401 }, 401],
+  [200, { status: 'fail', error: 'x', code: 429 }, 429],
+  [500, { status: 'fail', error: 'An unknown error occurred' }, 500],
+  [400, { status: 'fail', error: 'Malformed request', code: 400 }, 400],
+  [404, '<html>not here</html>', 404],
+])('HTTP %i %j does not mean that no user matches', async (status, body, kind) => {
+  const { client } = await rig([answer(status, body)]);
+  const failure = failureOf(await client.profile('objectId', 'o1', never));
+  expect(failure).toMatchObject({ kind: 'refused', status: kind });
+});
+
+it.each(['[]', '{}', '{"status":"success","record":[1]}', '{"status":"success","record":"x"}'])(
+  'takes %s for no answer of endpoint 5',
+  async (body) => {
+    const { client } = await rig([answer(200, body)]);
+    const failure = failureOf(await client.profile('identity', 'a', never));
+    expect(failure).toMatchObject({ kind: 'unreadable' });
+  },
+);
+
+it.each([
+  ['passcode', { passcode: 'line\nend-secret' }],
+  ['passcode', { passcode: 'пароль' }],
+  ['passcode', { passcode: '' }],
+  ['account id', { accountId: 'a\r\nX-Evil: 1' }],
+  ['header prefix', { headerPrefix: 'X Service' }],
+])('refuses a %s that cannot be a header, without quoting it', (what, options) => {
+  const create = () => clientOf('http://127.0.0.1:1', options);
+  expect(create).toThrow(expect.objectContaining({ id: 'E-CONFIG' }));
+  expect(create).toThrow(what);
+  expect(create).not.toThrow(/end-secret|пароль|Evil/);
+});
+
+it('has a connection for each request in flight', async () => {
+  const { client, server } = await rig([after(30, accept())], { maxInFlight: 3 });
+  for (let round = 0; round < 3; round += 1) {
+    await Promise.all([1, 2, 3].map((count) => client.upload(records(count), never)));
+  }
+  expect(server.mostInFlight).toBe(3);
+  expect(server.executed).toHaveLength(9);
+});

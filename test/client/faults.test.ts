@@ -1,0 +1,319 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { FailureError } from '../../src/client/failure.js';
+import {
+  accept,
+  afterReading,
+  answer,
+  commit,
+  cut,
+  drip,
+  hang,
+  hangUp,
+  html,
+  redirect,
+  reset,
+  stall,
+  startFaultServer,
+  throttle,
+  type Framing,
+} from '../support/fault-server.js';
+import { clientOf, failureOf, never, pageText, passcode, records, rig } from './support.js';
+
+const success = '{"status":"success","processed":1,"unprocessed":[]}';
+const soon = { timeoutMs: 150 };
+
+it.each([
+  ['reset before reading', reset()],
+  ['reset after reading', afterReading(reset())],
+  ['reset after the commit', commit(reset())],
+  ['closed without an answer', commit(hangUp())],
+])('%s: the service may have processed it', async (_, step) => {
+  const { client } = await rig([step]);
+  const failure = failureOf(await client.upload(records(1), never));
+  expect(failure).toMatchObject({ kind: 'connection', sent: true });
+});
+
+it('a refused connection was provably not used', async () => {
+  const server = await startFaultServer([accept()]);
+  await server[Symbol.asyncDispose]();
+  const { client } = clientOf(server.url);
+  const failure = failureOf(await client.demerge(records(1), never));
+  expect(failure).toMatchObject({ kind: 'connection', sent: false });
+  expect(failure.message).toContain('ECONNREFUSED');
+  await client.close();
+});
+
+// A label of 64 characters fails in the resolver itself: no packet leaves the machine.
+it('a name that cannot be looked up was provably not reached', async () => {
+  const { client } = clientOf(`https://${'a'.repeat(64)}.invalid`);
+  const failure = failureOf(await client.demerge(records(1), never));
+  expect(failure).toMatchObject({ kind: 'connection', sent: false });
+  await client.close();
+});
+
+/** A TCP port that accepts connections and treats them as told. */
+async function tcpPort(onConnection: (socket: Socket) => void) {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    onTestFinished(() => void socket.destroy());
+    onConnection(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => new Promise((resolve) => server.close(() => resolve())));
+  return (server.address() as AddressInfo).port;
+}
+
+it.each([
+  ['breaks off', (socket: Socket) => void socket.destroy()],
+  ['answers nonsense', (socket: Socket) => void socket.end('not TLS at all')],
+  ['never ends', () => undefined],
+])('a TLS handshake that %s: provably not sent', async (_, onConnection) => {
+  const port = await tcpPort(onConnection);
+  const { client } = clientOf(`https://127.0.0.1:${port}`, soon);
+  for (const attempt of [client.demerge(records(1), never), client.profile('email', 'a', never)]) {
+    expect(failureOf(await attempt)).toMatchObject({ sent: false });
+  }
+  await client.close();
+});
+
+it.each([
+  ['hangs before the commit', hang(), 0],
+  ['hangs after the commit', commit(hang()), 1],
+  ['stalls in the body', stall(success, 10), 0],
+  ['drips for too long', drip(success, { bytes: 1, pauseMs: 40 }), 0],
+])('a write that %s times out as a whole', async (_, step, executed) => {
+  const { client, server } = await rig([step], soon);
+  const failure = failureOf(await client.upload(records(1), never));
+  expect(failure).toEqual({
+    kind: 'timeout',
+    sent: true,
+    message: 'no complete answer within 0.15 s',
+  });
+  expect(server.executed).toHaveLength(executed);
+});
+
+it('a read may take longer than the timeout as long as bytes come', async () => {
+  const body = '{"status":"success","records":[]}';
+  const { client } = await rig([drip(body, { bytes: 2, pauseMs: 30 })], { timeoutMs: 300 });
+  expect(await pageText(client)).toBe(body);
+});
+
+it('a slow reader of a page is not mistaken for a silent service', async () => {
+  const body = 'x'.repeat(1_000_000);
+  const { client } = await rig([answer(200, body)], { timeoutMs: 60 });
+  const page = await client.page('events', 'c', never);
+  if (!page.ok) throw new Error(page.failure.message);
+  let bytes = 0;
+  for await (const chunk of page.answer.chunks) {
+    if (bytes === 0) await delay(200);
+    bytes += chunk.length;
+  }
+  expect(bytes).toBe(body.length);
+});
+
+it('a read without a byte, before or in its body, times out', async () => {
+  const { client } = await rig([hang(), stall('{"status":"success"}', 5)], soon);
+  const attempt = await client.page('events', 'c', never);
+  expect(failureOf(attempt)).toMatchObject({ kind: 'timeout', sent: true });
+  const error: unknown = await pageText(client).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(FailureError);
+  expect((error as FailureError).failure).toEqual({
+    kind: 'timeout',
+    sent: true,
+    message: 'no byte received within 0.15 s',
+  });
+});
+
+const framings: Framing[] = ['length', 'chunked', 'close'];
+it.each(framings)('an answer cut short (%s) is never a success', async (framing) => {
+  const { client } = await rig([cut(success, 20, framing)]);
+  for (const attempt of [
+    await client.upload(records(1), never),
+    await client.demerge(records(1), never),
+    await client.profile('identity', 'a', never),
+  ]) {
+    expect(failureOf(attempt).kind).toBe(framing === 'close' ? 'unreadable' : 'connection');
+    expect(failureOf(attempt).sent).toBe(true);
+  }
+});
+
+it.each(['length', 'chunked'] as const)('a page cut short (%s) breaks off', async (framing) => {
+  const { client } = await rig([cut('{"status":"success","records":[]}', 20, framing)]);
+  await expect(pageText(client)).rejects.toThrow(FailureError);
+});
+
+it.each([
+  ['nothing', answer(200, ''), 'an empty body'],
+  ['HTML', html(), 'Sign in to this network'],
+  ['half JSON', answer(200, '{"status":"succ'), '{"status":"succ'],
+  ['an unknown word', answer(200, { status: 'done', processed: 1 }), '"done"'],
+  ['a count that is none', answer(200, { status: 'success', processed: '1' }), '"1"'],
+  ['an array', answer(200, '[]'), '[]'],
+  ['compressed bytes', answer(200, success, { 'Content-Encoding': 'gzip' }), 'gzip'],
+  ['a refusal that names no code', answer(200, { status: 'fail', error: 'no' }), '"no"'],
+])('HTTP 200 with %s is no answer', async (_, step, quoted) => {
+  const { client } = await rig([step]);
+  const failure = failureOf(await client.upload(records(1), never));
+  expect(failure).toMatchObject({ kind: 'unreadable', sent: true });
+  expect(failure.message).toContain(quoted);
+});
+
+it('quotes only the first 200 bytes of what is no answer', async () => {
+  const { client } = await rig([answer(200, 'y'.repeat(5000))]);
+  const { message } = failureOf(await client.upload(records(1), never));
+  expect(/y+$/.exec(message)?.[0]).toHaveLength(200);
+});
+
+it('holds no endless answer in memory', async () => {
+  const { client } = await rig([
+    async ({ read, response }) => {
+      await read();
+      const block = Buffer.alloc(1 << 20, ' ');
+      while (!response.destroyed && response.write(block)) await delay(0);
+      response.on('drain', () => void (response.destroyed || response.write(block)));
+    },
+  ]);
+  const failure = failureOf(await client.upload(records(1), never));
+  expect(failure).toMatchObject({
+    kind: 'unreadable',
+    message: expect.stringContaining('more than'),
+  });
+});
+
+it.each([
+  [
+    400,
+    { status: 'fail', error: 'Malformed request', code: 400 },
+    400,
+    'HTTP 400: Malformed request',
+  ],
+  [
+    200,
+    { status: 'fail', error: 'Passcode Invalid', code: 401 },
+    401,
+    'HTTP 200, code 401: Passcode Invalid',
+  ],
+  [200, { status: 'fail', error: 'x', code: '503' }, 503, 'HTTP 200, code 503: x'],
+  [500, { status: 'fail', error: 'slow down', code: 429 }, 429, 'HTTP 500, code 429: slow down'],
+  [400, { status: 'fail', error: ['a', 'b'], code: 400 }, 400, 'HTTP 400: ["a","b"]'],
+  [403, 'go away', 403, 'HTTP 403: go away'],
+  [500, { status: 'success', processed: 1 }, 500, 'HTTP 500: {"status":"success","processed":1}'],
+  [413, '', 413, 'HTTP 413: an empty body'],
+])('HTTP %i %j is a refusal with status %i', async (status, body, counted, message) => {
+  const { client } = await rig([answer(status, body)]);
+  const failure = failureOf(await client.upload(records(1), never));
+  expect(failure).toEqual({ kind: 'refused', sent: true, status: counted, message });
+});
+
+it('a fail body with processed is an answer', async () => {
+  const { client } = await rig([
+    answer(200, { status: 'fail', processed: 0, code: 400, unprocessed: [] }),
+  ]);
+  expect(await client.upload(records(1), never)).toMatchObject({ ok: true });
+});
+
+const date = 'Wed, 21 Oct 2015 07:28:00 GMT';
+it.each([
+  ['7', {}, 7000],
+  [' 120 ', {}, 120_000],
+  ['0', {}, 0],
+  ['Wed, 21 Oct 2015 07:28:30 GMT', { Date: date }, 30_000],
+  ['Wed, 21 Oct 2015 07:27:00 GMT', { Date: date }, 0],
+  ['soon', {}, undefined],
+  ['-5', {}, undefined],
+  ['1.5', {}, undefined],
+  ['', {}, undefined],
+])('Retry-After: %s', async (value, headers, milliseconds) => {
+  const { client } = await rig([throttle(value, headers)]);
+  const failure = failureOf(await client.upload(records(1), never));
+  expect(failure).toMatchObject({ kind: 'refused', status: 429 });
+  expect('retryAfterMs' in failure ? failure.retryAfterMs : undefined).toBe(milliseconds);
+});
+
+it('a Retry-After date without a Date is measured by our clock', async () => {
+  const step = throttle('Wed, 21 Oct 2015 07:28:05 GMT', { Date: '' });
+  const { client } = await rig([step], { now: () => Date.parse(date) });
+  const failure = failureOf(await client.upload(records(1), never));
+  expect(failure).toMatchObject({ retryAfterMs: 5000 });
+});
+
+it.each([301, 302, 303, 307, 308])('HTTP %i is not followed, and leaks nothing', async (status) => {
+  await using other = await startFaultServer([accept()]);
+  const { client, logged } = await rig([redirect(status, `${other.url}/1/upload?steal=1`)]);
+  const host = new URL(other.url).host;
+  for (const attempt of [
+    await client.upload(records(1), never),
+    await client.page('events', 'c', never),
+    await client.profile('identity', 'a', never),
+  ]) {
+    const failure = failureOf(attempt);
+    expect(failure).toMatchObject({ kind: 'refused', status });
+    expect(failure.message).toContain(host);
+    expect(failure.message).not.toContain('steal');
+  }
+  expect(other.received).toEqual([]);
+  expect(logged.join('\n')).not.toContain(passcode);
+});
+
+it('takes the passcode out of whatever the service echoes', async () => {
+  const echo = `your passcode ${passcode} is wrong`;
+  const entry = { status: 'fail', code: 512, error: echo, record: { x: echo } };
+  const { client, logged } = await rig([
+    answer(401, { status: 'fail', error: echo, code: 401 }),
+    answer(500, echo),
+    answer(200, `${'z'.repeat(190)}${passcode}`),
+    redirect(302, `http://${passcode}.example.test/`),
+    answer(200, { status: 'partial', processed: 0, unprocessed: [entry] }),
+  ]);
+  const outcomes = [];
+  for (let i = 0; i < 5; i += 1) outcomes.push(await client.upload(records(1), never));
+  expect(outcomes.at(-1)).toMatchObject({ ok: true });
+  const text = JSON.stringify(outcomes) + logged.join('\n');
+  expect(text).not.toMatch(/seeded/i);
+  expect(text).toContain('your passcode [passcode] is wrong');
+});
+
+it('an abort is thrown with its reason, at any stage', async () => {
+  const reason = new Error('stopped by the user');
+  const aborted = AbortSignal.abort(reason);
+  const { client, server } = await rig([hang(), hang(), stall('{"status":"success"}', 3)]);
+  await expect(client.upload(records(1), aborted)).rejects.toBe(reason);
+  expect(server.received).toHaveLength(0);
+  for (const start of [
+    (signal: AbortSignal) => client.upload(records(1), signal),
+    (signal: AbortSignal) => client.page('events', 'c', signal),
+    (signal: AbortSignal) => client.profile('identity', 'a', signal),
+  ]) {
+    const stop = new AbortController();
+    const expected = server.received.length + 1;
+    const attempt = start(stop.signal);
+    attempt.catch(() => undefined);
+    while (server.received.length < expected) await delay(5);
+    stop.abort(reason);
+    await expect(attempt).rejects.toBe(reason);
+  }
+});
+
+it('an abort during a connection attempt does not wait for it', async () => {
+  const port = await tcpPort(() => undefined);
+  const { client } = clientOf(`https://127.0.0.1:${port}`);
+  const stop = new AbortController();
+  const attempt = client.upload(records(1), stop.signal);
+  await delay(50);
+  const reason = new Error('stopped');
+  stop.abort(reason);
+  await expect(attempt).rejects.toBe(reason);
+  await client.close();
+});
+
+it('logs one line a request, without its query', async () => {
+  const { client, logged } = await rig([answer(200, '{"status":"success"}'), reset()]);
+  await client.profile('email', 'someone@example.test', never);
+  await client.profile('email', 'someone@example.test', never);
+  expect(logged).toHaveLength(2);
+  expect(logged[0]).toMatch(/^GET \/1\/profile\.json: 200, 20 bytes, \d+ ms$/);
+  expect(logged[1]).toMatch(/^GET \/1\/profile\.json: .+, \d+ ms$/);
+  expect(logged.join()).not.toContain('someone');
+});

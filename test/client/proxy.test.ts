@@ -1,0 +1,95 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { accept, startFaultServer } from '../support/fault-server.js';
+import { clientOf, failureOf, never, passcode, records, rig } from './support.js';
+
+/** A proxy that notes what it is asked and refuses it. */
+async function startProxy(answer = 'HTTP/1.1 502 Bad Gateway\r\n\r\n') {
+  const asked: string[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (data) => {
+      asked.push(data.toString());
+      if (answer !== '') socket.end(answer);
+    });
+    onTestFinished(() => void socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => new Promise((resolve) => server.close(() => resolve())));
+  const { port } = server.address() as AddressInfo;
+  return { asked, url: `http://user:proxy-secret@127.0.0.1:${port}` };
+}
+
+const target = 'https://region.example.test';
+
+it.each(['HTTPS_PROXY', 'https_proxy'])('goes through %s by a tunnel', async (name) => {
+  const proxy = await startProxy();
+  const { client, logged } = clientOf(target, { env: { [name]: proxy.url } });
+  const failure = failureOf(await client.demerge(records(1), never));
+  await client.close();
+  expect(failure).toMatchObject({ kind: 'connection', sent: false });
+  expect(proxy.asked[0]).toMatch(/^CONNECT region\.example\.test:443 /);
+  expect(proxy.asked[0]).toMatch(/proxy-authorization: Basic /i);
+  expect(proxy.asked.join()).not.toContain(passcode);
+  expect(failure.message + logged.join()).not.toContain('proxy-secret');
+});
+
+it('a proxy that hangs costs the timeout, and nothing was sent', async () => {
+  const proxy = await startProxy('');
+  const { client } = clientOf(target, { env: { HTTPS_PROXY: proxy.url }, timeoutMs: 150 });
+  for (const attempt of [client.demerge(records(1), never), client.profile('email', 'a', never)]) {
+    expect(failureOf(await attempt)).toMatchObject({ kind: 'timeout', sent: false });
+  }
+  await client.close();
+});
+
+// This machine under an address that does not count as loopback; nothing listens there.
+const here = 'https://0.0.0.0:9';
+it.each(['0.0.0.0', '0.0.0.0:9', 'other.test, 0.0.0.0', '*'])(
+  'NO_PROXY=%s goes around it',
+  async (list) => {
+    const proxy = await startProxy();
+    const { client } = clientOf(here, { env: { HTTPS_PROXY: proxy.url, NO_PROXY: list } });
+    const failure = failureOf(await client.demerge(records(1), never));
+    await client.close();
+    expect(failure).toMatchObject({ kind: 'connection', sent: false });
+    expect(failure.message).toContain('ECONNREFUSED');
+    expect(proxy.asked).toEqual([]);
+  },
+);
+
+it('NO_PROXY for another host does not', async () => {
+  const proxy = await startProxy();
+  const { client } = clientOf(here, { env: { HTTPS_PROXY: proxy.url, NO_PROXY: '0.0.0.0:8' } });
+  await client.demerge(records(1), never);
+  await client.close();
+  expect(proxy.asked).toHaveLength(1);
+});
+
+it('never proxies loopback', async () => {
+  const proxy = await startProxy();
+  const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url, http_proxy: proxy.url };
+  const { client } = await rig([accept()], { env });
+  expect(await client.upload(records(1), never)).toMatchObject({ ok: true });
+  await using server = await startFaultServer([accept()]);
+  const named = clientOf(server.url.replace('127.0.0.1', 'localhost'), { env });
+  await named.client.upload(records(1), never);
+  await named.client.close();
+  expect(proxy.asked).toEqual([]);
+});
+
+it.each(['proxy-secret:3128', 'socks5://u:proxy-secret@127.0.0.1', 'http://'])(
+  'refuses the proxy %s without quoting it',
+  (url) => {
+    const create = () => clientOf(target, { env: { HTTPS_PROXY: url } });
+    expect(create).toThrow(expect.objectContaining({ id: 'E-CONFIG' }));
+    expect(create).toThrow('HTTPS_PROXY');
+    expect(create).not.toThrow('proxy-secret');
+  },
+);
+
+it('refuses to send the passcode to an unchecked certificate, except on loopback', () => {
+  const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  expect(() => clientOf(target, { env })).toThrow(expect.objectContaining({ id: 'E-CONFIG' }));
+  expect(() => clientOf('https://127.0.0.1:1', { env })).not.toThrow();
+});
