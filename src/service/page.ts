@@ -1,0 +1,41 @@
+import type { Position } from './cursors.js';
+
+/** The records of an export in their fixed order. */
+export interface PageSource {
+  /** Positions of at most two records: the one `skip` records after `from`'s successor, and the next. */
+  positionsAfter(from: Position, skip: number): Position[];
+  /** At most `most` records after the position, as JSON texts, and the position of the last. */
+  recordsAfter(
+    from: Position,
+    most: number,
+  ): { readonly texts: string[]; readonly last: Position | undefined };
+}
+
+export interface Page {
+  readonly isEmpty: boolean;
+  /** Chunks of records joined by commas; read from the store while they are consumed. */
+  readonly records: Iterable<string>;
+  /** Where the next page begins; undefined: no records remain. */
+  readonly next: Position | undefined;
+}
+
+const chunkRecords = 250;
+
+/** The page of `batch` records (0: all) after the position. */
+export function pageAt(source: PageSource, from: Position, batch: number): Page {
+  const isEmpty = source.positionsAfter(from, 0).length === 0;
+  const [last, after] = batch === 0 ? [] : source.positionsAfter(from, batch - 1);
+  return { isEmpty, records: chunksOf(source, from, batch || Infinity), next: after && last };
+}
+
+function* chunksOf(source: PageSource, from: Position, batch: number): Generator<string> {
+  let position: Position | undefined = from;
+  let remaining = batch;
+  while (position && remaining > 0) {
+    const most: number = Math.min(chunkRecords, remaining);
+    const { texts, last } = source.recordsAfter(position, most);
+    if (texts.length > 0) yield texts.join(',');
+    remaining -= texts.length;
+    position = texts.length < most ? undefined : last;
+  }
+}

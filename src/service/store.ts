@@ -1,0 +1,89 @@
+import Database from 'libsql';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { schema, schemaVersion } from './schema.js';
+
+export type Value = string | number | Uint8Array | null;
+type Statement = ReturnType<InstanceType<typeof Database>['prepare']>;
+
+/** How long one process waits for the short write transactions of another. */
+const busyMilliseconds = 15_000;
+/** Pages of the log before it is written back: 64 MB, so that a hot index page is written back once, not per request. */
+const checkpointPages = 16_000;
+const cacheKibibytes = 16_384;
+
+/** The SQLite database. Several processes may have it open at once: WAL, and short immediate transactions. */
+export class Store {
+  readonly #database: InstanceType<typeof Database>;
+  readonly #statements = new Map<string, Statement>();
+
+  /** Opens or creates the store in the folder; undefined keeps it in memory. */
+  constructor(dataDir: string | undefined) {
+    if (dataDir !== undefined) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    this.#database = new Database(dataDir === undefined ? ':memory:' : join(dataDir, 'service.db'));
+    this.#database.exec(`PRAGMA busy_timeout = ${busyMilliseconds}`);
+    this.#database.pragma('journal_mode = WAL');
+    this.#database.exec(`PRAGMA synchronous = NORMAL`);
+    this.#database.pragma(`wal_autocheckpoint = ${checkpointPages}`);
+    this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
+    this.transaction(() => this.#createTables());
+  }
+
+  /** The first row, or undefined. `Row` names its columns. */
+  get<Row>(sql: string, values: readonly Value[]): Row | undefined {
+    return this.#prepared(sql).get(values) as Row | undefined;
+  }
+
+  all<Row>(sql: string, values: readonly Value[]): Row[] {
+    return this.#prepared(sql).all(values) as Row[];
+  }
+
+  /** Returns the id of the row last inserted. */
+  run(sql: string, values: readonly Value[]): number {
+    return Number(this.#prepared(sql).run(values).lastInsertRowid);
+  }
+
+  /** Runs `work` in one transaction that no other writer shares: all of it is kept, or nothing. */
+  transaction<Result>(work: () => Result): Result {
+    this.#database.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.#database.exec('COMMIT');
+      return result;
+    } catch (error) {
+      this.#database.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  /** A random key made with the store. */
+  secret(name: 'cursor'): Uint8Array {
+    const row = this.get<{ value: Uint8Array }>('SELECT value FROM secrets WHERE name = ?', [name]);
+    if (!row) throw new Error(`the store has no secret ${name}`);
+    return row.value;
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  #prepared(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #createTables(): void {
+    const version = this.get<{ user_version: number }>('PRAGMA user_version', [])?.user_version;
+    if (version === schemaVersion) return;
+    if (version !== 0) throw new Error(`the store has version ${version}, not ${schemaVersion}`);
+    this.#database.exec(schema);
+    this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
+    this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
+  }
+}
