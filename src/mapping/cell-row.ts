@@ -1,0 +1,135 @@
+import type { CellText } from './cell-text.js';
+import { columnFault } from './columns.js';
+import { shown, textFault } from './identity.js';
+import { instantOf } from './instants.js';
+import { token } from './json-tokens.js';
+import type { RecordBuilder } from './record-builder.js';
+import { takeKey } from './record-key.js';
+import type { UploadMapping } from './upload-mapping.js';
+
+/** Where a row has the parts of a record: indexes of its cells, or -1. */
+export interface Parts {
+  identity: number;
+  objectId: number;
+  ts: number;
+  evtName: number;
+}
+
+/** A row of named cells: a CSV's, or a flat JSON object's, whose members are its cells. */
+export interface CellRow {
+  readonly parts: Parts;
+  name(index: number): string;
+  /** Neither text nor a value: an empty CSV cell, "" or null. */
+  isEmpty(index: number): boolean;
+  /** False for JSON's numbers, literals, objects and arrays. */
+  isString(index: number): boolean;
+  /** Content of a string, or the text of another value. */
+  text(index: number): CellText;
+  /** Writes the string as JSON: a JSON row's as written. */
+  writeString(index: number): void;
+  /** Writes the data cells as members of the data object; says why one does not fit. */
+  writeMembers(): string | undefined;
+}
+
+const openIdentity = Buffer.from('"identity":');
+const openObjectId = Buffer.from('"objectId":');
+const openProfileData = Buffer.from(',"type":"profile","profileData":{');
+const openEvent = Buffer.from(',"type":"event","evtName":');
+const openTs = Buffer.from(',"ts":');
+const openEvtData = Buffer.from(',"evtData":{');
+
+/** Writes a row as an upload record (service-facts, Upload), or says why it cannot be one. */
+export function writeRow(
+  row: CellRow,
+  records: RecordBuilder,
+  options: UploadMapping,
+): string | undefined {
+  const { out } = records;
+  records.isEvent = options.kind === 'event';
+  out.byte(token.openObject);
+  const fault =
+    writeKeys(row, records, options) ?? writeHead(row, records, options) ?? row.writeMembers();
+  out.byte(token.closeObject);
+  out.byte(token.closeObject);
+  return fault;
+}
+
+/** Identity and objectId: one of them has to be there, and the identity orders the records. */
+function writeKeys(row: CellRow, records: RecordBuilder, { identity, objectId }: UploadMapping) {
+  const { out } = records;
+  const { parts } = row;
+  const hasIdentity = parts.identity >= 0 && !row.isEmpty(parts.identity);
+  const hasObjectId = parts.objectId >= 0 && !row.isEmpty(parts.objectId);
+  if (!hasIdentity && !hasObjectId) {
+    const names = objectId === undefined ? `"${identity}"` : `"${identity}" and "${objectId}"`;
+    return `column ${names}: the value is empty or missing`;
+  }
+  if (hasObjectId) {
+    out.raw(openObjectId);
+    const fault = writeKey(row, parts.objectId, 'objectId', records);
+    if (fault !== undefined) return fault;
+    if (hasIdentity) out.byte(token.comma);
+  }
+  if (!hasIdentity) return undefined;
+  out.raw(openIdentity);
+  return writeKey(row, parts.identity, 'identity', records);
+}
+
+function writeKey(
+  row: CellRow,
+  index: number,
+  part: 'identity' | 'objectId',
+  records: RecordBuilder,
+): string | undefined {
+  const fault = row.isString(index)
+    ? takeKey(part, row.text(index), records)
+    : `${shown(row.text(index))} is no string: put it in quotes`;
+  if (fault !== undefined) return columnFault(row.name(index), fault);
+  row.writeString(index);
+  return undefined;
+}
+
+/** All between the keys and the members of the data. */
+function writeHead(row: CellRow, records: RecordBuilder, options: UploadMapping) {
+  const { out } = records;
+  if (options.kind === 'profile') {
+    out.raw(openProfileData);
+    return undefined;
+  }
+  out.raw(openEvent);
+  const fault = writeEventName(row, records, options);
+  if (fault !== undefined) return fault;
+  out.raw(openTs);
+  const tsFault = writeTs(row, records, options);
+  out.raw(openEvtData);
+  return tsFault;
+}
+
+function writeEventName(row: CellRow, { out }: RecordBuilder, { eventName }: UploadMapping) {
+  const index = row.parts.evtName;
+  if (index >= 0 && !row.isEmpty(index)) {
+    const fault = row.isString(index) ? textFault(row.text(index)) : 'the value is no string';
+    if (fault !== undefined) return columnFault(row.name(index), fault);
+    row.writeString(index);
+  } else if (eventName === undefined) {
+    return 'evtName is missing: name the event with --event-name <name>';
+  } else {
+    out.raw(Buffer.from(JSON.stringify(eventName)));
+  }
+  return undefined;
+}
+
+function writeTs(row: CellRow, { out }: RecordBuilder, { tsNow, zone }: UploadMapping) {
+  const index = row.parts.ts;
+  if (index < 0 || row.isEmpty(index)) {
+    if (tsNow === undefined) return 'ts is missing: give one, or use --ts now';
+    out.ascii(String(tsNow));
+    return undefined;
+  }
+  const text = row.text(index);
+  const instant = instantOf(text, zone);
+  if (typeof instant === 'string') return columnFault(row.name(index), `${shown(text)} ${instant}`);
+  if (instant < 0) return columnFault(row.name(index), `${shown(text)} lies before 1970`);
+  out.ascii(String(instant));
+  return undefined;
+}

@@ -1,0 +1,129 @@
+import { EngagectlError } from '../errors.js';
+import type { CellType, UploadMapping } from './upload-mapping.js';
+
+/** What a column gives to the record: a part of its own, a member of its data, or nothing. */
+export type Role = 'identity' | 'objectId' | 'ts' | 'evtName' | 'data' | 'none';
+
+export interface Column {
+  readonly name: string;
+  readonly role: Role;
+  /** Key it is sent as. */
+  readonly key: string;
+  /** Undefined when the value is sent as it stands: CSV cells as strings, JSON values as written. */
+  readonly type: CellType | undefined;
+  /** `,"key":` as bytes. */
+  readonly prefix: Buffer;
+}
+
+/** What the options say about the column of this name. */
+export function columnOf(name: string, options: UploadMapping): Column {
+  const key = options.map.get(name) ?? name;
+  const isFlag = key.startsWith('MSG-');
+  return {
+    name,
+    role: roleOf(name, key, options),
+    key,
+    type: options.types.get(name) ?? (isFlag ? 'boolean' : undefined),
+    prefix: Buffer.from(`,${JSON.stringify(key)}:`),
+  };
+}
+
+function roleOf(name: string, key: string, options: UploadMapping): Role {
+  if (options.drop.has(name)) return 'none';
+  if (name === options.objectId) return 'objectId';
+  if (name === options.identity) return 'identity';
+  if (options.kind === 'event' && (key === 'ts' || key === 'evtName')) return key;
+  return options.only === undefined || options.only.has(name) ? 'data' : 'none';
+}
+
+/**
+ * The columns of a CSV's header. Throws E-COLUMN-MISSING when an option names a column that is
+ * not there or a required one is missing, E-HEADER-DUPLICATE when two are sent as the same key.
+ */
+export function columnsOf(
+  header: readonly string[],
+  options: UploadMapping,
+  source: string,
+): readonly Column[] {
+  const missing = requiredColumns(options).filter((name) => !header.includes(name));
+  if (missing.length > 0) throw missingColumns(missing, header, source);
+  const columns = header.map((name) => columnOf(name, options));
+  refuseMissingParts(columns, options, header, source);
+  refuseSharedKeys(columns, source);
+  return columns;
+}
+
+/** Every column that the user named, and the identity unless an objectId stands in for it. */
+function requiredColumns(options: UploadMapping): string[] {
+  const { identity, identityGiven, objectId, map, drop, only, types } = options;
+  const named = new Set([...map.keys(), ...drop, ...(only ?? []), ...types.keys()]);
+  if (identityGiven || objectId === undefined) named.add(identity);
+  if (objectId !== undefined) named.add(objectId);
+  return [...named];
+}
+
+function refuseMissingParts(
+  columns: readonly Column[],
+  { kind, eventName, tsNow }: UploadMapping,
+  header: readonly string[],
+  source: string,
+): void {
+  if (kind === 'profile') return;
+  const has = (role: Role): boolean => columns.some((column) => column.role === role);
+  if (!has('ts') && tsNow === undefined) {
+    throw missingColumns(
+      ['ts'],
+      header,
+      source,
+      'add the column, name it with --map <column>=ts, or use --ts now',
+    );
+  }
+  if (!has('evtName') && eventName === undefined) {
+    throw missingColumns(
+      ['evtName'],
+      header,
+      source,
+      'add the column, or name the event with --event-name <name>',
+    );
+  }
+}
+
+/** The error of one cell. */
+export const columnFault = (name: string, fault: string): string => `column "${name}": ${fault}`;
+
+export function missingColumns(
+  missing: readonly string[],
+  header: readonly string[],
+  source: string,
+  fix?: string,
+): EngagectlError {
+  const names = missing.map((name) => `"${name}"`).join(', ');
+  const there = header.map((name) => `"${name}"`).join(', ');
+  return new EngagectlError(
+    'E-COLUMN-MISSING',
+    `${source}: ${missing.length === 1 ? 'column' : 'columns'} ${names} missing`,
+    {
+      why: `the header has ${there}`,
+      fix: fix ?? 'name columns as the header does',
+      file: source,
+      line: 1,
+    },
+  );
+}
+
+function refuseSharedKeys(columns: readonly Column[], source: string): void {
+  const senders = new Map<string, Column>();
+  for (const column of columns) {
+    if (column.role === 'none' || column.role === 'identity' || column.role === 'objectId')
+      continue;
+    const other = senders.get(column.key);
+    if (other) {
+      throw new EngagectlError(
+        'E-HEADER-DUPLICATE',
+        `${source}: columns "${other.name}" and "${column.name}" are both sent as "${column.key}"`,
+        { fix: 'drop one with --drop <column>, or map it to another key', file: source, line: 1 },
+      );
+    }
+    senders.set(column.key, column);
+  }
+}

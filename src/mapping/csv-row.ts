@@ -1,0 +1,104 @@
+import type { Cells, RowBlock } from '../input/rows.js';
+import type { CellRow, Parts } from './cell-row.js';
+import { CellText } from './cell-text.js';
+import { columnFault, type Column } from './columns.js';
+import { token } from './json-tokens.js';
+import type { RecordBuilder } from './record-builder.js';
+import { writeTyped } from './typed-cell.js';
+import type { UploadMapping } from './upload-mapping.js';
+
+const emptyString = Buffer.from('""');
+const nullWord = Buffer.from('null');
+
+/** Rows of one CSV, one at a time: `to` moves on to the next. */
+export class CsvRow implements CellRow {
+  readonly parts: Parts;
+  readonly #columns: readonly Column[];
+  /** Indexes of the columns that are members of the data. */
+  readonly #members: readonly number[];
+  readonly #records: RecordBuilder;
+  readonly #options: UploadMapping;
+  readonly #text = new CellText();
+  #bytes: Buffer = Buffer.alloc(0);
+  #bounds: Int32Array = new Int32Array(0);
+  /** Of the row's first cell in `#bounds`. */
+  #first = 0;
+
+  constructor(columns: readonly Column[], records: RecordBuilder, options: UploadMapping) {
+    this.#columns = columns;
+    this.#records = records;
+    this.#options = options;
+    const indexOf = (role: Column['role']): number =>
+      columns.findIndex((column) => column.role === role);
+    this.parts = {
+      identity: indexOf('identity'),
+      objectId: indexOf('objectId'),
+      ts: indexOf('ts'),
+      evtName: indexOf('evtName'),
+    };
+    this.#members = columns.flatMap(({ role }, index) => (role === 'data' ? [index] : []));
+  }
+
+  to({ bytes }: RowBlock, { bounds }: Cells, row: number): this {
+    this.#bytes = bytes;
+    this.#bounds = bounds;
+    this.#first = 2 * row * this.#columns.length;
+    return this;
+  }
+
+  name(index: number): string {
+    return this.#columns[index]!.name;
+  }
+
+  isEmpty(index: number): boolean {
+    const at = this.#first + 2 * index;
+    return this.#bounds[at] === this.#bounds[at + 1];
+  }
+
+  isString(): true {
+    return true;
+  }
+
+  text(index: number): CellText {
+    const at = this.#first + 2 * index;
+    return this.#text.ofCell(this.#bytes, this.#bounds[at]!, this.#bounds[at + 1]!);
+  }
+
+  writeString(index: number): void {
+    const at = this.#first + 2 * index;
+    const { out } = this.#records;
+    out.byte(token.quote);
+    out.cell(this.#bytes, this.#bounds[at]!, this.#bounds[at + 1]!);
+    out.byte(token.quote);
+  }
+
+  writeMembers(): string | undefined {
+    const { out } = this.#records;
+    const dataStart = out.length;
+    for (const index of this.#members) {
+      const { prefix, type, name } = this.#columns[index]!;
+      const comma = out.length === dataStart ? 1 : 0;
+      if (this.isEmpty(index)) {
+        const value = emptyValue(type, this.#options);
+        if (value === undefined) continue;
+        out.raw(prefix, comma);
+        out.raw(value);
+      } else if (type === undefined) {
+        out.raw(prefix, comma);
+        this.writeString(index);
+      } else {
+        out.raw(prefix, comma);
+        const fault = writeTyped(this.text(index), type, this.#records, this.#options.zone);
+        if (fault !== undefined) return columnFault(name, fault);
+      }
+    }
+    return undefined;
+  }
+}
+
+/** What --empty sends; an empty string only where strings are sent. */
+export function emptyValue(type: Column['type'], { empty }: UploadMapping): Buffer | undefined {
+  if (empty === 'null') return nullWord;
+  const isString = type === undefined || type === 'string';
+  return empty === 'string' && isString ? emptyString : undefined;
+}

@@ -1,0 +1,86 @@
+import { CellText } from './cell-text.js';
+import { shown, textFault } from './identity.js';
+import { exportedInstantOf } from './instants.js';
+import { JsonText } from './json-text.js';
+import { token } from './json-tokens.js';
+import { memberName } from './member-name.js';
+import type { RecordBuilder } from './record-builder.js';
+import { takeKey } from './record-key.js';
+import type { UploadMapping } from './upload-mapping.js';
+
+const name = {
+  profile: memberName('profile'),
+  identity: memberName('identity'),
+  objectId: memberName('objectId'),
+  ts: memberName('ts'),
+  eventName: memberName('event_name'),
+  eventProps: memberName('event_props'),
+} as const;
+const text = new CellText();
+const profile = new JsonText();
+
+/** Writes an event as endpoint 7 exported it as an upload record, or says why it cannot. */
+export function writeExportedEvent(
+  json: JsonText,
+  records: RecordBuilder,
+  options: UploadMapping,
+): string | undefined {
+  const { out } = records;
+  records.isEvent = true;
+  const props = json.find(name.eventProps);
+  if (json.kindOf(props) !== token.openObject) return 'event_props is no object';
+  out.byte(token.openObject);
+  const fault =
+    writeKey(json, records) ?? writeName(json, records, options) ?? writeTs(json, records, options);
+  out.ascii(',"evtData":');
+  out.raw(json.bytes, json.valueStarts[props], json.valueEnds[props]);
+  out.byte(token.closeObject);
+  return fault;
+}
+
+function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
+  const index = json.find(name.profile);
+  if (index < 0 || json.kindOf(index) !== token.openObject) return 'profile is no object';
+  profile.read(json.bytes, json.valueStarts[index]!, json.valueEnds[index]!);
+  for (const part of ['identity', 'objectId'] as const) {
+    const index = profile.find(name[part]);
+    const value = index < 0 ? undefined : stringAt(profile, index);
+    if (!value || value.isEmpty) continue;
+    const fault = takeKey(part, value, records);
+    records.out.ascii(`"${part}":`);
+    records.out.raw(profile.bytes, profile.valueStarts[index], profile.valueEnds[index]);
+    return fault === undefined ? undefined : `profile: ${part}: ${fault}`;
+  }
+  return 'profile has no identity and no objectId';
+}
+
+function writeName(json: JsonText, { out }: RecordBuilder, { eventName }: UploadMapping) {
+  const index = json.find(name.eventName);
+  out.ascii(',"type":"event","evtName":');
+  if (index < 0) {
+    if (eventName === undefined) return 'event_name is missing: name it with --event-name <name>';
+    out.raw(Buffer.from(JSON.stringify(eventName)));
+    return undefined;
+  }
+  const value = stringAt(json, index);
+  const fault = value ? textFault(value) : 'the value is no string';
+  out.raw(json.bytes, json.valueStarts[index], json.valueEnds[index]);
+  return fault === undefined ? undefined : `event_name: ${fault}`;
+}
+
+function writeTs(json: JsonText, { out }: RecordBuilder, { zone }: UploadMapping) {
+  const index = json.find(name.ts);
+  if (index < 0) return 'ts is missing';
+  const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
+  const value = stringAt(json, index) ?? text.ofCell(json.bytes, start, end);
+  const instant = exportedInstantOf(value, zone);
+  if (typeof instant === 'string') return `ts: ${shown(value)} ${instant}`;
+  out.ascii(`,"ts":${instant}`);
+  return undefined;
+}
+
+/** The text of a member that is a string, until the next call. */
+function stringAt(json: JsonText, index: number): CellText | undefined {
+  if (json.kindOf(index) !== token.quote) return undefined;
+  return text.ofJson(json.bytes, json.valueStarts[index]! + 1, json.valueEnds[index]! - 1);
+}

@@ -1,0 +1,92 @@
+import { CellText } from './cell-text.js';
+import { JsonText } from './json-text.js';
+import { token } from './json-tokens.js';
+import { memberName } from './member-name.js';
+import type { RecordBuilder } from './record-builder.js';
+import { takeKey } from './record-key.js';
+
+const name = {
+  identity: memberName('identity'),
+  platformInfo: memberName('platformInfo'),
+  profileData: memberName('profileData'),
+} as const;
+/** Members of an export beside profileData, and the profile fields they are uploaded as. */
+const fields = [
+  ['email', 'Email'],
+  ['name', 'Name'],
+  ['phone', 'Phone'],
+].map(([from, to]) => ({
+  from: memberName(from!),
+  to: memberName(to!),
+  prefix: Buffer.from(`,"${to}":`),
+}));
+
+const openIdentity = Buffer.from('{"identity":');
+const openData = Buffer.from(',"type":"profile","profileData":{');
+const text = new CellText();
+const profileData = new JsonText();
+
+/** Writes a profile as endpoint 4 or 5 exported it as an upload record, or says why it cannot. */
+export function writeExportedProfile(json: JsonText, records: RecordBuilder): string | undefined {
+  const { out } = records;
+  records.converges = !json.hasOperator;
+  const fault = writeKey(json, records);
+  if (fault !== undefined) return fault;
+  out.raw(openData);
+  const dataStart = out.length;
+  const data = json.find(name.profileData);
+  const hasData = data >= 0 && json.kindOf(data) !== token.n;
+  if (hasData) {
+    if (json.kindOf(data) !== token.openObject) return 'profileData is no object';
+    profileData.read(json.bytes, json.valueStarts[data]!, json.valueEnds[data]!);
+    if (profileData.count > 0) out.raw(json.bytes, profileData.start + 1, profileData.end - 1);
+  }
+  for (const { from, to, prefix } of fields) {
+    const index = json.find(from);
+    if (index < 0 || isEmpty(json, index)) continue;
+    if (hasData && profileData.find(to) >= 0) continue;
+    out.raw(prefix, out.length === dataStart ? 1 : 0);
+    out.raw(json.bytes, json.valueStarts[index], json.valueEnds[index]);
+  }
+  out.byte(token.closeObject);
+  out.byte(token.closeObject);
+  return undefined;
+}
+
+function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
+  const { out } = records;
+  const index = json.find(name.identity);
+  if (index >= 0 && !isEmpty(json, index)) {
+    if (json.kindOf(index) !== token.quote) return 'identity is no string: put it in quotes';
+    const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
+    const fault = takeKey('identity', text.ofJson(json.bytes, start + 1, end - 1), records);
+    out.raw(openIdentity);
+    out.raw(json.bytes, start, end);
+    return fault === undefined ? undefined : `identity: ${fault}`;
+  }
+  const objectId = firstObjectId(json);
+  if (objectId === undefined) return 'an exported profile without identity or objectId';
+  const id = Buffer.from(objectId);
+  const fault = takeKey('objectId', text.ofCell(id, 0, id.length), records);
+  out.ascii(`{"objectId":"${objectId}"`);
+  return fault === undefined ? undefined : `platformInfo: objectId: ${fault}`;
+}
+
+/** Of the first device that has one. Users who never logged in have no other key. */
+function firstObjectId(json: JsonText): string | undefined {
+  const index = json.find(name.platformInfo);
+  if (index < 0 || json.kindOf(index) !== token.openArray) return undefined;
+  const entries = JSON.parse(
+    json.bytes.toString('utf8', json.valueStarts[index], json.valueEnds[index]),
+  ) as readonly unknown[];
+  for (const entry of entries) {
+    const id = (entry as { objectId?: unknown } | null)?.objectId;
+    if (typeof id === 'string' && id !== '') return id;
+  }
+  return undefined;
+}
+
+function isEmpty(json: JsonText, index: number): boolean {
+  const length = json.valueEnds[index]! - json.valueStarts[index]!;
+  return json.kindOf(index) === token.n || (json.kindOf(index) === token.quote && length === 2);
+}

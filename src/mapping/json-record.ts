@@ -1,0 +1,71 @@
+import type { RowBlock } from '../input/rows.js';
+import { CellText } from './cell-text.js';
+import type { JsonText } from './json-text.js';
+import { token } from './json-tokens.js';
+import { memberName } from './member-name.js';
+import { invalid, type Fault } from './record-builder.js';
+
+const name = {
+  source: memberName('source'),
+  line: memberName('line'),
+  stage: memberName('stage'),
+  record: memberName('record'),
+  recordBase64: memberName('recordBase64'),
+} as const;
+const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
+const stageText = new CellText();
+
+/**
+ * Reads the row as JSON; where it is a line of a rejects file (contract §2, Rejects file), `json`
+ * ends on the record within. Returns why there is no record to send, or undefined.
+ */
+export function readJsonRecord(
+  json: JsonText,
+  { bytes, bounds }: RowBlock,
+  row: number,
+  retryUnknown: boolean,
+): Fault | undefined {
+  if (!json.read(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
+    return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonFault(json) };
+  }
+  const stage = rejectsStage(json);
+  if (stage === 'unknown' && !retryUnknown) {
+    const error = 'it is unknown whether an earlier run sent it: --retry-unknown sends it again';
+    return { stage: 'unknown', error };
+  }
+  return unwrap(json, stage);
+}
+
+/** A rejects line may hold another one: that of a run whose input was a rejects file. */
+function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
+  while (stage !== undefined) {
+    const index = json.find(name.record);
+    if (index < 0 || (stage === 'parse' && json.kindOf(index) === token.quote)) {
+      return invalid('it holds text that could not be read: correct it in the original input');
+    }
+    json.read(json.bytes, json.valueStarts[index]!, json.valueEnds[index]!);
+    stage = rejectsStage(json);
+  }
+  return undefined;
+}
+
+/** The stage of a rejects line; undefined for any other record. */
+function rejectsStage(json: JsonText): string | undefined {
+  if (json.count < 4) return undefined;
+  const stage = json.find(name.stage);
+  if (stage < 0 || json.kindOf(stage) !== token.quote) return undefined;
+  if (json.find(name.source) < 0 || json.find(name.line) < 0) return undefined;
+  if (json.find(name.record) < 0 && json.find(name.recordBase64) < 0) return undefined;
+  const [start, end] = [json.valueStarts[stage]! + 1, json.valueEnds[stage]! - 1];
+  const word = stageText.ofJson(json.bytes, start, end).toString();
+  return stages.has(word) ? word : undefined;
+}
+
+/** What is wrong and where: by column, and by line too when the record spans several. */
+function jsonFault({ bytes, fault, faultAt, start }: JsonText): string {
+  const before = bytes.subarray(0, faultAt);
+  const lineStart = Math.max(before.lastIndexOf('\n'), before.lastIndexOf('\r')) + 1;
+  const lines = before.toString('latin1', start).split(/\r\n|\n|\r/).length;
+  const where = lines > 1 ? `line ${lines} of the record, column` : 'column';
+  return `JSON ${fault}, at ${where} ${faultAt - lineStart + 1}`;
+}

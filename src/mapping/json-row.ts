@@ -1,0 +1,147 @@
+import type { CellRow, Parts } from './cell-row.js';
+import { CellText } from './cell-text.js';
+import { columnFault, columnOf, type Column } from './columns.js';
+import { emptyValue } from './csv-row.js';
+import type { JsonText } from './json-text.js';
+import { token } from './json-tokens.js';
+import { sameBytes } from './member-name.js';
+import type { RecordBuilder } from './record-builder.js';
+import { writeTyped } from './typed-cell.js';
+import type { UploadMapping } from './upload-mapping.js';
+
+/** Names remembered with what the options say about them; beyond that they are forgotten. */
+const mostColumns = 10_000;
+
+/** The flat object that a JsonText has read, as a row whose cells are its members. */
+export class JsonRow implements CellRow {
+  readonly parts: Parts = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
+  readonly #json: JsonText;
+  readonly #records: RecordBuilder;
+  readonly #options: UploadMapping;
+  readonly #text = new CellText();
+  /** By key as written, without its quotes. */
+  readonly #known = new Map<string, Column>();
+  /** Of the member at each place, in the record before: mostly the same again. */
+  readonly #columns: Column[] = [];
+  readonly #spellings: Buffer[] = [];
+
+  constructor(json: JsonText, records: RecordBuilder, options: UploadMapping) {
+    this.#json = json;
+    this.#records = records;
+    this.#options = options;
+  }
+
+  /** Moves on to the object that `json` has read last; says why it is no row. */
+  next(): string | undefined {
+    const { parts } = this;
+    parts.identity = parts.objectId = parts.ts = parts.evtName = -1;
+    let spare = -1;
+    for (let index = 0; index < this.#json.count; index++) {
+      const { role, name } = this.#columnAt(index);
+      if (role !== 'data' && role !== 'none') parts[role] = index;
+      else if (role === 'data' && name === 'objectId') spare = index;
+    }
+    // without --object-id, a record is keyed by its objectId only where it has no identity
+    if (this.#options.objectId === undefined && parts.identity < 0) parts.objectId = spare;
+    return this.#options.map.size > 0 ? this.#sharedKey() : undefined;
+  }
+
+  name(index: number): string {
+    return this.#columns[index]!.name;
+  }
+
+  isEmpty(index: number): boolean {
+    const kind = this.#json.kindOf(index);
+    const isEmptyString = kind === token.quote && this.#length(index) === 2;
+    return isEmptyString || kind === token.n;
+  }
+
+  isString(index: number): boolean {
+    return this.#json.kindOf(index) === token.quote;
+  }
+
+  text(index: number): CellText {
+    const { bytes, valueStarts, valueEnds } = this.#json;
+    const [start, end] = [valueStarts[index]!, valueEnds[index]!];
+    return this.isString(index)
+      ? this.#text.ofJson(bytes, start + 1, end - 1)
+      : this.#text.ofCell(bytes, start, end);
+  }
+
+  writeString(index: number): void {
+    this.#copy(index);
+  }
+
+  writeMembers(): string | undefined {
+    const { out } = this.#records;
+    const dataStart = out.length;
+    if (this.#json.hasOperator) this.#records.converges = false;
+    for (let index = 0; index < this.#json.count; index++) {
+      const { role, name, type, prefix } = this.#columns[index]!;
+      if (role !== 'data' || index === this.parts.objectId) continue;
+      const empty = this.isEmpty(index) ? emptyValue(type, this.#options) : undefined;
+      if (this.isEmpty(index) && empty === undefined) continue;
+      out.raw(prefix, out.length === dataStart ? 1 : 0);
+      if (empty) out.raw(empty);
+      else {
+        const fault = this.#writeValue(index, type);
+        if (fault !== undefined) return columnFault(name, fault);
+      }
+    }
+    return undefined;
+  }
+
+  /** As written, unless a type was declared for it. */
+  #writeValue(index: number, type: Column['type']): string | undefined {
+    const kind = this.#json.kindOf(index);
+    const isNested = kind === token.openObject || kind === token.openArray;
+    const isAsDeclared =
+      type === undefined ||
+      (type === 'string' && kind === token.quote) ||
+      (type === 'json' && isNested);
+    if (isAsDeclared) return this.#copy(index);
+    if (isNested) return `an object or array is no ${type}`;
+    return writeTyped(this.text(index), type, this.#records, this.#options.zone);
+  }
+
+  #copy(index: number): undefined {
+    const { bytes, valueStarts, valueEnds } = this.#json;
+    this.#records.out.raw(bytes, valueStarts[index], valueEnds[index]);
+  }
+
+  #length(index: number): number {
+    return this.#json.valueEnds[index]! - this.#json.valueStarts[index]!;
+  }
+
+  /** What the options say about the member; most records have the same members as the one before. */
+  #columnAt(index: number): Column {
+    const { bytes, keyStarts, keyEnds } = this.#json;
+    const [start, end] = [keyStarts[index]!, keyEnds[index]!];
+    const before = this.#spellings[index];
+    if (before !== undefined && sameBytes(bytes, start, end, before, 0, before.length)) {
+      return this.#columns[index]!;
+    }
+    const spelling = bytes.toString('utf8', start, end);
+    let column = this.#known.get(spelling);
+    if (column === undefined) {
+      if (this.#known.size >= mostColumns) this.#known.clear();
+      column = columnOf(JSON.parse(`"${spelling}"`) as string, this.#options);
+      this.#known.set(spelling, column);
+    }
+    this.#columns[index] = column;
+    this.#spellings[index] = Buffer.from(spelling);
+    return column;
+  }
+
+  /** --map can give two members the same key, which no record may have. */
+  #sharedKey(): string | undefined {
+    const keys = new Set<string>();
+    for (let index = 0; index < this.#json.count; index++) {
+      const { role, name, key } = this.#columns[index]!;
+      if (role === 'none' || role === 'identity' || role === 'objectId') continue;
+      if (keys.has(key)) return columnFault(name, `another column is sent as "${key}" too`);
+      keys.add(key);
+    }
+    return undefined;
+  }
+}

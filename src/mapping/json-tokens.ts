@@ -1,0 +1,64 @@
+/** Bytes with a meaning in JSON. */
+export const token = {
+  quote: 0x22,
+  backslash: 0x5c,
+  comma: 0x2c,
+  colon: 0x3a,
+  openArray: 0x5b,
+  closeArray: 0x5d,
+  openObject: 0x7b,
+  closeObject: 0x7d,
+  minus: 0x2d,
+  plus: 0x2b,
+  point: 0x2e,
+  zero: 0x30,
+  nine: 0x39,
+  /** First letters of the literals, and of the escape \u. */
+  t: 0x74,
+  f: 0x66,
+  n: 0x6e,
+  u: 0x75,
+} as const;
+
+export const isDigit = (byte: number): boolean => byte >= token.zero && byte <= token.nine;
+
+export const isHexDigit = (byte: number): boolean =>
+  isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
+
+/** Position behind the digits from `at` on. */
+export function skipDigits(bytes: Uint8Array, at: number, limit: number): number {
+  while (at < limit && isDigit(bytes[at]!)) at++;
+  return at;
+}
+
+/** Position of the first byte from `at` on that is not JSON whitespace. */
+export function skipSpace(bytes: Uint8Array, at: number, limit: number): number {
+  while (at < limit) {
+    const byte = bytes[at]!;
+    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) break;
+    at++;
+  }
+  return at;
+}
+
+/**
+ * Position behind the JSON number that starts at `at`, or ~position where a digit is missing.
+ * What follows the number is not looked at.
+ */
+export function scanNumber(bytes: Uint8Array, at: number, limit: number): number {
+  if (at < limit && bytes[at] === token.minus) at++;
+  const integer = skipDigits(bytes, at, limit);
+  if (integer === at) return ~at;
+  // a number has no leading zeros: in 01 the number is the 0, and the 1 is one too many
+  at = bytes[at] === token.zero ? at + 1 : integer;
+  if (at < limit && bytes[at] === token.point) {
+    const fraction = skipDigits(bytes, at + 1, limit);
+    if (fraction === at + 1) return ~fraction;
+    at = fraction;
+  }
+  if (at >= limit || (bytes[at]! | 0x20) !== 0x65) return at;
+  at++;
+  if (at < limit && (bytes[at] === token.minus || bytes[at] === token.plus)) at++;
+  const exponent = skipDigits(bytes, at, limit);
+  return exponent === at ? ~at : exponent;
+}

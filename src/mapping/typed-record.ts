@@ -1,0 +1,80 @@
+import { CellText } from './cell-text.js';
+import { shown, textFault } from './identity.js';
+import { epochDigits } from './instants.js';
+import type { JsonText } from './json-text.js';
+import { skipDigits, token } from './json-tokens.js';
+import { memberName } from './member-name.js';
+import type { RecordBuilder } from './record-builder.js';
+import { keyParts, takeKey } from './record-key.js';
+
+const name = {
+  type: memberName('type'),
+  ts: memberName('ts'),
+  profileData: memberName('profileData'),
+  evtName: memberName('evtName'),
+  evtData: memberName('evtData'),
+} as const;
+const keys = keyParts.map((part) => ({ part, name: memberName(part) })).toReversed();
+const text = new CellText();
+
+/** Checks the shape of a record that says its type, and writes it byte for byte. */
+export function writeTypedRecord(json: JsonText, records: RecordBuilder): string | undefined {
+  const type = textOf(json, json.find(name.type))?.toString();
+  if (type !== 'profile' && type !== 'event') return 'type is neither "profile" nor "event"';
+  records.isEvent = type === 'event';
+  records.converges = !json.hasOperator;
+  const fault =
+    keyFault(json, records) ??
+    tsFault(json) ??
+    (type === 'event' ? eventFault(json) : profileFault(json));
+  records.out.raw(json.bytes, json.start, json.end);
+  return fault;
+}
+
+/** Every key that is there has to be good; the first of `keyParts` orders the record. */
+function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
+  let hasKey = false;
+  for (const { part, name } of keys) {
+    const index = json.find(name);
+    if (index < 0) continue;
+    const value = textOf(json, index);
+    if (!value) return `${part} is no string: put it in quotes`;
+    const fault = takeKey(part, value, records);
+    if (fault !== undefined) return `${part}: ${fault}`;
+    hasKey = true;
+  }
+  return hasKey ? undefined : 'identity is missing';
+}
+
+function tsFault(json: JsonText): string | undefined {
+  const index = json.find(name.ts);
+  if (index < 0) return undefined;
+  const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
+  const isEpoch = end - start <= epochDigits && skipDigits(json.bytes, start, end) === end;
+  if (isEpoch) return undefined;
+  const value = shown(text.ofCell(json.bytes, start, end));
+  return `ts: ${value} is no number of epoch seconds with at most ${epochDigits} digits`;
+}
+
+function profileFault(json: JsonText): string | undefined {
+  const index = json.find(name.profileData);
+  if (index < 0) return 'profileData is missing';
+  return json.kindOf(index) === token.openObject ? undefined : 'profileData is no object';
+}
+
+function eventFault(json: JsonText): string | undefined {
+  const evtName = json.find(name.evtName);
+  if (evtName < 0) return 'evtName is missing';
+  const value = textOf(json, evtName);
+  const fault = value ? textFault(value) : 'the value is no string';
+  if (fault !== undefined) return `evtName: ${fault}`;
+  const data = json.find(name.evtData);
+  const isObject = data < 0 || json.kindOf(data) === token.openObject;
+  return isObject ? undefined : 'evtData is no object';
+}
+
+/** The text of a member that is a string, until the next call. */
+function textOf(json: JsonText, index: number): CellText | undefined {
+  if (json.kindOf(index) !== token.quote) return undefined;
+  return text.ofJson(json.bytes, json.valueStarts[index]! + 1, json.valueEnds[index]! - 1);
+}

@@ -1,0 +1,57 @@
+import type { RowBlock } from '../input/rows.js';
+import { writeRow } from './cell-row.js';
+import { writeExportedEvent } from './exported-event.js';
+import { writeExportedProfile } from './exported-profile.js';
+import { readJsonRecord } from './json-record.js';
+import { JsonRow } from './json-row.js';
+import { JsonText } from './json-text.js';
+import { token } from './json-tokens.js';
+import { memberName } from './member-name.js';
+import { invalid, type Fault, type RecordBuilder } from './record-builder.js';
+import { writeTypedRecord } from './typed-record.js';
+import type { UploadMapping } from './upload-mapping.js';
+
+const type = memberName('type');
+const eventProps = memberName('event_props');
+const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'].map(memberName);
+
+/**
+ * The shapes that a JSON row may have (contract §2, upload), told apart by their members in this
+ * order. A line of a rejects file has the record within it looked at (json-record.ts).
+ *
+ *     {"type":"profile"|"event", …}                    sent as written (typed-record.ts)
+ *     {"event_props":{…},"profile":{…},"ts":…, …}      exported event (exported-event.ts)
+ *     {"profileData":…}, {"events":…},
+ *     {"platformInfo":…}, {"all_identities":…}         exported profile (exported-profile.ts)
+ *     {…}                                              treated like a CSV row (json-row.ts)
+ */
+export class UploadJson {
+  readonly #json = new JsonText();
+  readonly #row: JsonRow;
+  readonly #records: RecordBuilder;
+  readonly #options: UploadMapping;
+
+  constructor(options: UploadMapping, records: RecordBuilder) {
+    this.#options = options;
+    this.#records = records;
+    this.#row = new JsonRow(this.#json, records, options);
+  }
+
+  write(rows: RowBlock, row: number): Fault | undefined {
+    const fault = readJsonRecord(this.#json, rows, row, this.#options.retryUnknown);
+    if (fault) return fault;
+    if (this.#json.kind !== token.openObject) return invalid('a record is a JSON object');
+    const error = this.#writeRecord();
+    return error === undefined ? undefined : invalid(error);
+  }
+
+  #writeRecord(): string | undefined {
+    const json = this.#json;
+    if (json.find(type) >= 0) return writeTypedRecord(json, this.#records);
+    if (json.find(eventProps) >= 0) return writeExportedEvent(json, this.#records, this.#options);
+    if (profileMarks.some((mark) => json.find(mark) >= 0)) {
+      return writeExportedProfile(json, this.#records);
+    }
+    return this.#row.next() ?? writeRow(this.#row, this.#records, this.#options);
+  }
+}

@@ -1,0 +1,33 @@
+import type { Zone } from '../contract/zones.js';
+
+/** What a column's cells are sent as. */
+export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'json'] as const;
+export type CellType = (typeof cellTypes)[number];
+
+/** How `upload` turns rows into records (contract §2, upload). All names are input columns. */
+export interface UploadMapping {
+  /** What flat rows become; a record that says its own type keeps it. */
+  readonly kind: 'profile' | 'event';
+  /** Column of the identity. */
+  readonly identity: string;
+  /** Whether the user named that column: then it must be there, even beside `objectId`. */
+  readonly identityGiven: boolean;
+  /** Column of the objectId, as the key of rows without an identity. */
+  readonly objectId?: string;
+  /** Column to the key it is sent as. */
+  readonly map: ReadonlyMap<string, string>;
+  readonly drop: ReadonlySet<string>;
+  /** When given, the only columns that are sent, besides identity, objectId, ts and evtName. */
+  readonly only?: ReadonlySet<string>;
+  readonly types: ReadonlyMap<string, CellType>;
+  /** What an empty cell is sent as: left out, null, or (untyped and string columns only) "". */
+  readonly empty: 'omit' | 'null' | 'string';
+  /** Name of events whose row has none. */
+  readonly eventName?: string;
+  /** Epoch seconds of events whose row has no `ts`. */
+  readonly tsNow?: number;
+  /** In which times without an offset are read. */
+  readonly zone: Zone;
+  /** Whether lines of a rejects file with stage `unknown` are sent. */
+  readonly retryUnknown: boolean;
+}
