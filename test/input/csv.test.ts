@@ -1,0 +1,231 @@
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { assemble, chunkSizes, encode, encodings } from './documents.js';
+import { chunked, readText } from './read-rows.js';
+
+const lineEnds = /\r\n|\r|\n/g;
+
+describe('a well-formed CSV', () => {
+  it('has the rows, cells and lines that csv-parse and counting line ends find', async () => {
+    await fc.assert(
+      fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
+        const bytes = encode(document.text, encoding);
+        const { headers, rows, faults } = await readText(chunked(bytes, sizes), { format: 'csv' });
+        const [header, ...expected] = parse(document.text, {
+          record_delimiter: ['\r\n', '\n', '\r'],
+          skip_empty_lines: true,
+        });
+        expect(headers).toEqual([header]);
+        expect(rows.map(({ cells }) => cells)).toEqual(expected);
+        expect(rows.map(({ text, line }) => ({ text, line }))).toEqual(document.records.slice(1));
+        expect(faults).toEqual([]);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
+
+describe('any text as CSV', () => {
+  it('gives the rows and faults of a slow reader of the same rules', async () => {
+    await fc.assert(
+      fc.asyncProperty(wildTexts, async (text) => {
+        const { rows, faults } = await readText(`a,b\n${text}`, { format: 'csv' });
+        expect([...rows.map(outcome), ...faults.map(outcome)].toSorted()).toEqual(
+          slowlyRead(text, 2).toSorted(),
+        );
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('does not depend on where chunks end', async () => {
+    await fc.assert(
+      fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
+        const bytes = Buffer.from(`a,b\n${text}`);
+        const whole = await readText(bytes, { format: 'csv' });
+        expect(await readText(chunked(bytes, sizes), { format: 'csv' })).toEqual(whole);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('a fault in a CSV', () => {
+  it.each([
+    ['too few cells', '1\n2,b', { line: 2, error: '1 cell, but the header has 2', raw: '1' }],
+    [
+      'too many cells',
+      '1,a,x\n2,b',
+      { line: 2, error: '3 cells, but the header has 2', raw: '1,a,x' },
+    ],
+    [
+      'a ragged row over two lines',
+      '1,"x\ny",z\n2,b',
+      { line: 2, error: '3 cells, but the header has 2', raw: '1,"x\ny",z' },
+    ],
+    [
+      'text after a closing quote',
+      '1,"a"x\n2,b',
+      { line: 2, column: 6, error: 'text after a closing quote', raw: '1,"a"x' },
+    ],
+    [
+      'a quote in an unquoted cell',
+      '1,5" pipe\n2,b',
+      { line: 2, column: 4, error: 'quote in an unquoted cell', raw: '1,5" pipe' },
+    ],
+    [
+      'a quote that is never closed',
+      '1,"a\n2,b',
+      { line: 2, column: 3, error: 'quote that is never closed', raw: '1,"a' },
+    ],
+    [
+      'a lost quote, found at the next quote',
+      '1,"a\n2,b\n3,"c"\n4,d',
+      { line: 2, error: 'text after a closing quote, on line 4', raw: '1,"a' },
+    ],
+  ])('%s: is named, and reading goes on', async (_, text, fault) => {
+    const { rows, faults } = await readText(`id,name\n${text}`, { format: 'csv' });
+    expect(faults).toEqual([{ column: undefined, ...fault }]);
+    const lines = text.split('\n').length;
+    expect(rows.at(-1)).toMatchObject({ line: lines + 1 });
+  });
+
+  it('does not shift the numbers of later lines, blank ones included', async () => {
+    const { rows, faults } = await readText('a,b\r\n\r\n1\r2,"x\r\ny"\n\n3,"\n4,4\r\n', {
+      format: 'csv',
+    });
+    expect(faults.map(({ line }) => line)).toEqual([3, 7]);
+    expect(rows.map(({ line }) => line)).toEqual([4, 8]);
+  });
+});
+
+describe('a CSV', () => {
+  it('keeps NUL, control characters and names such as __proto__ as data', async () => {
+    const { headers, rows } = await readText('__proto__,b\n\0x\u{1b},\t\n', { format: 'csv' });
+    expect(headers).toEqual([['__proto__', 'b']]);
+    expect(rows[0]?.cells).toEqual(['\0x\u{1b}', '\t']);
+  });
+
+  it('takes away a byte order mark only at the start', async () => {
+    const { headers, rows } = await readText('\u{FEFF}a\n\u{FEFF}1\n', { format: 'csv' });
+    expect(headers).toEqual([['a']]);
+    expect(rows[0]?.cells).toEqual(['\u{FEFF}1']);
+  });
+
+  it.each(['a,b', 'a,b\n', 'a,b\r\n\r\n\n'])(
+    'with nothing but a header has no rows: %j',
+    async (text) => {
+      expect(await readText(text, { format: 'csv' })).toMatchObject({ rows: [], faults: [] });
+    },
+  );
+
+  it('of one column has no row on a blank line, but one for a quoted empty cell', async () => {
+    const { rows } = await readText('a\n\n""\n', { format: 'csv' });
+    expect(rows).toEqual([{ line: 3, text: '""', cells: [''] }]);
+  });
+
+  it.each([
+    ['tsv', undefined, 'a\tb\n1,1\t2\n', ['1,1', '2']],
+    ['csv', ';', 'a;b\n1,1;2\n', ['1,1', '2']],
+    ['csv', '|', 'a|b\n"1|1"|2\n', ['1|1', '2']],
+  ] as const)('as %s with delimiter %s', async (format, delimiter, text, cells) => {
+    const options = { format, ...(delimiter && { delimiter }) };
+    expect((await readText(text, options)).rows[0]?.cells).toEqual(cells);
+  });
+});
+
+const cell = fc.oneof(
+  fc.string({ maxLength: 5 }),
+  fc
+    .array(fc.constantFrom('a', 'é', '漢', '🙂', ' ', ',', '"', '\n', '\r', '\r\n', '\0', '\t'), {
+      maxLength: 6,
+    })
+    .map((parts) => parts.join('')),
+);
+const lineEnd = fc.constantFrom('\n', '\r\n', '\r');
+
+/** Rows under a header of distinct names, quoted where need be, with blank lines in between. */
+const documents = fc.integer({ min: 1, max: 4 }).chain((columns) =>
+  fc
+    .record({
+      rows: fc.array(
+        fc.record({
+          cells: fc.array(cell, { minLength: columns, maxLength: columns }),
+          quoteAll: fc.boolean(),
+          end: lineEnd,
+          blank: fc.array(lineEnd, { maxLength: 2 }),
+        }),
+        { maxLength: 8 },
+      ),
+      headerEnd: lineEnd,
+      finalEnd: fc.boolean(),
+    })
+    .map(({ rows, headerEnd, finalEnd }) => {
+      const header = Array.from({ length: columns }, (_, i) => `c${i}`).join(',');
+      const pieces = rows.flatMap(({ cells, quoteAll, end, blank }, i) => [
+        { text: toCsv(cells, quoteAll), record: true },
+        { text: i < rows.length - 1 || finalEnd ? end + blank.join('') : '', record: false },
+      ]);
+      const start = [
+        { text: header, record: true },
+        { text: headerEnd, record: false },
+      ];
+      return assemble([...start, ...pieces], lineEnds);
+    }),
+);
+
+function toCsv(cells: readonly string[], quoteAll: boolean): string {
+  const row = cells.map((text) =>
+    quoteAll || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text,
+  );
+  return row.join(',') || '""'; // a row of one empty cell would be a blank line
+}
+
+/** Short texts in which every second byte matters. */
+const wildTexts = fc
+  .array(fc.constantFrom('a', 'b,', '"', '"', ',', '\n', '\n', '\r', '\r\n', '1,2\n', '""'), {
+    maxLength: 25,
+  })
+  .map((parts) => parts.join(''));
+
+const outcome = ({
+  line,
+  error,
+  text,
+  cells,
+}: {
+  line: number;
+  error?: string;
+  text?: string;
+  cells?: readonly string[] | undefined;
+}): string => JSON.stringify({ line, fault: error !== undefined, text, cells });
+
+/** The rules of CsvCutter with regular expressions on a string; the header is on line 1. */
+function slowlyRead(text: string, columns: number): string[] {
+  const outcomes: string[] = [];
+  const field = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(?=(,|\r|\n|$))/y;
+  for (let start = 0; start < text.length;) {
+    const line = 2 + (text.slice(0, start).match(lineEnds)?.length ?? 0);
+    const cells: string[] = [];
+    let end = start;
+    for (let after: string | undefined = ','; after === ',';) {
+      field.lastIndex = cells.length === 0 ? start : end + 1;
+      const match = field.exec(text);
+      if (match) cells.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '');
+      if (match) end = field.lastIndex;
+      after = match?.[3] ?? 'fault';
+      if (after === 'fault') cells.length = 0;
+    }
+    const broken = cells.length === 0;
+    const record = text.slice(start, end);
+    if (broken) outcomes.push(outcome({ line, error: '' }));
+    else if (record !== '' && cells.length !== columns) outcomes.push(outcome({ line, error: '' }));
+    else if (record !== '') outcomes.push(outcome({ line, text: record, cells }));
+    const goOn = /\r\n|\r|\n|$/g;
+    goOn.lastIndex = broken ? start : end;
+    goOn.exec(text);
+    start = Math.max(goOn.lastIndex, start + 1);
+  }
+  return outcomes;
+}
