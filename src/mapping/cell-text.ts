@@ -4,12 +4,16 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 /** What a JSON escape's letter stands for. */
-const escapes = new Map(
-  ['""', '\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r', 't\t'].map((pair) => [
-    pair.charCodeAt(0),
-    pair.charCodeAt(1),
-  ]),
-);
+const escapes = new Map([
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+  [0x2f, 0x2f],
+  [0x62, 0x08],
+  [0x66, 0x0c],
+  [0x6e, 0x0a],
+  [0x72, 0x0d],
+  [0x74, 0x09],
+]);
 
 /**
  * The content of a CSV cell or JSON string as plain UTF-8: `bytes[start, end)`, a view on the
