@@ -1,0 +1,41 @@
+import type { Client } from '../client/client.js';
+import type { RetryPolicy } from '../client/retry.js';
+import type { RequestCounts } from '../client/with-retry.js';
+import type { Runtime } from '../runtime.js';
+
+/** Where an export stands; changed as it goes, and shown by whoever looks. */
+export interface ExportState extends RequestCounts {
+  records: number;
+  pages: number;
+  /** Written so far, to all documents. */
+  bytes: number;
+  /** Time spent between the polls of cursors that were not ready. */
+  pendingMs: number;
+  /** What the run is waiting for; undefined while pages arrive. */
+  note: string | undefined;
+}
+
+/** What every request of an export needs. */
+export interface ExportContext {
+  readonly client: Client;
+  readonly policy: RetryPolicy;
+  readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
+  /** Aborted by Ctrl-C: reads are given up at once. */
+  readonly signal: AbortSignal;
+  /** Gets one line for each retry and poll. */
+  readonly log: (line: string) => void;
+  readonly warn: (text: string) => void;
+  readonly state: ExportState;
+  readonly pollIntervalMs: number;
+  readonly pendingTimeoutMs: number;
+}
+
+export const startState = (): ExportState => ({
+  requests: 0,
+  retries: 0,
+  records: 0,
+  pages: 0,
+  bytes: 0,
+  pendingMs: 0,
+  note: undefined,
+});

@@ -1,0 +1,92 @@
+import type { Attempt, PageBody } from '../client/client.js';
+import { FailureError, type Failure } from '../client/failure.js';
+import { requestCodes } from '../contract/codes.js';
+import { cursorPattern } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
+import { PageSyntaxError, type PageMembers } from './page-envelope.js';
+import type { PageScanner, ScannedPage } from './page-scanner.js';
+
+/** What the answer to a cursor says (specification, "Bulk read cursor cycle"). */
+export type PageAnswer =
+  | { readonly kind: 'page'; readonly page: ScannedPage; readonly next: string | undefined }
+  | { readonly kind: 'pending' }
+  /** Corrupt or expired: the service will not take this cursor again. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+/**
+ * Reads one attempt's answer into the scanner. A body that is no whole page is the attempt's
+ * failure, and may be asked for again; a whole page that says nothing known throws E-ANSWER.
+ */
+export async function readPage(
+  attempt: Attempt<PageBody>,
+  scanner: PageScanner,
+): Promise<Attempt<PageAnswer>> {
+  if (!attempt.ok) {
+    const answer = refusalAnswer(attempt.failure);
+    return answer === undefined ? attempt : { ok: true, answer };
+  }
+  const page = await scanBody(attempt.answer, scanner);
+  return { ok: true, answer: page.members.status === 'fail' ? failAnswer(page) : pageAnswer(page) };
+}
+
+async function scanBody({ length, chunks }: PageBody, scanner: PageScanner): Promise<ScannedPage> {
+  try {
+    scanner.reset(length);
+    for await (const chunk of chunks) scanner.push(chunk);
+    return scanner.end();
+  } catch (error) {
+    if (!(error instanceof PageSyntaxError)) throw error;
+    throw new FailureError(unreadable(error.message), { cause: error });
+  }
+}
+
+const unreadable = (what: string): Failure => ({
+  kind: 'unreadable',
+  sent: true,
+  message: `HTTP 200 with a body that is no page: ${what}`,
+});
+
+/** `records` without status success, or success with neither records nor an end, is no page. */
+function pageAnswer(page: ScannedPage): PageAnswer {
+  const { status, records, next_cursor: next } = page.members;
+  const isLast = next === undefined || next === null || next === '';
+  if (status !== 'success') throw noPage(`its status is ${JSON.stringify(status) ?? 'missing'}`);
+  if (records === 'other') throw noPage('its "records" is no array');
+  if (records === undefined && !isLast) throw noPage('it has a next_cursor but no "records"');
+  if (isLast) return { kind: 'page', page, next: undefined };
+  if (typeof next !== 'string') throw noPage('its next_cursor is no text');
+  if (!cursorPattern.test(next)) throw noPage('its next_cursor cannot go into a URL');
+  return { kind: 'page', page, next };
+}
+
+const noPage = (why: string): EngagectlError =>
+  new EngagectlError('E-ANSWER', 'the service answered a cursor with something that is no page', {
+    why,
+    fix: 'check the base URL: engagectl config show',
+  });
+
+/** A fail body: pending, a refused cursor, or, by its code, the failure of that HTTP status. */
+function failAnswer({ members }: ScannedPage): PageAnswer {
+  const { code, error } = members;
+  const words = typeof error === 'string' ? error : (JSON.stringify(error) ?? 'no reason given');
+  const number = /^\d{1,9}$/.test(String(code)) ? Number(code) : undefined;
+  if (number === requestCodes.pending) return { kind: 'pending' };
+  if (isRefusedCursor(number, words) || isWord(members)) return { kind: 'refused', message: words };
+  if (number === undefined) throw noPage(`it is a failure without a code: ${words}`);
+  const message = `HTTP 200, code ${number}: ${words}`;
+  throw new FailureError({ kind: 'refused', sent: true, status: number, message });
+}
+
+/** How an expired cursor is answered is not documented: code 3, a text, or a code that is a word. */
+const isRefusedCursor = (code: number | undefined, words: string): boolean =>
+  code === requestCodes.incorrectUsage || (code !== 429 && /\bcursor\b/i.test(words));
+const isWord = ({ code }: PageMembers): boolean => typeof code === 'string' && /\D/.test(code);
+
+/** The same under an HTTP status of its own. */
+function refusalAnswer(failure: Failure): PageAnswer | undefined {
+  if (failure.kind !== 'refused') return undefined;
+  const { status, message } = failure;
+  if (status === requestCodes.pending) return { kind: 'pending' };
+  const mayBeCursor = status < 500 && status !== 401 && status !== 403;
+  return mayBeCursor && isRefusedCursor(status, message) ? { kind: 'refused', message } : undefined;
+}

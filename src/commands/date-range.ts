@@ -1,0 +1,52 @@
+import { addDays, dayOf, dayToUtc, formatDay, utcToDay, type Day } from '../contract/dates.js';
+import type { Zone } from '../contract/zones.js';
+import { EngagectlError } from '../errors.js';
+
+/** Whole days, both inclusive. */
+export interface DateRange {
+  readonly from: Day;
+  readonly to: Day;
+}
+
+/**
+ * `YYYY-MM-DD`, `YYYYMMDD`, `today`, `yesterday` or `7d` (that many days before today) as days of
+ * the account's zone. `now` is in milliseconds. Throws E-DATE.
+ */
+export function dateRange(
+  { from, to }: { readonly from: string; readonly to: string },
+  { zone, now }: { readonly zone: Zone; readonly now: number },
+): DateRange {
+  const today = utcToDay(now + zone.offsetAt(now / 1000) * 1000);
+  const range = { from: parseDay('--from', from, today), to: parseDay('--to', to, today) };
+  if (range.from <= range.to) return range;
+  throw new EngagectlError(
+    'E-DATE',
+    `--from ${formatDay(range.from)} lies after --to ${formatDay(range.to)}`,
+    { why: 'a range runs from the earlier to the later day', fix: 'exchange --from and --to' },
+  );
+}
+
+/** Each day of the range, in order. */
+export function daysOf({ from, to }: DateRange): Day[] {
+  const count = (dayToUtc(to) - dayToUtc(from)) / 86_400_000 + 1;
+  return Array.from({ length: count }, (_, index) => addDays(from, index));
+}
+
+function parseDay(flag: string, text: string, today: Day): Day {
+  if (text === 'today') return today;
+  if (text === 'yesterday') return addDays(today, -1);
+  const daysAgo = /^(\d{1,5})d$/.exec(text)?.[1];
+  if (daysAgo !== undefined) return addDays(today, -Number(daysAgo));
+  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{4})(\d{2})(\d{2})$/.exec(text);
+  if (parts === null) throw badDate(`${flag} "${text}" is no date`);
+  const [, year, month, day] = parts.map(Number);
+  const found = dayOf(year ?? 0, month ?? 0, day ?? 0);
+  // Date.UTC would read a year below 100 as one of the 20th century.
+  if (found === undefined || found < 1000_01_01) throw badDate(`${flag} ${text} does not exist`);
+  return found;
+}
+
+const badDate = (message: string): EngagectlError =>
+  new EngagectlError('E-DATE', message, {
+    fix: 'use YYYY-MM-DD, YYYYMMDD, today, yesterday, or 7d for seven days before today',
+  });

@@ -1,0 +1,96 @@
+import { Option, type Command } from 'commander';
+import { unexportableEvents } from '../contract/codes.js';
+import { limits } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import { addExportOptions, eventBatchSize, type ExportFlags } from './export-options.js';
+import { integer, resolveSettings, type Settings } from './options.js';
+import { repeatable } from './repeated-flags.js';
+
+type EventFlags = ExportFlags & {
+  readonly event: readonly string[];
+  readonly withEventName?: true;
+  /** False with `--no-split`. */
+  readonly split: boolean;
+  readonly concurrency: number;
+};
+
+export function registerExportEvents(program: Command, runtime: Runtime, run = exportEvents): void {
+  const event = new Option('--event <name>', 'the event; may be repeated; case-sensitive');
+  const command = program
+    .command('export-events')
+    .summary('events in a date range')
+    .addOption(repeatable(event).makeOptionMandatory())
+    .action((flags: EventFlags) => run(flags, resolveSettings(command, runtime), runtime));
+  addExportOptions(command, eventBatchSize)
+    .addOption(
+      new Option('--no-split', 'one cursor for the whole range, not one a day').helpGroup(
+        'Request:',
+      ),
+    )
+    .addOption(
+      new Option('--concurrency <n>', 'most requests in flight')
+        .argParser(integer({ min: 1, max: limits.othersInFlight }))
+        .default(limits.othersInFlight)
+        .helpGroup('Request:'),
+    )
+    .addOption(
+      new Option(
+        '--with-event-name',
+        'adds "event_name" and "ts_utc" to each record; implied by more than one --event',
+      ).helpGroup('Output:'),
+    );
+}
+
+/** Writes the events in the order of the names given, then of days. */
+export async function exportEvents(
+  flags: EventFlags,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  refuseEvents(flags.event);
+  refuseUnsplitDays(flags);
+  const [{ runExportCommand }, { planEvents }, { eventNamer }] = await Promise.all([
+    import('./run-export.js'),
+    import('./plan-events.js'),
+    import('../output/event-name.js'),
+  ]);
+  await runExportCommand(
+    {
+      name: 'export-events',
+      kind: 'events',
+      flags,
+      concurrency: flags.concurrency,
+      plan: (range) => planEvents(range, flags),
+      restarts: true,
+      ...((flags.withEventName || flags.event.length > 1) && { prepare: eventNamer }),
+    },
+    settings,
+    runtime,
+  );
+}
+
+function refuseEvents(events: readonly string[]): void {
+  const names: readonly string[] = unexportableEvents;
+  const refused = events.filter((event) => names.includes(event));
+  if (refused.length > 0) {
+    throw new EngagectlError('E-USAGE', `cannot be exported: ${refused.join(', ')}`, {
+      why: `the service does not export these events: ${names.join(', ')}`,
+      fix: 'leave them out; export-profiles finds the users of "Notification Sent"',
+    });
+  }
+  const repeated = events.find((event, index) => events.indexOf(event) !== index);
+  if (repeated === undefined) return;
+  throw new EngagectlError('E-USAGE', `--event "${repeated}" was given twice`, {
+    why: 'its records would be written twice',
+    fix: 'name each event once',
+  });
+}
+
+function refuseUnsplitDays({ split, output }: EventFlags): void {
+  if (split || !output?.includes('{day}')) return;
+  throw new EngagectlError('E-USAGE', '--no-split has no days to name files after', {
+    why: `--output ${output} asks for a file a day, and one cursor returns all days together`,
+    fix: 'leave out --no-split, or {day}',
+  });
+}

@@ -1,0 +1,88 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { limits } from '../contract/limits.js';
+import type { OutputFormat } from '../output/output.js';
+import { choice, duration, integer } from './options.js';
+
+/** Flags that both exports share. */
+export interface ExportFlags {
+  readonly from: string;
+  readonly to: string;
+  readonly batchSize: number;
+  readonly app?: true;
+  /** False with `--no-event-summaries`. */
+  readonly eventSummaries: boolean;
+  /** False with `--no-profile-properties`. */
+  readonly profileProperties: boolean;
+  readonly pollInterval: number;
+  readonly pendingTimeout: number;
+  readonly output?: string;
+  readonly format?: OutputFormat;
+  readonly columns?: readonly string[];
+  readonly csvFormulas: 'keep' | 'escape';
+  readonly overwrite?: true;
+  readonly fresh?: true;
+}
+
+/** Adds the shared flags; `batchSize` parses the one whose limits differ. */
+export function addExportOptions(command: Command, batchSize: (text: string) => number): Command {
+  for (const option of requestOptions(batchSize)) command.addOption(option.helpGroup('Request:'));
+  for (const option of outputOptions()) command.addOption(option.helpGroup('Output:'));
+  return command;
+}
+
+const requestOptions = (batchSize: (text: string) => number): Option[] => [
+  new Option(
+    '--from <date>',
+    'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d',
+  ).makeOptionMandatory(),
+  new Option('--to <date>', 'last day, inclusive').makeOptionMandatory(),
+  new Option('--batch-size <n>', 'records per page').argParser(batchSize).default(limits.batchSize),
+  new Option('--app', 'with app fields: versions, make and model of devices'),
+  new Option('--no-event-summaries', 'without the summaries of each user’s events'),
+  new Option('--no-profile-properties', 'without custom profile properties'),
+  new Option('--poll-interval <duration>', 'first pause while the data is not ready; grows to 30s')
+    .argParser(duration)
+    .default(2000, '2s'),
+  new Option('--pending-timeout <duration>', 'longest time to wait for it')
+    .argParser(duration)
+    .default(1_800_000, '30m'),
+];
+
+const outputOptions = (): Option[] => [
+  new Option('-o, --output <file>', 'default: standard output; .gz compresses'),
+  new Option(
+    '--format <format>',
+    'ndjson, csv or json; default: by the extension, else ndjson',
+  ).argParser(choice('ndjson', 'csv', 'json')),
+  new Option(
+    '--columns <list>',
+    'columns of a CSV, like identity,profileData.City; default: all',
+  ).argParser(columnList),
+  new Option('--csv-formulas <how>', "cells that a spreadsheet would run: keep, or escape with '")
+    .argParser(choice('keep', 'escape'))
+    .default('keep'),
+  new Option('--overwrite', 'replace an existing output file'),
+  new Option('--fresh', 'start again, setting the partial file of an earlier run aside'),
+];
+
+function columnList(text: string): string[] {
+  const columns = text.split(',');
+  const repeated = columns.find((column, index) => columns.indexOf(column) !== index);
+  if (columns.includes('')) throw new InvalidArgumentError('A column name is empty.');
+  if (repeated !== undefined) throw new InvalidArgumentError(`Column "${repeated}" appears twice.`);
+  return columns;
+}
+
+/** 23 to 5000: endpoint 6 rounds down to a multiple of 23 by itself. */
+export const eventBatchSize = integer({ min: limits.batchStep, max: limits.batchSizeMaximum });
+
+/** A multiple of 23 from 23 to 4991, as endpoint 3 demands. */
+export function profileBatchSize(text: string): number {
+  const { batchStep: step, batchSize: largest } = limits;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value % step === 0 && value >= step && value <= largest) return value;
+  const rule = `Use a multiple of ${step} from ${step} to ${largest}`;
+  if (Number.isNaN(value)) throw new InvalidArgumentError(`${rule}.`);
+  const nearest = Math.min(Math.max(Math.round(value / step) * step, step), largest);
+  throw new InvalidArgumentError(`${rule}; the nearest is ${nearest}.`);
+}

@@ -1,0 +1,25 @@
+import { EngagectlError } from '../errors.js';
+
+const reasons: Record<string, readonly [why: string, fix: string]> = {
+  ENOSPC: ['the disk is full', 'free some space, or write elsewhere with --output'],
+  EDQUOT: ['the disk quota is used up', 'free some space, or write elsewhere with --output'],
+  EFBIG: ['the file would exceed the size limit', 'raise the limit, or write a .gz'],
+  EACCES: ['permission denied', 'choose another --output, or change the permissions'],
+  EPERM: ['permission denied', 'choose another --output, or change the permissions'],
+  EROFS: ['the file system is read-only', 'choose another --output'],
+  ENOENT: ['its folder does not exist', 'create the folder, or choose another --output'],
+  ENOTDIR: ['a part of its path is no folder', 'choose another --output'],
+  EISDIR: ['it is a folder', 'name a file in it with --output'],
+};
+
+/** An output that could not be opened, written or renamed: E-FILE-WRITE, exit 9. */
+export function fileError(file: string, done: string, cause: unknown): EngagectlError {
+  const { code = '', message } = cause as NodeJS.ErrnoException;
+  const [why, fix] = reasons[code] ?? [message, 'choose another --output'];
+  return new EngagectlError('E-FILE-WRITE', `${file} could not be ${done}`, {
+    why,
+    fix,
+    file,
+    cause,
+  });
+}

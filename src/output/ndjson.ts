@@ -1,0 +1,45 @@
+import type { RecordPage } from './output.js';
+
+const newline = 0x0a;
+const carriageReturn = 0x0d;
+
+/**
+ * The page's records as lines, byte for byte as they came, in the page's own buffer: between
+ * two records stands at least a comma, which becomes the newline, so that a tight page is not
+ * copied at all. Line breaks inside a record, which can only stand between tokens, are dropped.
+ */
+export function ndjsonLines({ bytes, bounds, count }: RecordPage): Buffer {
+  if (count === 0) return bytes.subarray(0, 0);
+  const first = bounds[0]!;
+  const last = bounds[2 * count - 1]!;
+  const broken =
+    hasByte(bytes, newline, first, last) || hasByte(bytes, carriageReturn, first, last);
+  const move = broken ? moveUnbroken : moveBytes;
+  let to = first;
+  for (let i = 0; i < count; i += 1) {
+    to = move(bytes, to, bounds[2 * i]!, bounds[2 * i + 1]!);
+    bytes[to] = newline;
+    to += 1;
+  }
+  return bytes.subarray(first, to);
+}
+
+function hasByte(bytes: Buffer, byte: number, start: number, end: number): boolean {
+  return bytes.subarray(start, end).includes(byte);
+}
+
+function moveBytes(bytes: Buffer, to: number, start: number, end: number): number {
+  if (to !== start) bytes.copyWithin(to, start, end);
+  return to + end - start;
+}
+
+function moveUnbroken(bytes: Buffer, start: number, from: number, end: number): number {
+  let to = start;
+  for (let at = from; at < end; at += 1) {
+    const byte = bytes[at]!;
+    if (byte === newline || byte === carriageReturn) continue;
+    bytes[to] = byte;
+    to += 1;
+  }
+  return to;
+}

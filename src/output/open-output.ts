@@ -1,0 +1,46 @@
+import type { Runtime } from '../runtime.js';
+import { DocumentOutput } from './document-output.js';
+import type { Encoding } from './encoding.js';
+import { FileSink } from './file-sink.js';
+import { GzipSink } from './gzip-sink.js';
+import { jsonArray } from './json-array.js';
+import { ndjsonLines } from './ndjson.js';
+import type { Output, OutputOptions } from './output.js';
+import type { Sink } from './sink.js';
+import { StdoutSink } from './stdout-sink.js';
+import { StreamSink } from './stream-sink.js';
+import { checkTarget, findTarget, type Target } from './target.js';
+
+type World = Pick<Runtime, 'stdout' | 'cwd' | 'env'>;
+
+/**
+ * Opens what the records go to; who opens, finishes or aborts.
+ * Throws E-OUTPUT-EXISTS, E-PARTIAL-EXISTS or E-FILE-WRITE.
+ */
+export async function openOutput(options: OutputOptions, runtime: World): Promise<Output> {
+  const target = await findTarget(options.path, runtime.cwd);
+  await checkTarget(target, options);
+  const bare = await openSink(target, options, runtime);
+  const sink = options.gzip ? new GzipSink(bare) : bare;
+  return new DocumentOutput(sink, options.format === 'json' ? jsonArray : ndjson);
+}
+
+/** Refuses targets and partials that are in the way, before anything is asked of the service. */
+export async function refuseOutputsInTheWay(
+  outputs: readonly OutputOptions[],
+  { cwd }: Pick<Runtime, 'cwd'>,
+): Promise<void> {
+  for (const options of outputs) await checkTarget(await findTarget(options.path, cwd), options);
+}
+
+const ndjson: Encoding = {
+  page: ndjsonLines,
+  end: () => Buffer.alloc(0),
+  warnings: [],
+};
+
+function openSink(target: Target, options: OutputOptions, { stdout }: World): Promise<Sink> | Sink {
+  if (target.kind === 'stdout') return new StdoutSink(stdout);
+  if (target.kind === 'stream') return StreamSink.open(target.name, target.path);
+  return FileSink.open(target, options);
+}
