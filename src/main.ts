@@ -2,6 +2,8 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { refuseRepeatedFlags } from './commands/repeated-flags.js';
 import { addGlobalOptions } from './commands/options.js';
 import { registerConfig } from './commands/config.js';
+import { registerExportEvents } from './commands/export-events.js';
+import { registerExportProfiles } from './commands/export-profiles.js';
 import { registerServe } from './commands/serve.js';
 import { registerUpload } from './commands/upload.js';
 import { EngagectlError, exitCodeOf, exitCodes, type ExitCode } from './errors.js';
@@ -41,6 +43,8 @@ export function buildProgram(runtime: Runtime): Command {
     });
   addGlobalOptions(program);
   registerUpload(program, runtime);
+  registerExportProfiles(program, runtime);
+  registerExportEvents(program, runtime);
   registerConfig(program, runtime);
   registerServe(program, runtime);
   refuseRepeatedFlags(program);
