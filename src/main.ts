@@ -2,9 +2,11 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { refuseRepeatedFlags } from './commands/repeated-flags.js';
 import { addGlobalOptions } from './commands/options.js';
 import { registerConfig } from './commands/config.js';
+import { registerDemerge } from './commands/demerge.js';
 import { registerExportEvents } from './commands/export-events.js';
 import { registerExportProfiles } from './commands/export-profiles.js';
 import { registerServe } from './commands/serve.js';
+import { registerSubscribe } from './commands/subscribe.js';
 import { registerUpload } from './commands/upload.js';
 import { EngagectlError, exitCodeOf, exitCodes, type ExitCode } from './errors.js';
 import type { Runtime } from './runtime.js';
@@ -39,10 +41,13 @@ export function buildProgram(runtime: Runtime): Command {
     .configureHelp({ showGlobalOptions: true, helpWidth: helpWidth(runtime) })
     .configureOutput({
       writeOut: (text) => void runtime.stdout.write(text),
-      writeErr: () => undefined, // usage errors are thrown, and shown by main
+      writeErr: (text) => void runtime.stderr.write(text),
+      outputError: () => undefined, // usage errors are thrown, and shown above
     });
   addGlobalOptions(program);
   registerUpload(program, runtime);
+  registerSubscribe(program, runtime);
+  registerDemerge(program, runtime);
   registerExportProfiles(program, runtime);
   registerExportEvents(program, runtime);
   registerConfig(program, runtime);

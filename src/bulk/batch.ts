@@ -90,15 +90,18 @@ export class Batch {
 
   /** The position after the last record that follows this one in its block with only a comma between. */
   #runEnd(position: number): number {
-    const block = this.blocks[position];
     let after = position + 1;
-    for (; block !== undefined && this.blocks[after] === block; after += 1) {
-      const index = this.indexes[after] ?? 0;
-      const gap = block.bounds[2 * index - 1] ?? -1;
-      const adjacent = this.indexes[after - 1] === index - 1 && block.bounds[2 * index] === gap + 1;
-      if (!adjacent || block.json[gap] !== comma) break;
-    }
+    while (after < this.size && this.#followsDirectly(after)) after += 1;
     return after;
+  }
+
+  #followsDirectly(position: number): boolean {
+    const block = this.blocks[position];
+    const index = this.indexes[position] ?? 0;
+    if (block === undefined || this.blocks[position - 1] !== block) return false;
+    if (this.indexes[position - 1] !== index - 1) return false;
+    const gap = block.bounds[2 * index - 1] ?? -1;
+    return block.bounds[2 * index] === gap + 1 && block.json[gap] === comma;
   }
 }
 

@@ -34,14 +34,14 @@ export class Sender {
   async submit(batch: Batch): Promise<boolean> {
     while (this.open >= 2 * this.#job.concurrency && !this.halt.error) await this.nextSettled();
     if (this.halt.error) return false;
-    const settling = this.halt
-      .guard(async () => this.#judge(batch, await this.#settler.settle(batch)))
-      .then(() => {
-        this.#settling.delete(settling);
-        this.onSettled(batch);
-      });
+    const settling = this.#settle(batch).finally(() => this.#settling.delete(settling));
     this.#settling.add(settling);
     return true;
+  }
+
+  async #settle(batch: Batch): Promise<void> {
+    await this.halt.guard(async () => this.#judge(batch, await this.#settler.settle(batch)));
+    this.onSettled(batch);
   }
 
   async nextSettled(): Promise<void> {

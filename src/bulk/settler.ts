@@ -7,6 +7,7 @@ import { Batch } from './batch.js';
 import { checkAnswer } from './check-answer.js';
 import { Gate } from './gate.js';
 import type { Halt } from './halt.js';
+import type { Item } from './window.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 /** What became of one batch so far, over all its attempts and halves. */
@@ -162,8 +163,6 @@ export class Settler {
   /** Records that may have been processed: the convergent ones are sent again, the others not. */
   async #unknown(batch: Batch, error: string, fate: Fate): Promise<void> {
     const items = [...batch.items()];
-    const converges = ({ block, index }: { block: Batch['blocks'][number]; index: number }) =>
-      block.converges[index] === 1;
     this.#markUnknown(Batch.of(items.filter((item) => !converges(item))), error, fate);
     const rest = Batch.of(items.filter(converges));
     if (rest.size > 0) await this.#send(rest, fate);
@@ -186,3 +185,5 @@ export class Settler {
     this.#job.account.turnDown(block.rows, block.row[index] ?? 0, { stage: 'service', ...reason });
   }
 }
+
+const converges = ({ block, index }: Item): boolean => block.converges[index] === 1;

@@ -6,11 +6,10 @@ import type { Runtime } from '../runtime.js';
 export function needInput(
   files: readonly string[],
   command: Command,
-  { stdin, stderr }: Runtime,
+  { stdin }: Pick<Runtime, 'stdin'>,
 ): void {
-  if (files.some((file) => file !== '-') || (files.length > 0 && stdin.isTTY !== true)) return;
-  if (stdin.isTTY !== true) return;
-  stderr.write(`${command.helpInformation()}\n`);
+  if (files.length > 0 || stdin.isTTY !== true) return;
+  command.outputHelp({ error: true });
   throw new EngagectlError('E-USAGE', `${command.name()} needs input`, {
     why: 'no file was named, and standard input is a terminal',
     fix: `engagectl ${command.name()} <file>, or pipe records into it`,

@@ -1,10 +1,129 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
+import { paths } from '../contract/endpoints.js';
+import { limits } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
+import type { UploadMapping } from '../mapping/upload-mapping.js';
 import type { Runtime } from '../runtime.js';
+import { needInput } from './need-input.js';
+import { choice, resolveSettings, type Settings } from './options.js';
+import { repeatable } from './repeated-flags.js';
+import { addWriteOptions, type WriteFlags } from './write-options.js';
 
-export function registerUpload(program: Command, _runtime: Runtime): void {
-  program
+interface UploadFlags extends WriteFlags {
+  readonly type: 'profile' | 'event';
+  readonly identity?: string;
+  readonly objectId?: string;
+  readonly map?: readonly string[];
+  readonly types?: readonly string[];
+  readonly drop?: readonly string[];
+  readonly only?: readonly string[];
+  readonly mapping?: string;
+  readonly empty: 'omit' | 'null' | 'string';
+  readonly eventName?: string;
+  readonly ts?: 'now';
+}
+
+const examples = `Examples:
+  engagectl upload users.csv
+  engagectl upload users.csv --identity CustomerId --map mail=Email --types Age:integer --check
+  gunzip -c users.ndjson.gz | engagectl upload - --quiet --json
+  engagectl upload events.csv --type event --event-name "Product Viewed"
+`;
+
+export function registerUpload(program: Command, runtime: Runtime, run = upload): void {
+  const command = program
     .command('upload')
     .summary('create or update user profiles; also event records')
-    .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads standard input')
-    .action(() => undefined);
+    .description(
+      'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events.\n' +
+        'One column is the identity, every other one a profile property of the same name.',
+    )
+    .addHelpText('beforeAll', examples)
+    .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin');
+  for (const option of mappingOptions()) command.addOption(option.helpGroup('Mapping:'));
+  addWriteOptions(command, {
+    chunkSize: limits.recordsPerUpload,
+    chunkSizeMaximum: limits.recordsPerUpload,
+    concurrency: 8,
+    concurrencyMaximum: limits.uploadsInFlight,
+    dryRun: 'the same as --check',
+    ordered: true,
+  });
+  command.action(async (files: string[], flags: UploadFlags) => {
+    needInput(files, command, runtime);
+    await run({ files, flags }, resolveSettings(command, runtime), runtime);
+  });
+}
+
+const mappingOptions = (): Option[] => [
+  new Option('--type <type>', 'profile or event: what flat rows are')
+    .argParser(choice('profile', 'event'))
+    .default('profile'),
+  new Option('--identity <column>', 'column of the identity (default: identity)'),
+  new Option('--object-id <column>', 'key by the objectId in this column'),
+  repeatable(new Option('--map <column=key>', 'send a column under another name (repeatable)')),
+  repeatable(new Option('--drop <column>', 'do not send this column (repeatable)')),
+  repeatable(new Option('--only <a,b>', 'send these columns only (repeatable)')),
+  repeatable(
+    new Option(
+      '--types <column:type,…>',
+      'string, integer, number, boolean, date or json; else strings (repeatable)',
+    ),
+  ),
+  new Option('--mapping <file>', 'JSON file with identity, map, types and drop'),
+  new Option('--empty <how>', 'empty cells: omit, null or string')
+    .argParser(choice('omit', 'null', 'string'))
+    .default('omit'),
+  new Option('--event-name <name>', 'of events whose row has no evtName'),
+  new Option('--ts <when>', 'now: the time of events whose row has no ts').argParser(choice('now')),
+];
+
+async function upload(
+  { files, flags }: { readonly files: readonly string[]; readonly flags: UploadFlags },
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  refuseEventFlags(flags);
+  const { runWrite } = await import('./write-run.js');
+  const { uploadMapper } = await import('../mapping/upload.js');
+  const mapping = await mappingOf(flags, runtime);
+  await runWrite(
+    {
+      name: 'upload',
+      files,
+      flags,
+      checkOnly: flags.check === true || flags.dryRun === true,
+      endpoint: `POST ${paths.upload}`,
+      frame: ['{"d":[', ']}'],
+      mapper: (zone) => uploadMapper({ ...mapping, zone }),
+      send: (client) => (body, signal) => client.upload(body, signal),
+    },
+    settings,
+    runtime,
+  );
+}
+
+/** `--event-name` and `--ts` on profiles would do nothing in silence. */
+function refuseEventFlags({ type, ts }: UploadFlags): void {
+  if (type === 'event' || ts === undefined) return;
+  throw new EngagectlError('E-USAGE', '--ts is for events', {
+    fix: 'add --type event, or leave it out',
+  });
+}
+
+async function mappingOf(
+  flags: UploadFlags,
+  runtime: Runtime,
+): Promise<Omit<UploadMapping, 'zone'>> {
+  const { columnMapping } = await import('../mapping/mapping-file.js');
+  const { type, objectId, empty, eventName, ts, retryUnknown } = flags;
+  return {
+    ...(await columnMapping(flags, runtime)),
+    kind: type,
+    empty,
+    retryUnknown: retryUnknown === true,
+    ...(objectId !== undefined && { objectId }),
+    ...(eventName !== undefined && { eventName }),
+    ...(ts === 'now' && { tsNow: Math.floor(runtime.now() / 1000) }),
+  };
 }

@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+import { cellTypes, type CellType, type UploadMapping } from './upload-mapping.js';
+
+/** What the flags of `upload` say about columns, as typed. */
+export interface ColumnFlags {
+  readonly identity?: string;
+  readonly objectId?: string;
+  readonly map?: readonly string[];
+  readonly types?: readonly string[];
+  readonly drop?: readonly string[];
+  readonly only?: readonly string[];
+  /** Path of a mapping file: all of the above, for wide inputs. */
+  readonly mapping?: string;
+}
+
+type ColumnMapping = Pick<
+  UploadMapping,
+  'identity' | 'identityGiven' | 'objectId' | 'map' | 'types' | 'drop' | 'only'
+>;
+
+/** Flags and mapping file together; a flag wins over the file. Throws E-USAGE, E-FILE-READ. */
+export async function columnMapping(
+  flags: ColumnFlags,
+  { cwd }: { readonly cwd: string },
+): Promise<ColumnMapping> {
+  const file = flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, cwd);
+  const identity = flags.identity ?? file.identity;
+  const objectId = flags.objectId ?? file.objectId;
+  const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap((list) => list.split(','))];
+  return {
+    identity: identity ?? 'identity',
+    identityGiven: identity !== undefined,
+    ...(objectId !== undefined && { objectId }),
+    map: new Map([...Object.entries(file.map ?? {}), ...(flags.map ?? []).map(parseMap)]),
+    types: new Map([
+      ...Object.entries(file.types ?? {}),
+      ...(flags.types ?? []).flatMap(parseTypes),
+    ]),
+    drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
+    ...(only.length > 0 && { only: new Set(only) }),
+  };
+}
+
+/** `column=key`, split at the last `=`: a column's name may hold one. */
+function parseMap(text: string): [column: string, key: string] {
+  const at = text.lastIndexOf('=');
+  if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
+  throw new EngagectlError('E-USAGE', `--map "${text}" is no <column>=<key>`, {
+    fix: '--map mail=Email sends column "mail" as "Email"',
+  });
+}
+
+/** `column:type,…`: a list ends at a type, so that a column's name may hold `:` and `,`. */
+function parseTypes(text: string): [column: string, type: CellType][] {
+  const types: [string, CellType][] = [];
+  const entry = new RegExp(`(.+?):(${cellTypes.join('|')})(?:,|$)`, 'gsy');
+  for (const [, column = '', type] of text.matchAll(entry)) types.push([column, type as CellType]);
+  const read = types.map(([column, type]) => `${column}:${type}`).join(',');
+  if (read === text.replace(/,$/, '') && types.length > 0) return types;
+  throw new EngagectlError('E-USAGE', `--types "${text}" is no list of <column>:<type>`, {
+    why: `types are ${cellTypes.join(', ')}`,
+    fix: '--types Age:integer,Born:date',
+  });
+}
+
+async function readMappingFile(name: string, cwd: string) {
+  const { z } = await import('zod');
+  const mappingFile = z.strictObject({
+    identity: z.string().optional(),
+    objectId: z.string().optional(),
+    map: z.record(z.string(), z.string()).optional(),
+    types: z.record(z.string(), z.enum(cellTypes)).optional(),
+    drop: z.array(z.string()).optional(),
+    only: z.array(z.string()).optional(),
+  });
+  const parsed = mappingFile.safeParse(parseJson(await readText(name, cwd), name));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new EngagectlError('E-USAGE', `${name}: ${issue?.path.join('.') ?? ''} ${issue?.message}`, {
+    why: 'a mapping file holds identity, objectId, map, types, drop and only',
+    fix: `correct ${name}`,
+    file: name,
+  });
+}
+
+async function readText(name: string, cwd: string): Promise<string> {
+  try {
+    return await readFile(path.resolve(cwd, name), 'utf8');
+  } catch (cause) {
+    throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${name}`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      fix: 'name a readable JSON file with --mapping',
+      file: name,
+      cause,
+    });
+  }
+}
+
+function parseJson(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (cause) {
+    throw new EngagectlError('E-USAGE', `${name} is no JSON`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      fix: '{"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}',
+      file: name,
+      cause,
+    });
+  }
+}
