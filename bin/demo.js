@@ -1,15 +1,16 @@
 // npm run demo: the tool's main job on the input of fixtures/, against the local service. Every command
 // line is shown before it runs, and its summary after; what comes out must be what fixtures/expected.json
-// says, else the demo fails. It keeps to its own folder and starts afresh each time.
+// says, else the demo fails. It keeps to its own folder (demo-output, or the argument) and starts afresh
+// each time.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const output = 'demo-output';
+const output = process.argv[2] ?? 'demo-output';
 const expected = JSON.parse(readFileSync(join(root, 'fixtures/expected.json'), 'utf8'));
 const charged = expected['events.ndjson'].events['Charged'];
 const added = expected['events.csv.gz'].events['Added To Cart'];
@@ -147,8 +148,8 @@ function ownEnvironment() {
   const kept = Object.entries(process.env).filter(([name]) => !changesEngagectl(name));
   return {
     ...Object.fromEntries(kept),
-    ENGAGECTL_CONFIG_DIR: join(root, output, '.config'),
-    ENGAGECTL_STATE_DIR: join(root, output, '.state'),
+    ENGAGECTL_CONFIG_DIR: resolve(output, '.config'),
+    ENGAGECTL_STATE_DIR: resolve(output, '.state'),
   };
 }
 

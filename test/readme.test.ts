@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exitCodes } from '../src/errors.js';
+import { buildProgram } from '../src/main.js';
+import { nodeRuntime } from '../src/runtime.js';
+import type { RunningService } from '../src/service/options.js';
+import { startService } from '../src/service/start.js';
+import { readmeBlocks } from './support/readme.js';
+
+// The README's commands run by the built bin, one after the other in one folder, against a local service.
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
+const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-readme-'));
+const account = { accountId: 'README', passcode: 'passcode-of-the-readme' };
+
+/** Commands for the checkout itself: the demo has a test of its own, the other one runs this test. */
+const ofTheCheckout = ['npm ci && npm run demo', 'npm ci && npm test'];
+const blocks = readmeBlocks().filter(({ script }) => !ofTheCheckout.includes(script));
+
+/** What the README's file names stand for. */
+const files: Readonly<Record<string, string>> = {
+  'users.csv': 'identity,Email,Phone,City,MSG-email\nu1,u1@example.test,+447700900001,Oslo,true\n',
+  'crm.csv': 'CustomerId,mail,Age,Signed Up,Internal\nu2,u2@example.test,41,2026-10-01,x\n',
+  'events.ndjson':
+    '{"identity":"u1","type":"event","evtName":"Charged","evtData":{"Amount":12.5},"ts":1790841600}\n',
+  'opt-outs.csv': 'type,value,status\nemail,u1@example.test,Unsubscribe\n',
+  'opt-outs.txt': 'u1@example.test\nu2@example.test\n',
+  'leavers.txt': 'u2\n',
+  'passcode.txt': `${account.passcode}\n`,
+  'bin/engagectl': `#!/bin/sh\nexec "${process.execPath}" "${root}bin/engagectl.js" "$@"\n`,
+};
+
+let service: RunningService;
+
+beforeAll(async () => {
+  mkdirSync(path.join(folder, 'bin'));
+  for (const [name, content] of Object.entries(files)) {
+    writeFileSync(path.join(folder, name), content, { mode: 0o700 });
+  }
+  service = await startService({
+    ...account,
+    dataDir: undefined,
+    port: 0,
+    headerPrefix: 'X-Service',
+    timezone: 'UTC',
+    latencyMs: 0,
+    pendingPolls: 0,
+    failRate: 0,
+    maxConcurrent: { upload: 15, other: 3 },
+    variants: {},
+  });
+});
+
+afterAll(async () => {
+  await service.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it.each(blocks)('line $line: $script', async ({ script, exitCode }) => {
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: {
+      PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
+      HOME: folder,
+      ENGAGECTL_CONFIG_DIR: path.join(folder, 'config'),
+      ENGAGECTL_STATE_DIR: path.join(folder, 'state'),
+      ENGAGECTL_BASE_URL: service.url,
+      ENGAGECTL_ACCOUNT_ID: account.accountId,
+      ENGAGECTL_PASSCODE: account.passcode,
+    },
+  });
+  const [stderr, [status]] = await Promise.all([text(shell.stderr), once(shell, 'close')]);
+  expect(status, stderr).toBe(exitCode);
+});
+
+describe('the README', () => {
+  const { commands } = buildProgram(nodeRuntime(new AbortController().signal));
+
+  it.each(ofTheCheckout)('shows %s', (command) => expect(readme).toContain(command));
+
+  it.each(commands.map((command) => command.name()))('describes %s', (name) => {
+    expect(readme).toMatch(new RegExp(`^\\| \`${name}\\b`, 'm'));
+  });
+
+  it.each(Object.entries(exitCodes))('lists the exit code of "%s", %i', (_, code) => {
+    expect(readme).toMatch(new RegExp(`^\\| [\\d, ]*\\b${code}\\b[\\d, ]* \\|`, 'm'));
+  });
+
+  it.each(dependencies())('says what %s is for', (name) => expect(readme).toContain(`\`${name}\``));
+});
+
+it.each(pathsIn('CONTRIBUTING.md'))('CONTRIBUTING.md: %s exists', (name) => {
+  expect(existsSync(path.join(root, name))).toBe(true);
+});
+
+function dependencies(): string[] {
+  const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  return Object.keys(manifest.dependencies);
+}
+
+function pathsIn(document: string): string[] {
+  const named = readFileSync(path.join(root, document), 'utf8').matchAll(
+    /`((?:src|test|bin|bench|fixtures|\.ci)\/[\w./-]*)`/g,
+  );
+  return [...new Set([...named].map((match) => match[1] ?? ''))];
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+
+/** A fenced block of the README that holds commands. */
+export interface CommandBlock {
+  /** Line of the README on which the block starts, 1-based. */
+  readonly line: number;
+  /** What a shell is to run. */
+  readonly script: string;
+  /** From a comment `<!-- exit n -->` before the block; 0 without one. */
+  readonly exitCode: number;
+}
+
+/** How the commands of a block are found, by the word after the fence; other blocks hold none. */
+const commandsOf: Readonly<Record<string, (text: string) => string>> = {
+  sh: (text) => text,
+  console: (text) => matches(text, /^\$ (.*)$/gm),
+  crontab: (text) => matches(text, /^(?:\S+ ){5}(.*)$/gm).replaceAll(String.raw`\%`, '%'),
+  yaml: (text) => matches(text, /^ *(?:- )?run: (engagectl .*)$/gm),
+};
+
+/** Every block of the README with commands in it, in order. */
+export function readmeBlocks(): CommandBlock[] {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const fences = readme.matchAll(/(?:<!-- exit (\d+) -->\n+)?^```(\w+)\n([^]*?)^```$/gm);
+  return [...fences].flatMap(([all, exitCode = '0', language = '', text = '']) => {
+    const script = commandsOf[language]?.(text).trim() ?? '';
+    if (script === '') return [];
+    const line = readme.slice(0, readme.indexOf(all)).split('\n').length;
+    return [{ line, script, exitCode: Number(exitCode) }];
+  });
+}
+
+const matches = (text: string, pattern: RegExp): string =>
+  [...text.matchAll(pattern)].map((match) => match[1] ?? '').join('\n');
