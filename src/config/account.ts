@@ -8,6 +8,7 @@ import {
   checkedPasscode,
   environmentCredentials,
   type Credentials,
+  type EnvironmentCredentials,
 } from './credentials.js';
 import { localCredentials, localFolder } from './local-account.js';
 import { chooseSaved, localRegion, type Saved } from './saved-account.js';
@@ -109,7 +110,7 @@ async function localAccount(
 interface Parts {
   readonly settings: AccountSettings;
   readonly baseUrl: string | undefined;
-  readonly environment: Credentials | undefined;
+  readonly environment: EnvironmentCredentials | undefined;
   readonly saved: Saved | undefined;
 }
 
@@ -118,11 +119,13 @@ function assemble({ settings, baseUrl, environment, saved }: Parts): Account {
   const baseUrlSource = baseUrl === undefined ? savedIn : (sourceOf(settings, 'baseUrl') ?? '');
   const origin = checkedBaseUrl(baseUrl ?? saved?.values.baseUrl ?? '', baseUrlSource);
   const { headerPrefix, timezone, sources } = general(settings, saved);
+  const { accountId, passcode } = environment ?? savedCredentials(saved);
   return {
     profile: saved?.profile,
     region: saved?.region ?? settings.region ?? new URL(origin).host,
     baseUrl: origin,
-    ...(environment ?? savedCredentials(saved)),
+    accountId,
+    passcode,
     headerPrefix,
     timezone,
     sources: {
@@ -130,7 +133,7 @@ function assemble({ settings, baseUrl, environment, saved }: Parts): Account {
       region: sourceOf(settings, 'region') ?? (saved ? savedIn : 'host of the base URL'),
       baseUrl: baseUrlSource,
       accountId: environment ? 'ENGAGECTL_ACCOUNT_ID' : savedIn,
-      passcode: environment ? 'environment' : savedIn,
+      passcode: environment?.passcodeSource ?? savedIn,
     },
   };
 }

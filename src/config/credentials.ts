@@ -9,11 +9,16 @@ export interface Credentials {
   readonly passcode: string;
 }
 
+export interface EnvironmentCredentials extends Credentials {
+  /** The variable the passcode came by. */
+  readonly passcodeSource: string;
+}
+
 /** The environment's pair; undefined when it has neither half, E-CONFIG when it has only one. */
 export async function environmentCredentials({
   env,
   cwd,
-}: Pick<Runtime, 'env' | 'cwd'>): Promise<Credentials | undefined> {
+}: Pick<Runtime, 'env' | 'cwd'>): Promise<EnvironmentCredentials | undefined> {
   const accountId = env['ENGAGECTL_ACCOUNT_ID'];
   const passcode = env['ENGAGECTL_PASSCODE'];
   const file = env['ENGAGECTL_PASSCODE_FILE'];
@@ -29,12 +34,14 @@ export async function environmentCredentials({
   const hasPasscode = passcode !== undefined || file !== undefined;
   if (accountId === undefined && !hasPasscode) return undefined;
   if (accountId === undefined || !hasPasscode) throw halfPair(accountId !== undefined);
+  const passcodeSource = file === undefined ? 'ENGAGECTL_PASSCODE' : 'ENGAGECTL_PASSCODE_FILE';
   return {
     accountId: checkedAccountId(accountId, 'ENGAGECTL_ACCOUNT_ID'),
     passcode:
       file === undefined
-        ? checkedPasscode(passcode ?? '', 'ENGAGECTL_PASSCODE')
-        : await passcodeFromFile(path.resolve(cwd, file), 'ENGAGECTL_PASSCODE_FILE'),
+        ? checkedPasscode(passcode ?? '', passcodeSource)
+        : await passcodeFromFile(path.resolve(cwd, file), passcodeSource),
+    passcodeSource,
   };
 }
 

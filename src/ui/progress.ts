@@ -31,6 +31,8 @@ export interface Progress {
 
 const plainIntervalMs = 10_000;
 const drawIntervalMs = 100;
+/** Columns below which nothing worth drawing fits. */
+const narrowest = 20;
 
 /**
  * Shows progress on stderr until stopped: a bar (when the size is known) or a spinner on a
@@ -49,9 +51,9 @@ export function startProgress(
     : startLines(read, settings, runtime);
 }
 
-/** On a terminal of 0 columns every frame would be counted as infinitely many lines. */
+/** Some terminals say 0 columns: every frame would be counted as infinitely many lines. */
 const canDraw = ({ stderr, env }: Pick<Runtime, 'stderr' | 'env'>): boolean =>
-  stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env['TERM'] !== 'dumb';
+  stderr.isTTY === true && (stderr.columns ?? 0) >= narrowest && env['TERM'] !== 'dumb';
 
 function startLines(
   read: () => ProgressState,
@@ -111,6 +113,7 @@ async function makeBar(stream: Runtime['stderr']): Promise<Display> {
   };
   const barOptions = {
     barsize: 20,
+    barGlue: '',
     barCompleteString: '='.repeat(20),
     barIncompleteString: '-'.repeat(20),
   };
@@ -118,6 +121,7 @@ async function makeBar(stream: Runtime['stderr']): Promise<Display> {
     stream,
     linewrap: true,
     hideCursor: false,
+    gracefulExit: false,
     clearOnComplete: true,
     forceRedraw: true,
     format: (_options, { progress }, payload: { state: ProgressState }) =>
@@ -131,7 +135,12 @@ async function makeBar(stream: Runtime['stderr']): Promise<Display> {
       else bar.start(total, Math.min(state.bytes, total), { state });
       started = true;
     },
-    clear: () => bar.stop(),
+    clear: () => {
+      // The bar ends by going back to the cursor position saved at its start, where messages may
+      // stand by now: save the present one instead.
+      stream.write('\u001B7');
+      bar.stop();
+    },
   };
 }
 

@@ -5,13 +5,13 @@ import { inert } from './inert.js';
 import type { Messages } from './messages.js';
 
 /**
- * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Keys that are
- * undefined belong to the other kind of command and are left out.
+ * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Keys that
+ * belong to the other kind of command are left out.
  */
 export interface Summary {
   readonly command: string;
   readonly run?: string | undefined;
-  /** Config profile; undefined when everything came from flags and environment. */
+  /** Config profile; null when everything came from flags and environment. */
   readonly profile: string | null | undefined;
   /** Null with the account id: only checked, no account was used. */
   readonly region: string | null;
@@ -33,7 +33,7 @@ export interface Summary {
   readonly seconds: number;
   /** Null when there was nothing to write into one. */
   readonly rejectsFile?: string | null | undefined;
-  readonly output?: string | undefined;
+  readonly output?: string | null;
   readonly exitCode: number;
 }
 
@@ -57,23 +57,20 @@ export async function showSummary(summary: Summary, world: SummaryWorld): Promis
   await appendStepSummary(summary, world);
 }
 
-/** Label and value of each line; zeros of the unusual outcomes are left out. */
+/** Label and value of each line. */
 function figures(summary: Summary): [label: string, value: string][] {
   const { read, accepted, records, seconds } = summary;
   const done = records ?? accepted ?? 0;
-  const lines: [string, string | undefined][] = [
-    [
-      'account',
-      summary.accountId === null ? undefined : `${summary.accountId} (${place(summary)})`,
-    ],
+  const lines: [string, string | null | undefined][] = [
+    ['account', place(summary)],
     ['run', summary.run],
     ['read', number(read)],
     ['accepted', number(accepted)],
     ['rejected', number(summary.rejected)],
-    ['unknown', unusual(summary.unknown)],
-    ['not sent', unusual(summary.notSent)],
-    ['resumed', unusual(summary.resumed)],
-    ['duplicates', unusual(summary.duplicates)],
+    ['unknown', number(summary.unknown)],
+    ['not sent', number(summary.notSent)],
+    ['resumed', number(summary.resumed)],
+    ['duplicates', number(summary.duplicates)],
     ['records', number(records)],
     ['pages', number(summary.pages)],
     ['requests', requests(summary)],
@@ -85,19 +82,20 @@ function figures(summary: Summary): [label: string, value: string][] {
       'rate',
       seconds > 0 && done > 0 ? `${grouped(Math.round(done / seconds))} records/s` : undefined,
     ],
-    ['rejects', summary.rejectsFile ?? undefined],
+    ['rejects', summary.rejectsFile],
     ['output', summary.output],
   ];
-  return lines.filter((line): line is [string, string] => line[1] !== undefined);
+  return lines.filter((line): line is [string, string] => typeof line[1] === 'string');
 }
 
-const place = ({ profile, region }: Summary): string =>
-  profile ? `region ${region}, profile ${profile}` : `region ${region}`;
+function place({ accountId, region, profile }: Summary): string | undefined {
+  if (accountId === null) return undefined;
+  return `${accountId} (region ${region}${profile ? `, profile ${profile}` : ''})`;
+}
 const number = (value: number | undefined) => (value === undefined ? undefined : grouped(value));
-const unusual = (value: number | undefined) => (value ? grouped(value) : undefined);
 const bytes = (value: number | undefined) => (value === undefined ? undefined : bytesText(value));
 const requests = ({ requests, retries }: Summary): string =>
-  retries === 0 ? grouped(requests) : `${grouped(requests)}, ${grouped(retries)} of them retries`;
+  `${grouped(requests)}, ${grouped(retries)} of them retries`;
 
 function asText(summary: Summary): string {
   const lines = figures(summary).map(([label, value]) => `  ${label.padEnd(11)}${value}`);

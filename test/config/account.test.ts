@@ -1,0 +1,318 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { makeWorld, type World } from '../support/world.js';
+
+// Through `config show --json`: what a command would use, and where each value comes from.
+
+const secrets = { saved: 'saved-pass-9f3', environment: 'env-pass-77c' };
+let world: World;
+
+beforeEach(() => {
+  world = makeWorld();
+});
+
+async function save(args: string[]): Promise<void> {
+  const stdin = `${secrets.saved}\n`;
+  const { code, stderr } = await world.run(['config', 'set', '--passcode-stdin', ...args], {
+    stdin,
+  });
+  expect(stderr).toContain('saved');
+  expect(code).toBe(0);
+}
+
+const saveRegion = (region: string, more: string[] = []) =>
+  save([
+    '--region',
+    region,
+    '--base-url',
+    `https://${region}.example`,
+    '--account-id',
+    `ACC-${region}`,
+    ...more,
+  ]);
+
+async function show(args: string[] = [], env: Record<string, string> = {}) {
+  const outcome = await world.run(['config', 'show', '--json', ...args], { env });
+  const printed = outcome.stdout + outcome.stderr;
+  for (const secret of Object.values(secrets)) expect(printed).not.toContain(secret);
+  return outcome;
+}
+
+async function account(args?: string[], env?: Record<string, string>) {
+  const { code, stdout, stderr } = await show(args, env);
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  return JSON.parse(stdout) as Record<string, unknown> & { sources: Record<string, string> };
+}
+
+async function error(args?: string[], env?: Record<string, string>) {
+  const { code, stdout, stderr } = await show(args, env);
+  expect(stdout).toBe('');
+  const shown = (JSON.parse(stderr) as { error: Record<string, string | number> }).error;
+  expect(shown['exitCode']).toBe(code);
+  return shown;
+}
+
+const pair = { ENGAGECTL_ACCOUNT_ID: 'ACC-ENV', ENGAGECTL_PASSCODE: secrets.environment };
+const complete = { ...pair, ENGAGECTL_BASE_URL: 'https://env.example' };
+
+describe('precedence', () => {
+  const flags = {
+    '--base-url': ['--base-url', 'https://flag.example'],
+    '--header-prefix': ['--header-prefix', 'X-Flag'],
+    '--timezone': ['--timezone', 'Asia/Tokyo'],
+  } as const;
+  const variables = {
+    ENGAGECTL_BASE_URL: 'https://env.example',
+    ENGAGECTL_HEADER_PREFIX: 'X-Env',
+    ENGAGECTL_TIMEZONE: 'Europe/Berlin',
+  } as const;
+
+  test.each([
+    ['baseUrl', '--base-url', 'ENGAGECTL_BASE_URL', 'https://flag.example', 'https://eu1.example'],
+    ['headerPrefix', '--header-prefix', 'ENGAGECTL_HEADER_PREFIX', 'X-Flag', 'X-Saved'],
+    ['timezone', '--timezone', 'ENGAGECTL_TIMEZONE', 'Asia/Tokyo', 'America/New_York'],
+  ] as const)(
+    'of %s: flag, environment, config profile',
+    async (field, flag, variable, flagged, saved) => {
+      await saveRegion('eu1', ['--header-prefix', 'X-Saved', '--timezone', 'America/New_York']);
+      const env = { [variable]: variables[variable] };
+
+      const byFlag = await account([...flags[flag]], env);
+      expect([byFlag[field], byFlag.sources[field]]).toEqual([flagged, flag]);
+      const byVariable = await account([], env);
+      expect([byVariable[field], byVariable.sources[field]]).toEqual([
+        variables[variable],
+        variable,
+      ]);
+      const byProfile = await account([], { [variable]: '' });
+      expect([byProfile[field], byProfile.sources[field]]).toEqual([
+        saved,
+        'config profile "default"',
+      ]);
+    },
+  );
+
+  test('defaults', async () => {
+    await saveRegion('eu1');
+    expect(await account()).toMatchObject({
+      headerPrefix: 'X-Service',
+      timezone: 'UTC',
+      sources: { headerPrefix: 'default', timezone: 'default' },
+    });
+  });
+
+  test('of the config profile: flag, environment, config use, "default"', async () => {
+    for (const profile of ['default', 'used', 'env', 'flag'])
+      await saveRegion('eu1', ['--profile', profile]);
+    const env = { ENGAGECTL_PROFILE: 'env' };
+    expect(await account()).toMatchObject({ profile: 'default' });
+    await world.run(['config', 'use', 'used']);
+    expect(await account()).toMatchObject({ profile: 'used' });
+    expect(await account([], env)).toMatchObject({ profile: 'env' });
+    expect(await account(['--profile', 'flag'], env)).toMatchObject({ profile: 'flag' });
+  });
+});
+
+describe('regions', () => {
+  test('the only one is used', async () => {
+    await saveRegion('eu1');
+    expect(await account()).toMatchObject({ region: 'eu1', accountId: 'ACC-eu1' });
+  });
+
+  test('several: exit 2 listing them, until one is named or chosen', async () => {
+    await saveRegion('eu1');
+    await saveRegion('us1');
+    const refused = await error();
+    expect(refused).toMatchObject({ id: 'E-REGION', exitCode: 2 });
+    expect(refused['message']).toContain('eu1, us1');
+    expect(refused['fix']).toContain('config use default --region');
+
+    expect(await account(['--region', 'us1'])).toMatchObject({ accountId: 'ACC-us1' });
+    expect(await account([], { ENGAGECTL_REGION: 'us1' })).toMatchObject({ accountId: 'ACC-us1' });
+    await world.run(['config', 'use', 'default', '--region', 'eu1']);
+    expect(await account()).toMatchObject({ accountId: 'ACC-eu1' });
+    expect(await account(['--region', 'us1'])).toMatchObject({ accountId: 'ACC-us1' });
+  });
+
+  test.each(['nowhere', 'constructor', '__proto__'])(
+    'unknown region %s names the known ones',
+    async (name) => {
+      await saveRegion('eu1');
+      const refused = await error(['--region', name]);
+      expect(refused).toMatchObject({ id: 'E-REGION', exitCode: 2, why: 'known: eu1, local' });
+    },
+  );
+
+  test.each(['nobody', 'constructor', '__proto__'])(
+    'unknown profile %s names the known ones',
+    async (name) => {
+      await saveRegion('eu1');
+      const refused = await error(['--profile', name]);
+      expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2, why: 'known: default' });
+    },
+  );
+
+  test('no account at all says how to make one, and how to do without', async () => {
+    const refused = await error();
+    expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
+    expect(refused['fix']).toMatch(/config set.*--region local/);
+  });
+});
+
+describe('credentials are one unit', () => {
+  test('the environment is enough by itself', async () => {
+    expect(await account([], complete)).toMatchObject({
+      region: 'env.example',
+      baseUrl: 'https://env.example',
+      accountId: 'ACC-ENV',
+      passcode: '********',
+    });
+  });
+
+  test('the environment wins as a pair over the config profile', async () => {
+    await saveRegion('eu1');
+    const shown = await account([], pair);
+    expect(shown).toMatchObject({ accountId: 'ACC-ENV', baseUrl: 'https://eu1.example' });
+    expect(shown.sources).toMatchObject({
+      accountId: 'ENGAGECTL_ACCOUNT_ID',
+      passcode: 'ENGAGECTL_PASSCODE',
+    });
+  });
+
+  test.each([
+    ['id', { ENGAGECTL_ACCOUNT_ID: 'ACC-ENV' }],
+    ['passcode', { ENGAGECTL_PASSCODE: secrets.environment }],
+    ['passcode file', { ENGAGECTL_PASSCODE_FILE: 'anything' }],
+    ['id beside an empty passcode', { ENGAGECTL_ACCOUNT_ID: 'ACC-ENV', ENGAGECTL_PASSCODE: '' }],
+  ])('half a pair (%s) is exit 2, also with a config profile', async (_what, env) => {
+    await saveRegion('eu1');
+    const refused = await error([], env);
+    expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
+    expect(refused['message']).toMatch(
+      /ENGAGECTL_ACCOUNT_ID.*ENGAGECTL_PASSCODE|ENGAGECTL_PASSCODE.*ENGAGECTL_ACCOUNT_ID/,
+    );
+    expect(refused['fix']).toContain('--profile');
+  });
+
+  test('two passcodes are refused', async () => {
+    const refused = await error([], { ...complete, ENGAGECTL_PASSCODE_FILE: 'x' });
+    expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });
+  });
+
+  test.each([
+    ['half a pair', { ENGAGECTL_ACCOUNT_ID: 'ACC-ENV', ENGAGECTL_BASE_URL: 'https://env.example' }],
+    ['a whole account', complete],
+  ])('an explicit --profile sets %s of the environment aside, whole', async (_what, env) => {
+    await saveRegion('eu1');
+    const shown = await account(['--profile', 'default'], env);
+    expect(shown).toMatchObject({ accountId: 'ACC-eu1', baseUrl: 'https://eu1.example' });
+  });
+
+  test('ENGAGECTL_PROFILE sets nothing aside', async () => {
+    await saveRegion('eu1');
+    expect(await account([], { ...pair, ENGAGECTL_PROFILE: 'default' })).toMatchObject({
+      accountId: 'ACC-ENV',
+    });
+  });
+
+  test('an explicit --profile with an explicit --base-url keeps both', async () => {
+    await saveRegion('eu1');
+    const args = ['--profile', 'default', '--base-url', 'http://127.0.0.1:9'];
+    expect(await account(args, complete)).toMatchObject({
+      accountId: 'ACC-eu1',
+      baseUrl: 'http://127.0.0.1:9',
+    });
+  });
+});
+
+describe('the passcode', () => {
+  test('comes from a file of any mode, without its last newline', async () => {
+    writeFileSync(world.path('secret'), `${secrets.environment}\n`);
+    chmodSync(world.path('secret'), 0o444);
+    const { ENGAGECTL_PASSCODE: _, ...env } = complete;
+    await account([], { ...env, ENGAGECTL_PASSCODE_FILE: 'secret' });
+  });
+
+  test('from a file that is not there: exit 2 naming it', async () => {
+    const { ENGAGECTL_PASSCODE: _, ...env } = complete;
+    const refused = await error([], { ...env, ENGAGECTL_PASSCODE_FILE: 'nowhere' });
+    expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2, why: 'ENOENT' });
+    expect(refused['message']).toContain('nowhere');
+  });
+
+  test.each([
+    ['a newline', 'two\nlines'],
+    ['a carriage return', 'pass\r'],
+    ['a tab', 'pass\tcode'],
+    ['a C1 control', 'pass\u0085code'],
+    ['a character beyond Latin-1', 'pass€code'],
+    ['a byte order mark', '\uFEFFpasscode'],
+    ['a space at the end', 'passcode '],
+  ])('with %s is refused and not shown', async (_what, passcode) => {
+    const { code, stdout, stderr } = await world.run(['config', 'show'], {
+      env: { ...complete, ENGAGECTL_PASSCODE: passcode },
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain('ENGAGECTL_PASSCODE');
+    for (const part of ['pass', 'two', 'lines']) {
+      expect(stdout).not.toContain(part);
+      expect(stderr.replaceAll(/passcode \(ENGAGECTL_PASSCODE\)/g, '')).not.toContain(part);
+    }
+  });
+
+  test.each(['quote"inside', "it's", 'ünïcode', 'with space inside', '$(id)'])(
+    'may be %s',
+    async (passcode) => {
+      await account([], { ...complete, ENGAGECTL_PASSCODE: passcode });
+    },
+  );
+});
+
+describe('--region local', () => {
+  test('needs no account', async () => {
+    expect(await account(['--region', 'local'])).toMatchObject({
+      region: 'local',
+      accountId: 'LOCAL',
+    });
+  });
+
+  test('on the command line sets the environment aside, half pairs too', async () => {
+    expect(await account(['--region', 'local'], complete)).toMatchObject({ accountId: 'LOCAL' });
+    const half = { ENGAGECTL_PASSCODE: secrets.environment };
+    expect(await account(['--region', 'local'], half)).toMatchObject({ accountId: 'LOCAL' });
+  });
+
+  test('works by ENGAGECTL_REGION and by config use', async () => {
+    expect(await account([], { ENGAGECTL_REGION: 'local' })).toMatchObject({ accountId: 'LOCAL' });
+    await saveRegion('eu1');
+    await world.run(['config', 'use', 'default', '--region', 'local']);
+    expect(await account()).toMatchObject({ region: 'local', accountId: 'LOCAL' });
+  });
+
+  test.each([
+    ['two flags', ['--region', 'local', '--base-url', 'http://127.0.0.1:1'], {}],
+    ['two variables', [], { ENGAGECTL_REGION: 'local', ENGAGECTL_BASE_URL: 'http://127.0.0.1:1' }],
+  ])('and a base URL exclude each other: %s', async (_what, args, env) => {
+    expect(await error(args, env as Record<string, string>)).toMatchObject({
+      id: 'E-CONFIG',
+      exitCode: 2,
+    });
+  });
+
+  test('cannot be the name of a saved region', async () => {
+    const args = [
+      'config',
+      'set',
+      '--region',
+      'local',
+      '--base-url',
+      'https://x.example',
+      '--account-id',
+      'A',
+    ];
+    const { code, stderr } = await world.run(args);
+    expect(code).toBe(2);
+    expect(stderr).toContain('built in');
+  });
+});

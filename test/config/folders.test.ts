@@ -1,0 +1,45 @@
+import { homedir } from 'node:os';
+import { describe, expect, test } from 'vitest';
+import { configFolder, stateFolder } from '../../src/config/folders.js';
+
+const folders = (env: Record<string, string>, platform: NodeJS.Platform = 'linux') => [
+  configFolder({ env, cwd: '/work' }, platform),
+  stateFolder({ env, cwd: '/work' }, platform),
+];
+
+describe('config and state folders', () => {
+  test.each([
+    ['home', { HOME: '/h' }, ['/h/.config/engagectl', '/h/.local/state/engagectl']],
+    [
+      'XDG',
+      { HOME: '/h', XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s' },
+      ['/c/engagectl', '/s/engagectl'],
+    ],
+    [
+      'relative XDG folders, which its specification has ignored',
+      { HOME: '/h', XDG_CONFIG_HOME: 'c', XDG_STATE_HOME: './s' },
+      ['/h/.config/engagectl', '/h/.local/state/engagectl'],
+    ],
+    [
+      'our own variables, which win',
+      { XDG_CONFIG_HOME: '/c', ENGAGECTL_CONFIG_DIR: '/mine', ENGAGECTL_STATE_DIR: 'state' },
+      ['/mine', '/work/state'],
+    ],
+    ['no HOME', {}, [`${homedir()}/.config/engagectl`, `${homedir()}/.local/state/engagectl`]],
+  ])('on Linux: %s', (_what, env, expected) => {
+    expect(folders(env as Record<string, string>)).toEqual(expected);
+  });
+
+  test('on macOS', () => {
+    expect(folders({ HOME: '/Users/a' }, 'darwin')).toEqual([
+      '/Users/a/Library/Preferences/engagectl',
+      '/Users/a/Library/Application Support/engagectl',
+    ]);
+  });
+
+  test('on Windows', () => {
+    const [config, state] = folders({ APPDATA: 'R', LOCALAPPDATA: 'L' }, 'win32');
+    expect(config).toMatch(/^R.engagectl.Config$/);
+    expect(state).toMatch(/^L.engagectl.State$/);
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+import { messages } from '../../src/ui/messages.js';
+import { makeWorld, type WorldOptions } from '../support/world.js';
+
+function written(
+  settings: { json?: boolean; quiet?: boolean; verbose?: boolean; color?: boolean },
+  options: WorldOptions = {},
+): string {
+  const runtime = makeWorld(options).runtime();
+  const told = messages(
+    { json: false, quiet: false, verbose: false, color: false, ...settings },
+    runtime,
+  );
+  told.note('a note');
+  told.warn('careful\u001B[31m\u202E');
+  told.verbose('GET /1/profile.json: 200');
+  expect(runtime.output().stdout).toBe('');
+  return runtime.output().stderr;
+}
+
+describe('messages', () => {
+  test('are lines on stderr, with foreign control and bidi characters made visible', () => {
+    expect(written({})).toBe('a note\nwarning: careful\\u{1B}[31m\\u{202E}\n');
+  });
+
+  test('--quiet drops them all', () => {
+    expect(written({ quiet: true, verbose: true })).toBe('');
+    expect(written({ quiet: true, json: true })).toBe('');
+  });
+
+  test('--verbose adds the lines about requests', () => {
+    expect(written({ verbose: true })).toMatch(/\nGET \/1\/profile\.json: 200\n$/);
+  });
+
+  test('--json makes every line an object', () => {
+    const lines = written({ json: true, verbose: true }).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { type: 'note', message: 'a note' },
+      { type: 'warning', message: 'careful\u001B[31m\u202E' },
+      { type: 'verbose', message: 'GET /1/profile.json: 200' },
+    ]);
+  });
+
+  test('are coloured on a terminal only, and only when colour is wanted', () => {
+    expect(written({ color: true })).not.toContain('\u001B[33m');
+    expect(written({ color: true }, { tty: true })).toContain('\u001B[33mwarning:\u001B[39m');
+    expect(written({ color: false }, { tty: true })).not.toContain('\u001B[33m');
+  });
+});

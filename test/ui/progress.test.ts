@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { messages } from '../../src/ui/messages.js';
+import { progressText, startProgress, type ProgressState } from '../../src/ui/progress.js';
+import { makeWorld, type WorldOptions } from '../support/world.js';
+
+const state: ProgressState = {
+  label: 'upload users.csv',
+  records: 120_000,
+  rejected: 3,
+  bytes: 45_200_000,
+  totalBytes: 156_000_000,
+  inFlight: 8,
+  note: undefined,
+};
+const unknownTotal: ProgressState = { ...state, totalBytes: undefined, note: 'pending' };
+const settings = { progress: 'auto', quiet: false, json: false, color: false } as const;
+
+afterEach(() => vi.useRealTimers());
+
+describe('the line', () => {
+  test('says what is known', () => {
+    expect(progressText(state)).toBe(
+      'upload users.csv: 120,000 records, 3 rejected, 45.2 MB of 156 MB (28 %), 8 in flight',
+    );
+    expect(progressText({ ...unknownTotal, rejected: 0, inFlight: 0 })).toBe(
+      'upload users.csv: 120,000 records, 45.2 MB, pending',
+    );
+  });
+
+  test('makes a foreign file name harmless', () => {
+    expect(progressText({ ...state, label: 'a\u001B]0;x\u0007\nb' })).toContain(
+      'a\\u{1B}]0;x\\u{7} b: ',
+    );
+  });
+});
+
+describe('where stderr is no terminal', () => {
+  const lines = (
+    progress: 'auto' | 'always' | 'never',
+    more: object = {},
+    options: WorldOptions = {},
+  ) => {
+    vi.useFakeTimers();
+    const runtime = makeWorld(options).runtime();
+    const shown = startProgress(() => state, { ...settings, progress, ...more }, runtime);
+    vi.advanceTimersByTime(25_000);
+    shown.stop();
+    vi.advanceTimersByTime(60_000);
+    return runtime.output().stderr;
+  };
+  const line = `${progressText(state)}\n`;
+
+  test('a plain line stands there every 10 s until it is stopped', () => {
+    expect(lines('auto')).toBe(line.repeat(2));
+  });
+
+  test('always adds one at the beginning', () => {
+    expect(lines('always')).toBe(line.repeat(3));
+  });
+
+  test.each([
+    ['never', 'never', {}],
+    ['--quiet', 'always', { quiet: true }],
+    ['--json', 'always', { json: true }],
+  ] as const)('%s shows nothing', (_what, progress, more) => {
+    expect(lines(progress, more)).toBe('');
+  });
+
+  test.each([
+    ['a terminal of 0 columns', { tty: true, columns: 0 }],
+    ['TERM=dumb', { tty: true, env: { TERM: 'dumb' } }],
+  ])('%s counts as none', (_what, options) => {
+    expect(lines('auto', {}, options)).toBe(line.repeat(2));
+  });
+});
+
+describe('on a terminal', () => {
+  test('a known size draws a bar', async () => {
+    expect(await drawn(state)).toMatch(/\[=+-+\] upload users\.csv: 120,000/);
+  });
+
+  test('an unknown one draws a spinner', async () => {
+    expect(await drawn(unknownTotal)).toMatch(/\S upload users\.csv: 120,000/u);
+  });
+
+  test.each([
+    ['bar', state],
+    ['spinner', unknownTotal],
+  ])('the %s fits into the line, and leaves cursor and wrapping alone', async (_what, shown) => {
+    for (const columns of [20, 41]) {
+      const text = await drawn({ ...shown, label: '名前の長いファイル'.repeat(9) }, columns);
+      expect(text).not.toContain('\u001B[?25l');
+      expect(text).not.toContain('\u001B[?7l');
+      expect(widestLine(text)).toBeLessThanOrEqual(columns);
+      expect(screen(text)).toEqual(['']);
+    }
+  });
+
+  test.each([
+    ['bar', state],
+    ['spinner', unknownTotal],
+  ])('a message beside the %s keeps its line', async (_what, shown) => {
+    const runtime = makeWorld({ tty: true }).runtime();
+    const progress = startProgress(() => shown, settings, runtime);
+    await untilDrawn(runtime);
+    const told = messages({ ...settings, verbose: false }, runtime);
+    told.warn('careful');
+    await delay(250);
+    progress.stop();
+    expect(screen(runtime.output().stderr)).toEqual(['warning: careful', '']);
+  });
+
+  test('nothing is drawn when it is stopped before the libraries are loaded', async () => {
+    const runtime = makeWorld({ tty: true }).runtime();
+    startProgress(() => state, settings, runtime).stop();
+    await delay(300);
+    expect(runtime.output().stderr).toBe('');
+  });
+});
+
+/** Everything written for a display that is stopped after its first frame. */
+async function drawn(shown: ProgressState, columns = 60): Promise<string> {
+  const runtime = makeWorld({ tty: true, columns }).runtime();
+  const progress = startProgress(() => shown, settings, runtime);
+  for (let waited = 0; waited < 100 && runtime.output().stderr === ''; waited += 1) await delay(20);
+  progress.stop();
+  progress.stop();
+  const after = runtime.output().stderr;
+  await delay(250);
+  expect(runtime.output().stderr).toBe(after);
+  return after;
+}
+
+async function untilDrawn(runtime: { output(): { stderr: string } }): Promise<void> {
+  for (let waited = 0; waited < 100 && runtime.output().stderr === ''; waited += 1) await delay(20);
+}
+
+const control = /\u001B\[[?0-9]*[A-Za-z]|\u001B[78]|[\r\n]/g; // oxlint-disable-line no-control-regex
+
+const widestLine = (text: string): number =>
+  Math.max(...text.split(control).map((part) => part.length));
+
+/** What a terminal would show, as far as the sequences used here go. */
+function screen(text: string): string[] {
+  const lines = [''];
+  let [row, column] = [0, 0];
+  let saved = [0, 0] as [number, number];
+  const sequence = /\u001B\[([?0-9]*)([A-Za-z])|\u001B([78])|([\r\n])|[^]/gu; // oxlint-disable-line no-control-regex
+  for (const [all, count = '', command, keep, move] of text.matchAll(sequence)) {
+    if (move === '\r') column = 0;
+    else if (move === '\n') [row, column] = [row + 1, 0];
+    else if (keep === '7') saved = [row, column];
+    else if (keep === '8') [row, column] = saved;
+    else if (command === 'G') column = Number(count) - 1;
+    else if (command === 'A') row -= Number(count);
+    else if (command === 'K') lines[row] = count === '2' ? '' : (lines[row] ?? '').slice(0, column);
+    else if (command === undefined) {
+      const line = (lines[row] ?? '').padEnd(column);
+      lines[row] = line.slice(0, column) + all + line.slice(column + all.length);
+      column += all.length;
+    }
+    lines[row] ??= '';
+  }
+  return lines;
+}

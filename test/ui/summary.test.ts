@@ -1,0 +1,151 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { messages } from '../../src/ui/messages.js';
+import { showSummary, type Summary } from '../../src/ui/summary.js';
+import { makeWorld, type World } from '../support/world.js';
+
+const upload: Summary = {
+  command: 'upload',
+  run: '20241121-abcd',
+  profile: 'default',
+  region: 'eu1',
+  accountId: 'ACC-1',
+  read: 2_500_000,
+  accepted: 2_499_998,
+  rejected: 2,
+  unknown: 0,
+  notSent: 0,
+  resumed: 0,
+  duplicates: 0,
+  requests: 2501,
+  retries: 1,
+  bytesSent: 343_000_000,
+  seconds: 133.4,
+  rejectsFile: 'users.csv.rejects.ndjson',
+  exitCode: 3,
+};
+const exported: Summary = {
+  command: 'export-events',
+  profile: null,
+  region: 'eu1.example',
+  accountId: 'ACC-1',
+  records: 40,
+  pages: 2,
+  requests: 5,
+  retries: 0,
+  pendingSeconds: 4,
+  bytes: 1234,
+  seconds: 2,
+  output: 'events.ndjson',
+  exitCode: 0,
+};
+
+async function shown(
+  summary: Summary,
+  options: {
+    json?: boolean;
+    quiet?: boolean;
+    recordsOnStdout?: boolean;
+    world?: World;
+    env?: Record<string, string>;
+  } = {},
+) {
+  const {
+    json = false,
+    quiet = false,
+    recordsOnStdout = false,
+    world = makeWorld(),
+    env = {},
+  } = options;
+  const runtime = world.runtime({ env });
+  const settings = { json, quiet, verbose: false, color: false };
+  await showSummary(summary, {
+    settings,
+    runtime,
+    messages: messages(settings, runtime),
+    recordsOnStdout,
+  });
+  return runtime.output();
+}
+
+describe('a summary', () => {
+  test('of a write is one aligned block on stderr', async () => {
+    const { stdout, stderr } = await shown(upload);
+    expect(stdout).toBe('');
+    expect(stderr).toBe(`upload: exit 3
+  account    ACC-1 (region eu1, profile default)
+  run        20241121-abcd
+  read       2,500,000
+  accepted   2,499,998
+  rejected   2
+  unknown    0
+  not sent   0
+  resumed    0
+  duplicates 0
+  requests   2,501, 1 of them retries
+  sent       343 MB
+  time       2m 13s
+  rate       18,741 records/s
+  rejects    users.csv.rejects.ndjson
+`);
+  });
+
+  test('of an export shows its own figures', async () => {
+    const { stderr } = await shown(exported);
+    expect(stderr).toContain('export-events: done');
+    expect(stderr).toMatch(/records +40\n +pages +2\n/);
+    expect(stderr).toMatch(/pending +4\.0s/);
+    expect(stderr).toMatch(/output +events\.ndjson/);
+    expect(stderr).not.toMatch(/accepted|rejects|undefined|null/);
+  });
+
+  test('of a check names no account', async () => {
+    const { stderr } = await shown({ ...upload, profile: null, region: null, accountId: null });
+    expect(stderr).not.toMatch(/account|null/);
+  });
+
+  test('is one JSON object on stdout under --json, on stderr when stdout carries records', async () => {
+    const plain = await shown(upload, { json: true });
+    expect(plain.stderr).toBe('');
+    expect(JSON.parse(plain.stdout)).toEqual({ schemaVersion: 1, ...upload });
+    expect(plain.stdout).toMatch(/^\{"schemaVersion":1,"command":"upload",.*\}\n$/);
+
+    const piped = await shown(exported, { json: true, recordsOnStdout: true });
+    expect(piped.stdout).toBe('');
+    expect(JSON.parse(piped.stderr)).toEqual({ schemaVersion: 1, ...exported });
+  });
+
+  test('is silent under --quiet, but not --quiet --json', async () => {
+    expect(await shown(upload, { quiet: true })).toEqual({ stdout: '', stderr: '' });
+    expect((await shown(upload, { quiet: true, json: true })).stdout).not.toBe('');
+  });
+
+  test('makes foreign text harmless', async () => {
+    const { stderr } = await shown({ ...upload, rejectsFile: 'a\u001B[2Jb' });
+    expect(stderr).toContain('a\\u{1B}[2Jb');
+  });
+});
+
+describe('GITHUB_STEP_SUMMARY', () => {
+  test('gets a table appended, in which nothing is markup', async () => {
+    const world = makeWorld();
+    const file = world.path('step.md');
+    writeFileSync(file, 'before\n');
+    const rejectsFile = '<img src=x>|`x`\n| a | [b](http://c) |';
+    await shown(
+      { ...upload, rejectsFile },
+      { world, env: { GITHUB_STEP_SUMMARY: file }, quiet: true },
+    );
+    const text = readFileSync(file, 'utf8');
+    expect(text).toMatch(/^before\n### engagectl upload/);
+    expect(text).toContain('| accepted | 2,499,998 |\n');
+    const row = text.split('\n').find((line) => line.startsWith('| rejects'));
+    expect(row?.match(/\|/g)).toHaveLength(3);
+    expect(row).not.toMatch(/[<>`[\]]/);
+  });
+
+  test('that cannot be written is a warning', async () => {
+    const { stderr } = await shown(upload, { env: { GITHUB_STEP_SUMMARY: '/nowhere/at/all' } });
+    expect(stderr).toContain('warning: the step summary could not be written');
+  });
+});
