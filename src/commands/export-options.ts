@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { limits } from '../contract/limits.js';
-import type { OutputFormat } from '../output/output.js';
-import { choice, duration, integer } from './options.js';
+import { duration, integer } from './options.js';
+import { outputOptions, type OutputFlags } from './output-options.js';
 
 /** Flags that both exports share. */
-export interface ExportFlags {
+export interface ExportFlags extends OutputFlags {
   readonly from: string;
   readonly to: string;
   readonly batchSize: number;
@@ -15,12 +15,6 @@ export interface ExportFlags {
   readonly profileProperties: boolean;
   readonly pollInterval: number;
   readonly pendingTimeout: number;
-  readonly output?: string;
-  readonly format?: OutputFormat;
-  readonly columns?: readonly string[];
-  readonly csvFormulas: 'keep' | 'escape';
-  readonly overwrite?: true;
-  readonly fresh?: true;
 }
 
 /** Adds the shared flags; `batchSize` parses the one whose limits differ. */
@@ -47,31 +41,6 @@ const requestOptions = (batchSize: (text: string) => number): Option[] => [
     .argParser(duration)
     .default(1_800_000, '30m'),
 ];
-
-const outputOptions = (): Option[] => [
-  new Option('-o, --output <file>', 'default: standard output; .gz compresses'),
-  new Option(
-    '--format <format>',
-    'ndjson, csv or json; default: by the extension, else ndjson',
-  ).argParser(choice('ndjson', 'csv', 'json')),
-  new Option(
-    '--columns <list>',
-    'columns of a CSV, like identity,profileData.City; default: all',
-  ).argParser(columnList),
-  new Option('--csv-formulas <how>', "cells that a spreadsheet would run: keep, or escape with '")
-    .argParser(choice('keep', 'escape'))
-    .default('keep'),
-  new Option('--overwrite', 'replace an existing output file'),
-  new Option('--fresh', 'start again, setting the partial file of an earlier run aside'),
-];
-
-function columnList(text: string): string[] {
-  const columns = text.split(',');
-  const repeated = columns.find((column, index) => columns.indexOf(column) !== index);
-  if (columns.includes('')) throw new InvalidArgumentError('A column name is empty.');
-  if (repeated !== undefined) throw new InvalidArgumentError(`Column "${repeated}" appears twice.`);
-  return columns;
-}
 
 /** 23 to 5000: endpoint 6 rounds down to a multiple of 23 by itself. */
 export const eventBatchSize = integer({ min: limits.batchStep, max: limits.batchSizeMaximum });

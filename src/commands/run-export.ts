@@ -3,9 +3,8 @@ import { startState, type ExportContext, type ExportState } from '../bulk/export
 import { runExport, type ExportDocument, type ExportJob } from '../bulk/export.js';
 import { formatDay } from '../contract/dates.js';
 import type { Zone } from '../contract/zones.js';
-import { EngagectlError, exitCodeOf, exitCodes } from '../errors.js';
+import { exitCodeOf, exitCodes } from '../errors.js';
 import { openOutput, refuseOutputsInTheWay } from '../output/open-output.js';
-import type { OutputOptions } from '../output/output.js';
 import { isStdout } from '../output/target.js';
 import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
@@ -15,7 +14,7 @@ import { connect, type Connection } from './connect.js';
 import { dateRange, type DateRange } from './date-range.js';
 import type { ExportFlags } from './export-options.js';
 import type { Settings } from './options.js';
-import { formatOf } from './output-name.js';
+import { outputOf, refuseColumnsWithoutCsv } from './output-options.js';
 import { runId } from './run-id.js';
 
 /** What makes one export different from the other. */
@@ -93,7 +92,7 @@ async function documentsOf(run: ExportRun, range: DateRange): Promise<ExportDocu
     const slices = documents.get(file) ?? [];
     documents.set(file, [...slices, { kind: command.kind, ...slice, ...request(command.flags) }]);
   }
-  const options = [...documents.keys()].map((file) => outputOptions(file, command.flags));
+  const options = [...documents.keys()].map((file) => outputOf(file, command.flags));
   await refuseOutputsInTheWay(options, runtime);
   return options.map((output) => ({
     open: () => openOutput(output, runtime),
@@ -107,19 +106,6 @@ const request = ({ batchSize, app, eventSummaries, profileProperties }: ExportFl
   ...(!eventSummaries && { events: false as const }),
   ...(!profileProperties && { profile: false as const }),
 });
-
-function outputOptions(path: string | undefined, flags: ExportFlags): OutputOptions {
-  const { format, gzip } = formatOf(path);
-  return {
-    path,
-    format: flags.format ?? format,
-    gzip,
-    overwrite: flags.overwrite === true,
-    fresh: flags.fresh === true,
-    ...(flags.columns && { columns: flags.columns }),
-    escapeFormulas: flags.csvFormulas === 'escape',
-  };
-}
 
 function exportContext(run: ExportRun, state: ExportState): ExportContext {
   const { command, connection, runtime, said } = run;
@@ -189,11 +175,3 @@ async function summarize(run: ExportRun, { state, milliseconds, failure }: Endin
 }
 
 const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;
-
-function refuseColumnsWithoutCsv({ columns, format, output }: ExportFlags): void {
-  if (columns === undefined || (format ?? formatOf(output).format) === 'csv') return;
-  throw new EngagectlError('E-USAGE', '--columns is for CSV', {
-    why: 'in the other formats every record is written as it came',
-    fix: 'add --format csv, or leave out --columns',
-  });
-}

@@ -1,15 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { RejectLimit } from '../bulk/write-job.js';
-import { inputFormats, type InputFormat } from '../input/rows.js';
+import { inputOptions, type InputFlags } from './input-options.js';
 import { byteCount, choice, integer } from './options.js';
 
 /** Flags that upload, subscribe and demerge share. */
-export interface WriteFlags {
-  readonly inputFormat?: InputFormat;
-  readonly delimiter?: string;
-  readonly encoding?: string;
-  readonly maxRecordBytes: number;
-  readonly limit?: number;
+export interface WriteFlags extends InputFlags {
   readonly chunkSize: number;
   readonly chunkBytes: number;
   readonly concurrency: number;
@@ -38,21 +33,6 @@ export function addWriteOptions(command: Command, defaults: WriteDefaults): Comm
   for (const option of rejectOptions()) command.addOption(option.helpGroup('Rejected records:'));
   return command;
 }
-
-const inputOptions = (): Option[] => [
-  new Option(
-    '--input-format <format>',
-    `${inputFormats.join(', ')}; default: by extension, else by content`,
-  ).argParser(choice(...inputFormats)),
-  new Option('--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)').argParser(
-    delimiter,
-  ),
-  new Option('--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'),
-  new Option('--max-record-bytes <bytes>', 'a longer record is rejected (default: 1MiB)')
-    .argParser(byteCount)
-    .default(1024 * 1024, '1MiB'),
-  new Option('--limit <n>', 'take the first n records only').argParser(integer({ min: 0 })),
-];
 
 const sendingOptions = (defaults: WriteDefaults): Option[] => [
   new Option('--check', 'read and validate everything, send nothing'),
@@ -86,14 +66,6 @@ const rejectOptions = (): Option[] => [
   new Option('--strict', 'stop at the first rejected record: --max-rejects 0'),
   new Option('--retry-unknown', 'send records of a rejects file whose outcome is unknown again'),
 ];
-
-function delimiter(text: string): string {
-  const value = text === '\\t' ? '\t' : text;
-  if (value === '' || /["\r\n]/.test(value)) {
-    throw new InvalidArgumentError('Use one or more characters that are no quote or newline.');
-  }
-  return value;
-}
 
 function rejectLimit(text: string): RejectLimit {
   const match = /^(\d+(?:\.\d+)?)(%?)$/.exec(text);

@@ -8,7 +8,7 @@ import type { WriteJob } from '../bulk/write-job.js';
 import type { Client } from '../client/client.js';
 import type { Zone } from '../contract/zones.js';
 import { EngagectlError, exitCodes } from '../errors.js';
-import { openInputs, type InputOptions, type Inputs } from '../input/open.js';
+import { openInputs, type Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import { sourceRecord } from '../mapping/source-record.js';
 import type { Runtime } from '../runtime.js';
@@ -16,6 +16,7 @@ import { messages, type Messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
+import { inputsOf } from './input-options.js';
 import type { Settings } from './options.js';
 import { runId } from './run-id.js';
 import type { WriteFlags } from './write-options.js';
@@ -55,7 +56,7 @@ export async function runWrite(
   runtime: Runtime,
 ): Promise<void> {
   const said = messages(settings, runtime);
-  const inputs = await openInputs(inputOptions(command), runtime);
+  const inputs = await openInputs(inputsOf(command), runtime);
   let connection: Connection | undefined;
   try {
     if (!command.checkOnly) {
@@ -71,25 +72,13 @@ export async function runWrite(
   }
 }
 
-function inputOptions({ files, flags, listColumn }: WriteCommand): InputOptions {
-  const { inputFormat, delimiter, encoding, maxRecordBytes } = flags;
-  return {
-    files,
-    maxRecordBytes,
-    ...(inputFormat && { format: inputFormat }),
-    ...(delimiter !== undefined && { delimiter }),
-    ...(encoding !== undefined && { encoding }),
-    ...(listColumn !== undefined && { listColumn }),
-  };
-}
-
 async function runConnected(context: WriteContext): Promise<void> {
   const { command, settings, runtime, said, inputs, connection } = context;
   const zone = connection?.zone ?? (await checkZone(settings));
   const mapper = command.mapper(zone);
   for (const { header, source } of inputs.headers) mapper.check(header, source);
   if (connection) {
-    await command.confirm?.(connection, async () => openInputs(inputOptions(command), runtime));
+    await command.confirm?.(connection, async () => openInputs(inputsOf(command), runtime));
   }
 
   const started = runtime.monotonic();

@@ -1,0 +1,56 @@
+import { InvalidArgumentError, Option } from 'commander';
+import type { InputOptions } from '../input/options.js';
+import { inputFormats, type InputFormat } from '../input/rows.js';
+import { byteCount, choice, integer } from './options.js';
+
+/** Flags of every command that reads records. */
+export interface InputFlags {
+  readonly inputFormat?: InputFormat;
+  readonly delimiter?: string;
+  readonly encoding?: string;
+  readonly maxRecordBytes: number;
+  readonly limit?: number;
+}
+
+export const inputOptions = (): Option[] => [
+  new Option(
+    '--input-format <format>',
+    `${inputFormats.join(', ')}; default: by extension, else by content`,
+  ).argParser(choice(...inputFormats)),
+  new Option('--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)').argParser(
+    delimiter,
+  ),
+  new Option('--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'),
+  new Option('--max-record-bytes <bytes>', 'a longer record is rejected (default: 1MiB)')
+    .argParser(byteCount)
+    .default(1024 * 1024, '1MiB'),
+  new Option('--limit <n>', 'take the first n records only').argParser(integer({ min: 0 })),
+];
+
+function delimiter(text: string): string {
+  const value = text === '\\t' ? '\t' : text;
+  if (value === '' || /["\r\n]/.test(value)) {
+    throw new InvalidArgumentError('Use one or more characters that are no quote or newline.');
+  }
+  return value;
+}
+
+/** What to read; `listColumn` is the column that a bare list stands for. */
+export function inputsOf({
+  files,
+  flags: { inputFormat, delimiter, encoding, maxRecordBytes },
+  listColumn,
+}: {
+  readonly files: readonly string[];
+  readonly flags: InputFlags;
+  readonly listColumn?: string;
+}): InputOptions {
+  return {
+    files,
+    maxRecordBytes,
+    ...(inputFormat && { format: inputFormat }),
+    ...(delimiter !== undefined && { delimiter }),
+    ...(encoding !== undefined && { encoding }),
+    ...(listColumn !== undefined && { listColumn }),
+  };
+}

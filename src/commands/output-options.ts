@@ -1,0 +1,63 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { EngagectlError } from '../errors.js';
+import type { OutputFormat, OutputOptions } from '../output/output.js';
+import { choice } from './options.js';
+import { formatOf } from './output-name.js';
+
+/** Flags of every command that writes records. */
+export interface OutputFlags {
+  readonly output?: string;
+  readonly format?: OutputFormat;
+  readonly columns?: readonly string[];
+  readonly csvFormulas: 'keep' | 'escape';
+  readonly overwrite?: true;
+  readonly fresh?: true;
+}
+
+export const outputOptions = (): Option[] => [
+  new Option('-o, --output <file>', 'default: standard output; .gz compresses'),
+  new Option(
+    '--format <format>',
+    'ndjson, csv or json; default: by the extension, else ndjson',
+  ).argParser(choice('ndjson', 'csv', 'json')),
+  new Option(
+    '--columns <list>',
+    'columns of a CSV, like identity,profileData.City; default: all',
+  ).argParser(columnList),
+  new Option('--csv-formulas <how>', "cells that a spreadsheet would run: keep, or escape with '")
+    .argParser(choice('keep', 'escape'))
+    .default('keep'),
+  new Option('--overwrite', 'replace an existing output file'),
+  new Option('--fresh', 'start again, setting the partial file of an earlier run aside'),
+];
+
+function columnList(text: string): string[] {
+  const columns = text.split(',');
+  const repeated = columns.find((column, index) => columns.indexOf(column) !== index);
+  if (columns.includes('')) throw new InvalidArgumentError('A column name is empty.');
+  if (repeated !== undefined) throw new InvalidArgumentError(`Column "${repeated}" appears twice.`);
+  return columns;
+}
+
+/** The output at `path`; its format by the flag, else by its extension. */
+export function outputOf(path: string | undefined, flags: OutputFlags): OutputOptions {
+  const { format, gzip } = formatOf(path);
+  return {
+    path,
+    format: flags.format ?? format,
+    gzip,
+    overwrite: flags.overwrite === true,
+    fresh: flags.fresh === true,
+    ...(flags.columns && { columns: flags.columns }),
+    escapeFormulas: flags.csvFormulas === 'escape',
+  };
+}
+
+/** Throws E-USAGE. */
+export function refuseColumnsWithoutCsv({ columns, format, output }: OutputFlags): void {
+  if (columns === undefined || (format ?? formatOf(output).format) === 'csv') return;
+  throw new EngagectlError('E-USAGE', '--columns is for CSV', {
+    why: 'in the other formats every record is written as it came',
+    fix: 'add --format csv, or leave out --columns',
+  });
+}
