@@ -18,6 +18,7 @@ describe.each(behaviours)('$title', (behaviour) => {
     const outcome = await run(world, server.url, behaviour);
     expectOutcome(outcome, behaviour, world);
     expect(server.unexpected).toEqual([]);
+    expect(server.requests.filter((request) => request.endsWith('/elsewhere'))).toEqual([]);
   });
 
   it.each(localVariants(behaviour))('local service: %j', async (variants) => {

@@ -70,6 +70,12 @@ const unfitSubscription = lines(
   { type: 'phone', value: '07700900123', status: 'Unsubscribe' },
   { type: 'whatsapp', value: '+447700900123', status: 'Resubscribe' },
 );
+const recordedPages = [
+  'events-pages',
+  'events-pages-pending',
+  'events-pages-previous-cursor',
+  'events-pages-empty-last',
+];
 const chargedInOctober = ['--event', 'Charged', '--from', '2026-10-01', '--to', '2026-10-02'];
 
 const writes: readonly Behaviour[] = [
@@ -205,12 +211,7 @@ const reads: readonly Behaviour[] = [
     title: 'export-events: all pages, in order',
     argv: ['export-events', ...chargedInOctober, '--no-split'],
     code: 0,
-    recordings: [
-      'events-pages',
-      'events-pages-pending',
-      'events-pages-previous-cursor',
-      'events-pages-empty-last',
-    ],
+    recordings: recordedPages,
     local: {
       variants: everyWire,
       pendingPolls: 2,
@@ -223,6 +224,19 @@ const reads: readonly Behaviour[] = [
       );
       expect(amounts).toEqual([1387, 2, 3]);
     },
+  },
+  {
+    title: 'export-events: NDJSON holds each record byte for byte',
+    argv: ['export-events', ...chargedInOctober, '--no-split'],
+    code: 0,
+    recordings: recordedPages,
+    see: ({ stdout }) =>
+      expect(stdout.split('\n')).toEqual([
+        '{"profile":{"identity":"a"},"ts":20261001080000,"event_props":{"Amount":1387.00,"Order":12345678901234567890}}',
+        String.raw`{"profile":{"identity":"b"},"ts":20261001090000,"event_props":{"Amount":2,"Note":"a \"brace\" } and \u00e9"}}`,
+        '{"profile":{"identity":"a"},"ts":20261002080000,"event_props":{"Amount":3}}',
+        '',
+      ]),
   },
   {
     title: 'export-events: a range without records',
@@ -298,13 +312,22 @@ const refusals: readonly Behaviour[] = commandLines.flatMap((line): Behaviour[] 
 ]);
 
 const idempotentLines = commandLines.filter(({ argv }) => argv[0] !== 'demerge');
-const outages = idempotentLines.map(({ argv, stdin }): Behaviour => ({
-  argv: [...argv, '--max-attempts', '2'],
-  stdin,
-  title: `${argv[0] ?? ''}: a service that does not come back`,
-  code: 5,
-  recordings: ['unavailable', 'unavailable-html'],
-  local: { failRate: 1 },
-}));
+const outages = idempotentLines.flatMap(({ argv, stdin }): Behaviour[] => [
+  {
+    argv: [...argv, '--max-attempts', '2'],
+    stdin,
+    title: `${argv[0] ?? ''}: a service that does not come back`,
+    code: 5,
+    recordings: ['unavailable'],
+    local: { failRate: 1 },
+  },
+  {
+    argv: [...argv, '--max-attempts', '2'],
+    stdin,
+    title: `${argv[0] ?? ''}: a body that is no answer, every time`,
+    code: 7,
+    recordings: ['unavailable-html'],
+  },
+]);
 
 export const behaviours: readonly Behaviour[] = [...writes, ...reads, ...refusals, ...outages];
