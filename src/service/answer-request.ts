@@ -25,11 +25,12 @@ export async function answerRequest(
     authenticate(request.headers, service.options);
     leave = inFlight.enter(url.path);
     const body = await readBody(request);
-    if (service.options.latencyMs > 0) await delay(service.options.latencyMs);
-    const answer = processOrFail(endpoint, { ...url, body }, service);
-    await sendAnswer(response, answer, service.variants);
+    await reply(response, processOrFail(endpoint, { ...url, body }, service), service);
   } catch (error) {
-    await refuse(request, response, error, service);
+    if (response.headersSent || (request.destroyed && !request.complete)) throw error;
+    // A client reads the answer once it has sent its whole body.
+    for await (const chunk of request) void chunk;
+    await reply(response, refusalOf(error, service), service);
   } finally {
     leave?.();
   }
@@ -43,18 +44,24 @@ function processOrFail(endpoint: Endpoint, request: ServiceRequest, service: Ser
   throw refused(random() < 0.5 ? 500 : 503, requestTexts.unknownError);
 }
 
-/** Answers a refusal once the client has sent its whole body, so that it is ready to read. */
-async function refuse(
-  request: IncomingMessage,
+function refusalOf(error: unknown, { options }: Service): Answer {
+  if (error instanceof Refusal) return refusalAnswer(error);
+  options.onDefect?.(error);
+  return refusalAnswer(refused(500, requestTexts.unknownError));
+}
+
+/** Sends the answer after the latency; not at all when the client has gone meanwhile. */
+async function reply(
   response: ServerResponse,
-  error: unknown,
-  { variants, options }: Service,
+  answer: Answer,
+  { options, variants }: Service,
 ): Promise<void> {
-  if (response.headersSent || (request.destroyed && !request.complete)) throw error;
-  if (!(error instanceof Refusal)) options.onDefect?.(error);
-  const refusal = error instanceof Refusal ? error : refused(500, requestTexts.unknownError);
-  for await (const chunk of request) void chunk;
-  await sendAnswer(response, refusalAnswer(refusal), variants);
+  if (options.latencyMs > 0) {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    await delay(options.latencyMs, undefined, { signal: gone.signal });
+  }
+  await sendAnswer(response, answer, variants);
 }
 
 function urlOf({ url = '' }: IncomingMessage) {

@@ -1,4 +1,4 @@
-import { Refusal } from './refusal.js';
+import type { Refusal } from './refusal.js';
 
 /** The body of an answer, before the wire variants decide about order and whitespace. */
 export interface Answer {

@@ -35,16 +35,13 @@ const remembered = 2 * lives.profiles.whole;
 
 export function insertExport(store: Store, opened: Omit<Export, 'id' | 'usedAt'>): number {
   const { kind, event, start, stop, batch, parts, newest, pending, openedAt } = opened;
+  const flags = [parts.app, parts.summaries, parts.properties].map(Number);
   return store.transaction(() => {
     store.run('DELETE FROM exports WHERE opened_at < ?', [openedAt - remembered]);
     return store.run(
       `INSERT INTO exports (kind, event, start, stop, batch, app, summaries, properties, newest,
          pending, opened_at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      [
-        ...[kind, event, start, stop, batch],
-        ...[parts.app, parts.summaries, parts.properties].map(Number),
-        ...[newest, pending, openedAt, openedAt],
-      ],
+      [kind, event, start, stop, batch, ...flags, newest, pending, openedAt, openedAt],
     );
   });
 }

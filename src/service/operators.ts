@@ -1,61 +1,45 @@
 import { limits } from '../contract/limits.js';
-import {
-  elementsOf,
-  isArray,
-  isNumber,
-  isObject,
-  isString,
-  membersOf,
-  type Members,
-} from './raw-json.js';
+import { elementsOf, isArray, isNumber, isObject, isString, membersOf } from './raw-json.js';
 
-type Operator = '$add' | '$remove' | '$set' | '$incr' | '$decr' | '$delete';
+interface Operator {
+  readonly accepts: (operand: string) => boolean;
+  /** The field's new JSON text; undefined deletes the field. */
+  readonly apply: (current: string | undefined, operand: string) => string | undefined;
+}
 
 const isStrings = (text: string): boolean => isArray(text) && elementsOf(text).every(isString);
 
-const operandChecks: Readonly<Record<Operator, (operand: string) => boolean>> = {
-  $add: isStrings,
-  $remove: isStrings,
-  $set: isStrings,
-  $incr: isNumber,
-  $decr: isNumber,
-  $delete: (operand) => operand === '1' || operand === 'true',
-};
+/** The operators of profileData (service-facts, Upload), on JSON texts. */
+const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
+  ['$set', { accepts: isStrings, apply: (_, operand) => multiValue(elementsOf(operand)) }],
+  ['$add', { accepts: isStrings, apply: addStrings }],
+  ['$remove', { accepts: isStrings, apply: removeStrings }],
+  ['$incr', { accepts: isNumber, apply: (current, operand) => sum(current, operand, 1) }],
+  ['$decr', { accepts: isNumber, apply: (current, operand) => sum(current, operand, -1) }],
+  ['$delete', { accepts: (operand) => operand === '1', apply: () => undefined }],
+]);
 
 /** Whether the value is an object with a key that begins with `$`. */
 export const isOperator = (value: string): boolean => isObject(value) && /^\{\s*"\$/.test(value);
 
-export function isValidOperator(value: Members): boolean {
-  const [entry] = value;
-  return (
-    value.size === 1 &&
-    entry !== undefined &&
-    isKnown(entry[0]) &&
-    operandChecks[entry[0]](entry[1])
-  );
+export function isValidOperator(value: string): boolean {
+  const [[name, operand] = ['', '']] = membersOf(value);
+  return membersOf(value).size === 1 && operators.get(name)?.accepts(operand) === true;
 }
 
-const isKnown = (name: string): name is Operator => Object.hasOwn(operandChecks, name);
-
-/** The field's new JSON text; undefined deletes the field. `value` passed isValidOperator. */
+/** The field's new JSON text; undefined: it is gone. `value` passed isValidOperator. */
 export function applyOperator(current: string | undefined, value: string): string | undefined {
-  const [name, operand] = [...membersOf(value)][0] as [Operator, string];
-  switch (name) {
-    case '$delete':
-      return undefined;
-    case '$incr':
-      return sum(current, operand, 1);
-    case '$decr':
-      return sum(current, operand, -1);
-    case '$set':
-      return multiValue(elementsOf(operand));
-    case '$add':
-      return multiValue([...stringsOf(current), ...elementsOf(operand)]);
-    case '$remove': {
-      const removed = new Set(elementsOf(operand));
-      return multiValue(stringsOf(current).filter((text) => !removed.has(text)));
-    }
-  }
+  const [[name, operand] = ['', '']] = membersOf(value);
+  return operators.get(name)?.apply(current, operand);
+}
+
+function addStrings(current: string | undefined, operand: string): string {
+  return multiValue([...stringsOf(current), ...elementsOf(operand)]);
+}
+
+function removeStrings(current: string | undefined, operand: string): string {
+  const removed = new Set(elementsOf(operand));
+  return multiValue(stringsOf(current).filter((text) => !removed.has(text)));
 }
 
 /** A plain value as stored: a multi-value keeps the latest 100 of its strings. */

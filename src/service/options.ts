@@ -36,7 +36,7 @@ export interface ServiceOptions {
   readonly passcode: string;
   /** IANA name of the account's time zone: event `ts` and `from`/`to` are local times of it. */
   readonly timezone: string;
-  /** Milliseconds added to every answer. */
+  /** Milliseconds every answer waits after the request was processed. */
   readonly latencyMs: number;
   /** Polls answered by code 2 before a new cursor is ready. */
   readonly pendingPolls: number;

@@ -12,16 +12,17 @@ export interface ProfileParts {
 
 /** A profile with what lies in other tables. Columns that were not asked for are null. */
 export type ProfileRow = StoredProfile & {
-  /** 1 when the address is unsubscribed. */
-  readonly phone_blocked: number;
-  readonly whatsapp_blocked: number;
-  readonly email_blocked: number;
+  /** Sum of `blockedBits`: which of the profile's addresses are unsubscribed. */
+  readonly blocked: number;
   /** Members of the event summaries, as JSON text without braces. */
   readonly event_summaries: string | null;
 };
 
-const blocked = (type: string, column: string): string =>
-  `EXISTS (SELECT 1 FROM blocked WHERE type = '${type}' AND address = p.${column})`;
+/** One number for three flags: a column costs more than its bits. */
+export const blockedBits = { phone: 1, whatsapp: 2, email: 4 } as const;
+
+const isBlocked = (type: keyof typeof blockedBits, column: string): string =>
+  `${blockedBits[type]} * EXISTS (SELECT 1 FROM blocked WHERE type = '${type}' AND address = p.${column})`;
 
 const summaries = `(SELECT group_concat(json_quote(n.name) || ':{"count":' || s.count
   || ',"first_seen":' || s.first_seen || ',"last_seen":' || s.last_seen || '}')
@@ -31,7 +32,6 @@ const summaries = `(SELECT group_concat(json_quote(n.name) || ':{"count":' || s.
 export const profileColumns = (parts: ProfileParts): string => `
   p.id, p.identities, p.object_ids, p.email, p.name, p.phone,
   ${parts.properties ? 'p.data' : "''"} AS data,
-  ${blocked('phone', 'phone')} AS phone_blocked,
-  ${blocked('whatsapp', 'phone')} AS whatsapp_blocked,
-  ${blocked('email', 'email')} AS email_blocked,
+  ${isBlocked('phone', 'phone')} + ${isBlocked('whatsapp', 'phone')} + ${isBlocked('email', 'email')}
+    AS blocked,
   ${parts.summaries ? summaries : 'NULL'} AS event_summaries`;

@@ -41,14 +41,13 @@ export const profileByEmail = (store: Store, email: string): StoredProfile | und
   );
 
 /** The profile with the keys in its lists; the very same one when they all are. saveProfile stores it. */
-export function withKeys<P extends Profile>(profile: P, keys: readonly ProfileKey[]): P {
-  let keyed = profile;
-  for (const { kind, value } of keys) {
-    const column = keyColumns[kind];
-    const list = withText(keyed[column], value);
-    if (list !== keyed[column]) keyed = { ...keyed, [column]: list };
-  }
-  return keyed;
+export const withKeys = <P extends Profile>(profile: P, keys: readonly ProfileKey[]): P =>
+  keys.reduce(withKey, profile);
+
+function withKey<P extends Profile>(profile: P, { kind, value }: ProfileKey): P {
+  const column = keyColumns[kind];
+  const list = withText(profile[column], value);
+  return list === profile[column] ? profile : { ...profile, [column]: list };
 }
 
 /** A JSON array of strings with one more, unless it is in there. */

@@ -1,7 +1,7 @@
 import { channels } from '../contract/subscriptions.js';
 import { deviceFields } from './devices.js';
 import type { Variants } from './options.js';
-import type { ProfileParts, ProfileRow } from './profile-rows.js';
+import { blockedBits, type ProfileParts, type ProfileRow } from './profile-rows.js';
 import { stringsIn } from './profiles.js';
 import { joinMembers, membersOf } from './raw-json.js';
 
@@ -68,19 +68,15 @@ function profileDataMember(
 }
 
 /** The address-level flags of the addresses this profile has: true blocks. */
-function addressFlags(row: ProfileRow): string[] {
-  const flags: string[] = [];
-  if (row.phone !== null) {
-    flags.push(
-      flag(channels.sms.address[0], row.phone_blocked),
-      flag(channels.whatsapp.address[0], row.whatsapp_blocked),
-    );
-  }
-  if (row.email !== null) flags.push(flag(channels.email.address[0], row.email_blocked));
-  return flags;
+function addressFlags({ phone, email, blocked }: ProfileRow): string[] {
+  const flag = (name: string, bit: number): string => `"${name}":${(blocked & bit) !== 0}`;
+  const { sms, whatsapp } = channels;
+  return [
+    ...(phone === null ? [] : [flag(sms.address[0], blockedBits.phone)]),
+    ...(phone === null ? [] : [flag(whatsapp.address[0], blockedBits.whatsapp)]),
+    ...(email === null ? [] : [flag(channels.email.address[0], blockedBits.email)]),
+  ];
 }
-
-const flag = (name: string, blocked: number): string => `"${name}":${blocked === 1}`;
 
 const foldKeys = (members: string): string =>
   joinMembers(

@@ -34,8 +34,7 @@ function* bodyOf(answer: Answer, variants: Variants): Generator<string> {
 function* arrayOf(chunks: Iterable<string>): Generator<string> {
   let separator = '[';
   for (const chunk of chunks) {
-    yield separator;
-    yield chunk;
+    yield separator + chunk;
     separator = ',';
   }
   yield ']';

@@ -24,6 +24,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       .finally(() => running.delete(answered));
     running.add(answered);
   });
+  server.keepAliveTimeout = keepAliveMilliseconds;
   try {
     await listen(server, options.port);
   } catch (error) {
@@ -58,6 +59,8 @@ const listen = (server: Server, port: number): Promise<void> =>
     server.listen(port, '127.0.0.1', resolve);
   });
 
+/** Longer than a client pauses: closing just when it sends would leave the outcome of an event unknown. */
+const keepAliveMilliseconds = 60_000;
 const graceMilliseconds = 1000;
 
 async function close(server: Server, running: Set<Promise<void>>, store: Store): Promise<void> {

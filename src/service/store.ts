@@ -1,6 +1,6 @@
 import Database from 'libsql';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { schema, schemaVersion } from './schema.js';
 
@@ -20,8 +20,7 @@ export class Store {
 
   /** Opens or creates the store in the folder; undefined keeps it in memory. */
   constructor(dataDir: string | undefined) {
-    if (dataDir !== undefined) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    this.#database = new Database(dataDir === undefined ? ':memory:' : join(dataDir, 'service.db'));
+    this.#database = new Database(dataDir === undefined ? ':memory:' : privateFile(dataDir));
     this.#database.exec(`PRAGMA busy_timeout = ${busyMilliseconds}`);
     this.#database.pragma('journal_mode = WAL');
     this.#database.exec(`PRAGMA synchronous = NORMAL`);
@@ -31,6 +30,7 @@ export class Store {
   }
 
   /** The first row, or undefined. `Row` names its columns. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- as in `all`, the caller knows its SQL
   get<Row>(sql: string, values: readonly Value[]): Row | undefined {
     return this.#prepared(sql).get(values) as Row | undefined;
   }
@@ -86,4 +86,12 @@ export class Store {
     this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
     this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
   }
+}
+
+/** The database file, made readable for its owner only; SQLite gives its log the same mode. */
+function privateFile(dataDir: string): string {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const path = join(dataDir, 'service.db');
+  closeSync(openSync(path, 'a', 0o600));
+  return path;
 }

@@ -48,7 +48,7 @@ function faultOfValue(value: string): Fault | undefined {
 }
 
 const faultOfOperator = (value: string): Fault | undefined =>
-  isValidOperator(membersOf(value)) ? undefined : faults.operator;
+  isValidOperator(value) ? undefined : faults.operator;
 
 type Check = (value: string) => Fault | undefined;
 

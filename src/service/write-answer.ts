@@ -57,7 +57,7 @@ function unprocessedEntry(
 /** Members in reverse order, phone numbers as numbers without their plus. */
 function changedEcho(json: string): string {
   if (isObject(json)) {
-    const members = [...membersOf(json)].reverse();
+    const members = [...membersOf(json)].toReversed();
     return objectText(members.map(([key, value]) => [key, changedEcho(value)]));
   }
   const phone = isString(json) ? /^\+(\d{6,15})$/.exec(stringOf(json) ?? '')?.[1] : undefined;

@@ -1,0 +1,185 @@
+// Question: how fast does the local service take random profiles into a store of a million, and give a
+// million events back? `npm run build && node bench/service.js [--profiles n] [--events n]`
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Pool } from 'undici';
+import { randomOf } from '../fixtures/random.js';
+
+const { values } = parseArgs({
+  options: {
+    profiles: { type: 'string', default: '1000000' },
+    events: { type: 'string', default: '1000000' },
+    folder: { type: 'string' },
+  },
+});
+const stored = Number(values.profiles);
+const events = Number(values.events);
+const rounds = 5;
+const uploadedPerRound = 20_000;
+
+const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'engagectl-bench-'));
+const { next } = randomOf(1);
+const account = { id: 'BENCH', passcode: 'bench' };
+const headers = {
+  'Content-Type': 'application/json',
+  'X-Service-Account-Id': account.id,
+  'X-Service-Passcode': account.passcode,
+};
+const service = await startService();
+const pool = new Pool(service.url, {
+  connections: 16,
+  pipelining: 1,
+  bodyTimeout: 0,
+  headersTimeout: 0,
+});
+try {
+  await fill();
+  await measureUploads();
+  await measureExport();
+} finally {
+  await pool.close();
+  service.process.kill();
+  await once(service.process, 'exit');
+  if (!values.folder) rmSync(folder, { recursive: true, force: true });
+}
+
+/** The service as a process of its own, so that its memory and its processor are its own. */
+async function startService() {
+  const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
+  const child = spawn(process.execPath, [bin, 'serve', '--port', '0', '--data', folder], {
+    env: { ...process.env, ENGAGECTL_ACCOUNT_ID: account.id, ENGAGECTL_PASSCODE: account.passcode },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await once(child.stdout.setEncoding('utf8'), 'data');
+  return { process: child, url: line.trim() };
+}
+
+async function fill() {
+  const started = performance.now();
+  await upload(stored, (n) => profile(n));
+  await upload(events, () => event());
+  const seconds = ((performance.now() - started) / 1000).toFixed(0);
+  console.log(`store: ${count(stored)} profiles, ${count(events)} events, filled in ${seconds} s`);
+}
+
+async function measureUploads() {
+  const rates = [];
+  for (let round = 0; round < rounds; round++) {
+    const started = performance.now();
+    await upload(uploadedPerRound, () => profile(Math.floor(next() * stored * 2)));
+    rates.push(perSecond(uploadedPerRound, started));
+  }
+  report('profiles uploaded', rates);
+}
+
+async function measureExport() {
+  const rates = [];
+  let peak = 0;
+  for (let round = 0; round < 3; round++) {
+    const started = performance.now();
+    const { records, bytes, residentBytes } = await exportEvents();
+    if (records !== events) throw new Error(`${records} of ${events} events came back`);
+    peak = Math.max(peak, residentBytes);
+    rates.push(perSecond(records, started));
+    if (round === 0) console.log(`a record: ${Math.round(bytes / records)} bytes`);
+  }
+  report('events exported', rates);
+  console.log(`most memory of the service while exporting: ${Math.round(peak / 2 ** 20)} MiB`);
+}
+
+/** Reads all pages; counts records without parsing them. */
+async function exportEvents() {
+  const query = { event_name: 'Viewed', from: 20231001, to: 20240101 };
+  let { cursor } = await call('POST', '/1/events.json', JSON.stringify(query));
+  let records = 0;
+  let bytes = 0;
+  let residentBytes = 0;
+  while (cursor) {
+    const answer = await pool.request({
+      method: 'GET',
+      path: `/1/events.json?cursor=${cursor}`,
+      headers,
+    });
+    const page = Buffer.from(await answer.body.bytes()).toString('latin1');
+    records += page.split('"event_props":').length - 1;
+    bytes += page.length;
+    residentBytes = Math.max(residentBytes, resident(service.process.pid));
+    cursor = /"next_cursor":"([^"]+)"\}$/.exec(page.slice(-500))?.[1];
+  }
+  return { records, bytes, residentBytes };
+}
+
+/** Uploads `total` records, 1000 in a request, 8 requests in flight. */
+async function upload(total, record) {
+  let left = total;
+  const worker = async () => {
+    while (left > 0) {
+      const size = Math.min(1000, left);
+      left -= size;
+      const body = `{"d":[${Array.from({ length: size }, (_, i) => record(left + i)).join(',')}]}`;
+      const answer = await call('POST', '/1/upload', body);
+      if (answer.processed !== size) throw new Error(JSON.stringify(answer).slice(0, 500));
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, worker));
+}
+
+async function call(method, path, body) {
+  const answer = await pool.request({ method, path, headers, body: Buffer.from(body) });
+  return answer.body.json();
+}
+
+/** About 350 bytes; the identity is a hash of the number, so that neighbours lie far apart. */
+function profile(number) {
+  const identity = identityOf(number);
+  const amount = Math.floor(next() * 10_000);
+  return (
+    `{"identity":"${identity}","type":"profile","profileData":{"Name":"Maria Example ${number % 997}",` +
+    `"Email":"${identity}@example.test","Phone":"+9198${String(10_000_000 + (number % 90_000_000))}","Gender":"F",` +
+    `"DOB":"$D_631152000","City":"São Paulo","Plan":"gold","Points":${amount},"Last store":"Store ${amount % 50}",` +
+    `"Referrer":"newsletter","MSG-sms":true,"MSG-email":${amount % 2 === 0}}}`
+  );
+}
+
+function event() {
+  const identity = identityOf(Math.floor(next() * stored));
+  const ts = 1_698_800_000 + Math.floor(next() * 5_000_000);
+  return (
+    `{"identity":"${identity}","type":"event","evtName":"Viewed","ts":${ts},"evtData":{"Item":"Blue shirt",` +
+    `"Price":19.90,"Quantity":${1 + (ts % 5)},"Category":"Clothes"}}`
+  );
+}
+
+function identityOf(number) {
+  const mixed = Math.imul(number ^ 0x5bd1e995, 0x9e3779b1) >>> 0;
+  return `user-${mixed.toString(36)}-${number.toString(36)}`;
+}
+
+function perSecond(records, started) {
+  return (records / (performance.now() - started)) * 1000;
+}
+
+function count(n) {
+  return Math.round(n).toLocaleString('en-US');
+}
+
+function report(what, rates) {
+  const sorted = rates.toSorted((a, b) => a - b);
+  const median = sorted[Math.floor(sorted.length / 2)];
+  console.log(`${what}: ${count(median)} a second (${count(sorted[0])} to ${count(sorted.at(-1))})`);
+}
+
+/** Bytes of memory the process holds now; Linux only, else 0. */
+function resident(pid) {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
