@@ -1,6 +1,6 @@
 import { divergingOperators } from '../contract/codes.js';
 import { token, isHexDigit, scanNumber, skipSpace } from './json-tokens.js';
-import { hashBytes } from './key-hash.js';
+import { hashNext, hashStart } from './key-hash.js';
 import { KeyTable } from './key-table.js';
 import { hashOfKey, memberName, sameKey, type MemberName } from './member-name.js';
 
@@ -8,6 +8,10 @@ import { hashOfKey, memberName, sameKey, type MemberName } from './member-name.j
 const deepest = 200;
 
 const literals = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')] as const;
+/** Bytes of a string that stand for themselves. */
+const isPlain = new Uint8Array(256).fill(1, 0x20);
+isPlain[token.quote] = 0;
+isPlain[token.backslash] = 0;
 const isEscapable = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') isEscapable[letter.charCodeAt(0)] = 1;
 
@@ -46,8 +50,8 @@ export class JsonText {
   readonly #keys = new KeyTable();
   #limit = 0;
   #objects = 0;
-  /** Of the string read last: whether it holds a backslash. */
-  #isEscaped = false;
+  /** Of the key read last. */
+  #keyHash = 0;
   /** Of the first key that its object already has. */
   #repeatStart = failed;
   #repeatEnd = failed;
@@ -131,10 +135,9 @@ export class JsonText {
   #member(at: number, object: number, depth: number): number {
     if (this.#peek(at) !== token.quote) return this.#unexpected(at, 'a key in double quotes');
     const keyStart = at + 1;
-    at = this.#string(keyStart);
+    at = this.#key(keyStart, object);
     if (at === failed) return failed;
-    const index = depth === 1 ? this.count++ : failed;
-    this.#key(keyStart, at - 1, object, index);
+    const index = depth === 1 ? this.#remember(keyStart, at - 1) : failed;
     at = this.#skip(at);
     if (this.#peek(at) !== token.colon) return this.#unexpected(at, 'a colon');
     const valueStart = this.#skip(at + 1);
@@ -146,20 +149,36 @@ export class JsonText {
     return at;
   }
 
-  #key(start: number, end: number, object: number, index: number): void {
+  /** As `#string`, and hashes the key on the way. */
+  #key(start: number, object: number): number {
     const { bytes } = this;
-    const hash = this.#isEscaped ? hashOfKey(bytes, start, end) : hashBytes(bytes, start, end);
-    if (bytes[start] === dollar || this.#isEscaped) {
-      this.hasOperator ||= operatorHashes.has(hash);
+    const limit = this.#limit;
+    let hash = hashStart;
+    let at = start;
+    while (at < limit && isPlain[bytes[at]!] === 1) hash = hashNext(hash, bytes[at++]!);
+    let after = at + 1;
+    const isEscaped = this.#peek(at) !== token.quote;
+    if (isEscaped) {
+      after = this.#string(at);
+      if (after === failed) return failed;
+      hash = hashOfKey(bytes, start, after - 1);
     }
-    if (!this.#keys.add(bytes, object, hash, start, end) && this.#repeatStart === failed) {
+    if ((bytes[start] === dollar || isEscaped) && operatorHashes.has(hash)) this.hasOperator = true;
+    if (!this.#keys.add(bytes, object, hash, start, after - 1) && this.#repeatStart === failed) {
       this.#repeatStart = start;
-      this.#repeatEnd = end;
+      this.#repeatEnd = after - 1;
     }
-    if (index === failed) return;
-    this.keyStarts[index] = start;
-    this.keyEnds[index] = end;
-    this.#keyHashes[index] = hash;
+    this.#keyHash = hash;
+    return after;
+  }
+
+  /** Adds the key that was read last to the topmost object's members; returns its index. */
+  #remember(keyStart: number, keyEnd: number): number {
+    const index = this.count++;
+    this.keyStarts[index] = keyStart;
+    this.keyEnds[index] = keyEnd;
+    this.#keyHashes[index] = this.#keyHash;
+    return index;
   }
 
   #array(open: number, depth: number): number {
@@ -177,21 +196,19 @@ export class JsonText {
     }
   }
 
-  /** From the byte behind the opening quote to the one behind the closing quote. */
+  /** From a byte within a string to the one behind its closing quote. */
   #string(at: number): number {
     const { bytes } = this;
     const limit = this.#limit;
-    this.#isEscaped = false;
     while (at < limit) {
       const byte = bytes[at]!;
-      if (byte === token.quote) return at + 1;
-      if (byte < 0x20) return this.#fail(at, 'has a control character within a string');
-      if (byte === token.backslash) {
-        this.#isEscaped = true;
+      if (isPlain[byte] === 1) at++;
+      else if (byte === token.quote) return at + 1;
+      else if (byte !== token.backslash) {
+        return this.#fail(at, 'has a control character within a string');
+      } else {
         at = this.#escape(at + 1);
         if (at === failed) return failed;
-      } else {
-        at++;
       }
     }
     return this.#fail(at, 'ends within a string');
@@ -222,7 +239,7 @@ export class JsonText {
   }
 
   #skip(at: number): number {
-    return skipSpace(this.bytes, at, this.#limit);
+    return this.#peek(at) > 0x20 ? at : skipSpace(this.bytes, at, this.#limit);
   }
 
   /** The byte there; behind the end 0, which no rule of the grammar wants. */

@@ -31,12 +31,12 @@ export class JsonWriter {
   }
 
   /** Copies bytes as they are. */
-  raw(source: Uint8Array, start = 0, end = source.length): void {
+  raw(source: Buffer, start = 0, end = source.length): void {
     this.reserve(end - start);
     const { bytes } = this;
     let to = this.length;
     if (end - start > shortCopy) {
-      bytes.set(source.subarray(start, end), to);
+      source.copy(bytes, to, start, end);
       to += end - start;
     } else {
       for (let from = start; from < end; from++) bytes[to++] = source[from]!;

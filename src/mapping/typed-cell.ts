@@ -8,14 +8,18 @@ import type { JsonWriter } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import type { CellType } from './upload-mapping.js';
 
-const booleans = new Map([
-  ['true', 'true'],
-  ['1', 'true'],
-  ['yes', 'true'],
-  ['false', 'false'],
-  ['0', 'false'],
-  ['no', 'false'],
-]);
+const booleans = [
+  ['true', true],
+  ['false', false],
+  ['1', true],
+  ['0', false],
+  ['yes', true],
+  ['no', false],
+] as const;
+const booleanWords = booleans.map(([word, value]) => ({
+  bytes: Buffer.from(word),
+  json: Buffer.from(String(value)),
+}));
 const json = new JsonText();
 
 /** Writes a cell as its type, or says why it does not fit. Numbers and JSON stay as written. */
@@ -69,10 +73,21 @@ function isInteger(text: CellText): boolean {
 }
 
 function writeBoolean(text: CellText, out: JsonWriter): string | undefined {
-  const word = text.end - text.start <= 5 ? booleans.get(text.toString().toLowerCase()) : undefined;
-  if (word === undefined) return `${shown(text)} is not true, false, 1, 0, yes or no`;
-  out.ascii(word);
+  const word = booleanWords.find(({ bytes }) => isWord(text, bytes));
+  if (!word) return `${shown(text)} is not true, false, 1, 0, yes or no`;
+  out.raw(word.json);
   return undefined;
+}
+
+/** In any case. Setting the bit 0x20 makes a letter small and leaves digits alone. */
+function isWord({ bytes, start, end }: CellText, word: Buffer): boolean {
+  if (end - start !== word.length) return false;
+  for (let at = 0; at < word.length; at++) {
+    const byte = bytes[start + at]!;
+    const isLetter = byte >= 0x40;
+    if ((isLetter ? byte | 0x20 : byte) !== word[at]) return false;
+  }
+  return true;
 }
 
 function writeDate(text: CellText, out: JsonWriter, zone: Zone): string | undefined {
