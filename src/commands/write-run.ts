@@ -1,13 +1,11 @@
-import path from 'node:path';
 import { Account } from '../bulk/account.js';
 import type { IdentitySet } from '../bulk/identity-set.js';
-import { RejectsFile } from '../bulk/rejects.js';
 import { verdict } from '../bulk/verdict.js';
 import { write } from '../bulk/write.js';
 import type { WriteJob } from '../bulk/write-job.js';
 import type { Client } from '../client/client.js';
 import type { Zone } from '../contract/zones.js';
-import { EngagectlError, exitCodes } from '../errors.js';
+import { exitCodes } from '../errors.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import { sourceRecord } from '../mapping/source-record.js';
@@ -18,6 +16,7 @@ import { showSummary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
 import { inputsOf } from './input-options.js';
 import type { Settings } from './options.js';
+import { openRejects, showRejects } from './rejects-file.js';
 import { runId } from './run-id.js';
 import type { WriteFlags } from './write-options.js';
 
@@ -147,32 +146,15 @@ function writeJob(context: WriteContext, mapper: Mapper, account: Account): Writ
 }
 
 function openAccount({ command, runtime, inputs }: WriteContext): Account {
-  const { flags, files } = command;
-  const named = flags.rejects ?? defaultRejects(command.name, inputs.first);
-  const file = path.resolve(runtime.cwd, named);
-  if (files.some((input) => path.resolve(runtime.cwd, input) === file)) {
-    throw new EngagectlError('E-USAGE', `${named} is an input of this run`, {
-      why: 'the rejects file would take its place',
-      fix: 'name another one with --rejects <file>',
-    });
-  }
+  const { name, flags, files } = command;
   return new Account({
-    rejects: new RejectsFile(named, file),
+    rejects: openRejects(
+      { command: name, named: flags.rejects, files, first: inputs.first },
+      runtime,
+    ),
     sourceRecord,
     listNotSent: inputs.totalBytes === undefined && !command.checkOnly,
   });
-}
-
-const defaultRejects = (command: string, first: string): string =>
-  first === 'stdin' ? `engagectl-${command}.rejects.ndjson` : `${first}.rejects.ndjson`;
-
-/** The first few rejects, then how many there were of each kind. */
-function showRejects({ firstRejects, rejectKinds, rejects }: Account, said: Messages): void {
-  for (const line of firstRejects) said.warn(line);
-  const total = [...rejectKinds.values()].reduce((sum, count) => sum + count, 0);
-  if (total <= firstRejects.length) return;
-  const kinds = [...rejectKinds].map(([kind, count]) => `${count} ${kind}`).join(', ');
-  said.warn(`${total} records in ${rejects.path}: ${kinds}`);
 }
 
 const accountFields = ({ account: { profile, region, accountId } }: Connection) => ({

@@ -1,0 +1,41 @@
+import path from 'node:path';
+import type { Account } from '../bulk/account.js';
+import { RejectsFile } from '../bulk/rejects.js';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import type { Messages } from '../ui/messages.js';
+
+interface RejectsPlace {
+  readonly command: string;
+  /** What `--rejects` says. */
+  readonly named: string | undefined;
+  readonly files: readonly string[];
+  /** The first input; `stdin` for standard input. */
+  readonly first: string;
+}
+
+/** The rejects file of a run, not created yet. Throws E-USAGE where it is an input of the run. */
+export function openRejects(
+  { command, named, files, first }: RejectsPlace,
+  { cwd }: Pick<Runtime, 'cwd'>,
+): RejectsFile {
+  const beside = first === 'stdin' ? `engagectl-${command}` : first;
+  const name = named ?? `${beside}.rejects.ndjson`;
+  const file = path.resolve(cwd, name);
+  if (files.some((input) => path.resolve(cwd, input) === file)) {
+    throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
+      why: 'the rejects file would take its place',
+      fix: 'name another one with --rejects <file>',
+    });
+  }
+  return new RejectsFile(name, file);
+}
+
+/** The first few rejects, then how many there were of each kind. */
+export function showRejects({ firstRejects, rejectKinds, rejects }: Account, said: Messages): void {
+  for (const line of firstRejects) said.warn(line);
+  const total = [...rejectKinds.values()].reduce((sum, count) => sum + count, 0);
+  if (total <= firstRejects.length) return;
+  const kinds = [...rejectKinds].map(([kind, count]) => `${count} ${kind}`).join(', ');
+  said.warn(`${total} records in ${rejects.path}: ${kinds}`);
+}
