@@ -170,7 +170,8 @@ function rejectsAreAsExpected() {
   const lines = readFileSync(`${output}/profiles.rejects.ndjson`, 'utf8').trimEnd().split('\n');
   const found = lines.map((line) => rejectText(JSON.parse(line))).sort();
   const wanted = expected['profiles.csv'].rejected.map(rejectText).sort();
-  return found.join() === wanted.join() ? undefined : `rejects are ${found}, not ${wanted}`;
+  if (found.join() === wanted.join()) return undefined;
+  return `rejects are ${found.join()}, not ${wanted.join()}`;
 }
 
 const rejectText = ({ line, stage, code }) => `line ${line} ${stage} ${code ?? ''}`;

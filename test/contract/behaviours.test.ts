@@ -11,30 +11,31 @@ import { behaviours, type Behaviour } from './behaviours.js';
 
 const account = { id: 'TEST-ACCOUNT', passcode: 'passcode-of-the-suite' };
 
-describe.each(behaviours)('$title', (behaviour) => {
-  it.each(behaviour.recordings.map((name) => ({ name })))('recorded: $name', async ({ name }) => {
-    await using server = await startRecordedServer(name);
-    const world = makeWorld();
-    const outcome = await run(world, server.url, behaviour);
-    expectOutcome(outcome, behaviour, world);
-    expect(server.unexpected).toEqual([]);
-    expect(server.requests.filter((request) => request.endsWith('/elsewhere'))).toEqual([]);
-  });
-
-  it.each(localVariants(behaviour))('local service: %j', async (variants) => {
-    const world = makeWorld();
-    for (const [argv, stdin] of behaviour.local?.before ?? []) {
-      const before = await startLocal(world, variants, {});
-      const outcome = await run(world, before.url, { argv, stdin });
-      expect(outcome, argv.join(' ')).toMatchObject({ code: 0 });
-      await before.close();
+for (const behaviour of behaviours) {
+  describe(behaviour.title, () => {
+    for (const name of behaviour.recordings) {
+      it(`recorded: ${name}`, async () => {
+        await using server = await startRecordedServer(name);
+        const world = makeWorld();
+        const outcome = await run(world, server.url, behaviour);
+        expectOutcome(outcome, behaviour, world);
+        expect(server.unexpected).toEqual([]);
+        expect(server.requests.filter((request) => request.endsWith('/elsewhere'))).toEqual([]);
+      });
     }
-    const service = await startLocal(world, variants, behaviour.local ?? {});
-    onTestFinished(() => service.close());
-    const passcode = behaviour.local?.wrongPasscode ? 'another' : account.passcode;
-    expectOutcome(await run(world, service.url, behaviour, passcode), behaviour, world);
+
+    for (const variants of localVariants(behaviour)) {
+      it(`local service: ${JSON.stringify(variants)}`, async () => {
+        const world = makeWorld();
+        await prepare(world, variants, behaviour);
+        const service = await startLocal(world, variants, behaviour.local ?? {});
+        onTestFinished(() => service.close());
+        const passcode = behaviour.local?.wrongPasscode ? 'another' : account.passcode;
+        expectOutcome(await run(world, service.url, behaviour, passcode), behaviour, world);
+      });
+    }
   });
-});
+}
 
 it('plays every recorded answer', () => {
   const files = readdirSync(new URL('../../fixtures/answers/', import.meta.url));
@@ -43,8 +44,24 @@ it('plays every recorded answer', () => {
   expect(recorded.filter((name) => !played.has(name))).toEqual([]);
 });
 
-const localVariants = ({ local }: Behaviour): readonly Partial<Variants>[] =>
-  local === undefined ? [] : (local.variants ?? [{}]);
+function localVariants({ local }: Behaviour): readonly Partial<Variants>[] {
+  return local === undefined ? [] : (local.variants ?? [{}]);
+}
+
+/** Brings a local service into the state that the behaviour starts from. */
+async function prepare(
+  world: World,
+  variants: Partial<Variants>,
+  { local }: Behaviour,
+): Promise<void> {
+  for (const [argv, stdin] of local?.before ?? []) {
+    const service = await startLocal(world, variants, {});
+    expect(await run(world, service.url, { argv, stdin }), argv.join(' ')).toMatchObject({
+      code: 0,
+    });
+    await service.close();
+  }
+}
 
 function run(
   world: World,
