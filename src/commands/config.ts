@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import type { Runtime } from '../runtime.js';
-import { inert } from '../ui/inert.js';
+import { inert, inertJson } from '../ui/inert.js';
 import { messages } from '../ui/messages.js';
 import { registerConfigSet } from './config-set.js';
 import { profileName, resolveSettings, type Settings } from './options.js';
@@ -119,7 +119,7 @@ async function listProfiles({ json }: Settings, { stdout, ...runtime }: Runtime)
   const file = configPath(runtime);
   const accounts = listed(await readConfig(runtime));
   if (json) {
-    stdout.write(`${JSON.stringify({ file, accounts })}\n`);
+    stdout.write(`${inertJson({ file, accounts })}\n`);
     return;
   }
   const rows = accounts.map(({ current, profile, region, baseUrl, accountId, passcode }) => [
@@ -142,7 +142,7 @@ async function showAccount(settings: Settings, runtime: Runtime): Promise<void> 
   const file = configPath(runtime);
   const shown = { ...account, passcode: maskedPasscode };
   if (settings.json) {
-    runtime.stdout.write(`${JSON.stringify({ profile, ...shown, sources, file })}\n`);
+    runtime.stdout.write(`${inertJson({ profile, ...shown, sources, file })}\n`);
     return;
   }
   const rows = [
@@ -189,6 +189,6 @@ async function checkAccount(settings: Settings, runtime: Runtime): Promise<void>
   const { region, accountId, baseUrl } = account;
   if (settings.json) {
     const answer = { ok: true, profile: account.profile, region, accountId, baseUrl };
-    runtime.stdout.write(`${JSON.stringify(answer)}\n`);
+    runtime.stdout.write(`${inertJson(answer)}\n`);
   } else told.note(`account ${accountId} and its passcode fit region ${region} (${baseUrl})`);
 }

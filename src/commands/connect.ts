@@ -39,31 +39,33 @@ export async function connect(
   const chosen = await resolveAccount(settings, runtime);
   const zone = zoneOfAccount(chosen);
   const { createClient } = await import('../client/create-client.js');
-  const service = chosen.region === localRegion ? await startLocal(chosen, runtime) : undefined;
+  const service =
+    chosen.region === localRegion ? await startLocal(chosen, runtime, messages) : undefined;
   const account = service ? { ...chosen, baseUrl: service.url } : chosen;
-  const client = createClient({
-    baseUrl: account.baseUrl,
-    accountId: account.accountId,
-    passcode: account.passcode,
-    headerPrefix: account.headerPrefix,
-    timeoutMs: settings.timeoutMs,
-    maxInFlight,
-    env: runtime.env,
-    now: runtime.now,
-    monotonic: runtime.monotonic,
-    log: (line) => messages.verbose(line),
-  });
-  const close = async () => {
-    await client.close();
+  try {
+    const client = createClient({
+      ...account,
+      timeoutMs: settings.timeoutMs,
+      maxInFlight,
+      env: runtime.env,
+      now: runtime.now,
+      monotonic: runtime.monotonic,
+      log: (line) => messages.verbose(line),
+    });
+    const close = async () => {
+      await client.close();
+      await service?.close();
+    };
+    return { client, account, zone, policy: settings, close };
+  } catch (error) {
     await service?.close();
-  };
-  return { client, account, zone, policy: settings, close };
+    throw error;
+  }
 }
 
 /** Data under the state folder, shared with `serve` and with other commands at the same time. */
-async function startLocal(account: Account, runtime: Runtime) {
-  // oxlint-disable-next-line no-restricted-imports -- loaded on demand, as the rule demands
-  const { startService } = await import('../service/start.js');
+async function startLocal(account: Account, runtime: Runtime, messages: Messages) {
+  const { startService } = await import('./start-service.js');
   return startService({
     dataDir: localFolder(runtime),
     port: 0,
@@ -76,6 +78,8 @@ async function startLocal(account: Account, runtime: Runtime) {
     failRate: 0,
     maxConcurrent: { upload: limits.uploadsInFlight, other: limits.othersInFlight },
     variants: {},
+    now: runtime.now,
+    onDefect: (error) => messages.warn(`defect of the local service: ${String(error)}`),
   });
 }
 

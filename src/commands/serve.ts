@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
-import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 // oxlint-disable-next-line no-restricted-imports -- types only
-import type { RunningService, ServiceOptions, Variants } from '../service/options.js';
+import type { Variants } from '../service/options.js';
 import { messages } from '../ui/messages.js';
 import { choice, integer, resolveSettings, type Settings } from './options.js';
 
@@ -98,11 +97,13 @@ async function serve(flags: ServeFlags, settings: Settings, runtime: Runtime): P
   const { environmentCredentials, checkedHeaderPrefix } = await import('../config/credentials.js');
   const { localCredentials, localFolder, localPasscodeFile } =
     await import('../config/local-account.js');
+  const { shellQuoted } = await import('../config/private-file.js');
+  const { startService } = await import('./start-service.js');
   const told = messages(settings, runtime);
   const folder = flags.data ? path.resolve(runtime.cwd, flags.data) : localFolder(runtime);
   const fromEnvironment = await environmentCredentials(runtime);
   const credentials = fromEnvironment ?? (await localCredentials(folder));
-  const service = await start({
+  const service = await startService({
     dataDir: flags.memory ? undefined : folder,
     port: flags.port,
     headerPrefix: checkedHeaderPrefix(
@@ -127,7 +128,7 @@ async function serve(flags: ServeFlags, settings: Settings, runtime: Runtime): P
     told.note(`data: ${flags.memory ? 'in memory' : folder}`);
     const passcode = fromEnvironment
       ? 'and the passcode of this environment'
-      : `ENGAGECTL_PASSCODE_FILE=${localPasscodeFile(folder)}`;
+      : `ENGAGECTL_PASSCODE_FILE=${shellQuoted(localPasscodeFile(folder))}`;
     told.note(
       `use it with: ENGAGECTL_BASE_URL=${service.url} ENGAGECTL_ACCOUNT_ID=${credentials.accountId} ${passcode}`,
     );
@@ -142,22 +143,6 @@ function variantsOf(flags: ServeFlags): Partial<Variants> {
   const { keyStyle, nextCursor, status, expiredCursor, echo, whitespace, connection } = flags;
   const all = { keyStyle, nextCursor, status, expiredCursor, echo, whitespace, connection };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
-}
-
-async function start(options: ServiceOptions): Promise<RunningService> {
-  // oxlint-disable-next-line no-restricted-imports -- loaded on demand, as the rule demands
-  const { startService } = await import('../service/start.js');
-  try {
-    return await startService(options);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
-    throw new EngagectlError('E-USAGE', `port ${options.port} cannot be listened on (${code})`, {
-      why: code === 'EACCES' ? 'this user may not use it' : 'another program listens on it',
-      fix: 'choose another with --port <n>; --port 0 takes any free one',
-      cause: error,
-    });
-  }
 }
 
 /** Signals are how a service is stopped, so that is success. */

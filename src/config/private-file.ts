@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { lstat, open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 
@@ -9,12 +9,13 @@ import { EngagectlError } from '../errors.js';
  */
 export async function readPrivate(file: string): Promise<string | undefined> {
   try {
-    await refuseLoose(path.dirname(file), '700');
+    const folder = path.dirname(file);
+    refuseLoose(folder, await stat(folder), '700');
     // A symbolic link is refused: replacing the file would cut it, writing through it would
     // put a secret where nobody looks for one.
     const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
     try {
-      await refuseLoose(file, '600');
+      refuseLoose(file, await handle.stat(), '600');
       return await handle.readFile('utf8');
     } finally {
       await handle.close();
@@ -36,8 +37,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Windows has no such modes: there the folder's own access list protects the file. */
-async function refuseLoose(file: string, wanted: '600' | '700'): Promise<void> {
-  const { mode } = await lstat(file);
+function refuseLoose(file: string, { mode }: { mode: number }, wanted: '600' | '700'): void {
   if (process.platform === 'win32' || (mode & 0o077) === 0) return;
   const octal = (mode & 0o777).toString(8).padStart(4, '0');
   throw new EngagectlError('E-CONFIG-FILE', `${file}: others may read it (mode ${octal})`, {
@@ -56,5 +56,6 @@ export function notUsable(file: string, why: string): EngagectlError {
   });
 }
 
-const shellQuoted = (text: string): string =>
+/** A path as it can be pasted into a shell. */
+export const shellQuoted = (text: string): string =>
   /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

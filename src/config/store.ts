@@ -1,9 +1,9 @@
-import { chmod, lstat, mkdir, open, unlink } from 'node:fs/promises';
+import { chmod, mkdir, open, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { configFolder } from './folders.js';
-import { notUsable, readPrivate } from './private-file.js';
+import { notUsable, readPrivate, shellQuoted } from './private-file.js';
 import { configSchema, emptyConfig, type Config } from './schema.js';
 
 type StoreRuntime = Pick<Runtime, 'env' | 'cwd' | 'monotonic' | 'random' | 'sleep' | 'signal'>;
@@ -75,7 +75,7 @@ function parse(text: string, file: string): Config {
 export async function privateFolder(folder: string): Promise<string> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const { mode } = await lstat(folder);
+    const { mode } = await stat(folder);
     if (process.platform === 'win32' || (mode & 0o077) === 0) return folder;
     if ((mode & 0o002) !== 0) throw new Error('everybody may write to this folder');
     await chmod(folder, 0o700);
@@ -83,7 +83,7 @@ export async function privateFolder(folder: string): Promise<string> {
   } catch (error) {
     throw new EngagectlError('E-CONFIG-FILE', `${folder}: cannot be used as a private folder`, {
       why: (error as Error).message,
-      fix: `chmod 700 ${folder}, or choose another folder by ENGAGECTL_CONFIG_DIR and ENGAGECTL_STATE_DIR`,
+      fix: `chmod 700 ${shellQuoted(folder)}, or choose another folder by ENGAGECTL_CONFIG_DIR and ENGAGECTL_STATE_DIR`,
       file: folder,
       cause: error,
     });
@@ -102,11 +102,15 @@ async function lock(file: string, { monotonic, random, sleep, signal }: StoreRun
       await handle.close();
       return () => unlink(file);
     } catch (error) {
-      const held = (error as NodeJS.ErrnoException).code === 'EEXIST';
-      if (!held) throw notUsable(file, (error as Error).message);
-      if (monotonic() > deadline)
-        throw notUsable(file, 'another engagectl seems to hold this lock');
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+        throw notUsable(file, (error as Error).message);
     }
+    if (monotonic() > deadline)
+      throw new EngagectlError('E-CONFIG-FILE', 'another engagectl is changing the configuration', {
+        why: `its lock has been there for ${lockPatienceMs / 1000} s: ${file}`,
+        fix: `when no other engagectl runs: rm ${shellQuoted(file)}`,
+        file,
+      });
     await sleep(10 + random() * 20, signal);
   }
 }

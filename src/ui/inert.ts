@@ -7,3 +7,11 @@ const active =
 export function inert(text: string): string {
   return text.replace(active, (c) => `\\u{${c.codePointAt(0)?.toString(16).toUpperCase()}}`);
 }
+
+/** A value as JSON on one line, equally harmless: such characters become JSON's own escapes. */
+export function inertJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    active,
+    (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,5 +1,5 @@
 import type { Runtime } from '../runtime.js';
-import { inert } from './inert.js';
+import { inert, inertJson } from './inert.js';
 
 /** What the messages need of the global options. */
 export interface MessageSettings {
@@ -28,7 +28,7 @@ export function messages(
   const terminal = stderr.isTTY === true;
   const write = (type: 'note' | 'warning' | 'verbose', text: string): void => {
     if (quiet) return;
-    if (json) stderr.write(`${JSON.stringify({ type, message: text })}\n`);
+    if (json) stderr.write(`${inertJson({ type, message: text })}\n`);
     else
       stderr.write(
         `${terminal ? clearLine : ''}${prefix(type, color && terminal)}${inert(text)}\n`,

@@ -1,6 +1,6 @@
 import { EngagectlError, exitCodes } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import { inert } from './inert.js';
+import { inert, inertJson } from './inert.js';
 
 /** Prints what failed, why and how to go on; as one JSON object under `--json`. */
 export function showError(
@@ -9,7 +9,7 @@ export function showError(
   { json, verbose }: { readonly json: boolean; readonly verbose: boolean },
 ): void {
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
-  stderr.write(json ? `${JSON.stringify({ error: asObject(error) })}\n` : asText(error, verbose));
+  stderr.write(json ? `${inertJson({ error: asObject(error) })}\n` : asText(error, verbose));
 }
 
 function asObject(error: unknown): object {

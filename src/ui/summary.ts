@@ -1,7 +1,7 @@
 import { appendFile } from 'node:fs/promises';
 import type { Runtime } from '../runtime.js';
 import { bytesText, grouped, secondsText } from './figures.js';
-import { inert } from './inert.js';
+import { inert, inertJson } from './inert.js';
 import type { Messages } from './messages.js';
 
 /**
@@ -50,7 +50,7 @@ export async function showSummary(summary: Summary, world: SummaryWorld): Promis
   const { settings, runtime, recordsOnStdout } = world;
   if (settings.json) {
     const stream = recordsOnStdout ? runtime.stderr : runtime.stdout;
-    stream.write(`${JSON.stringify({ schemaVersion: 1, ...summary })}\n`);
+    stream.write(`${inertJson({ schemaVersion: 1, ...summary })}\n`);
   } else if (!settings.quiet) {
     runtime.stderr.write(inert(asText(summary)));
   }

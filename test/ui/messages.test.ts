@@ -33,7 +33,9 @@ describe('messages', () => {
   });
 
   test('--json makes every line an object', () => {
-    const lines = written({ json: true, verbose: true }).trimEnd().split('\n');
+    const text = written({ json: true, verbose: true });
+    expect(text).toContain('\\u001b[31m\\u202e');
+    const lines = text.trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { type: 'note', message: 'a note' },
       { type: 'warning', message: 'careful\u001B[31m\u202E' },
