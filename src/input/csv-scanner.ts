@@ -5,8 +5,8 @@ const QUOTE = 34;
 /** Returned in place of a position: the record breaks the rules of quoting. */
 export const FAULT = -2;
 
-/** No byte has this value: for text without delimiters. */
-export const noDelimiter = -1;
+/** For text without delimiters: each line is one cell. */
+export const noDelimiter = Buffer.alloc(0);
 
 /**
  * Finds the cells of one CSV record (RFC 4180 on bytes) in a single pass. The outcome of the
@@ -23,7 +23,9 @@ export class CsvScanner {
   faultAt = 0;
   fault = '';
   readonly #columns: number;
-  readonly #delimiter: number;
+  readonly #delimiter: Buffer;
+  /** First byte of the delimiter; -1, which no byte is, when there is none. */
+  readonly #delimiterStart: number;
   /** 1 for every byte that ends an unquoted cell. */
   readonly #stops = new Uint8Array(256);
   #doubled = false;
@@ -32,8 +34,8 @@ export class CsvScanner {
     this.cells = new Int32Array(2 * columns * records);
     this.#columns = columns;
     this.#delimiter = delimiter;
-    for (const byte of [QUOTE, LF, CR]) this.#stops[byte] = 1;
-    if (delimiter !== noDelimiter) this.#stops[delimiter] = 1;
+    this.#delimiterStart = delimiter[0] ?? -1;
+    for (const byte of [QUOTE, LF, CR, ...delimiter.subarray(0, 1)]) this.#stops[byte] = 1;
   }
 
   /**
@@ -44,6 +46,8 @@ export class CsvScanner {
     const cells = this.cells;
     const stops = this.#stops;
     const columns = this.#columns;
+    const delimiterStart = this.#delimiterStart;
+    const severalBytes = this.#delimiter.length > 1;
     const length = text.length;
     let count = 0;
     let p = start;
@@ -60,6 +64,7 @@ export class CsvScanner {
         p++;
       } else {
         while (p < length && stops[text[p]!] === 0) p++;
+        if (severalBytes) p = this.#pastFalseDelimiters(text, p);
         end = p;
       }
       if (p === length && !last) return BEYOND;
@@ -69,15 +74,32 @@ export class CsvScanner {
       }
       count++;
       const byte = text[p];
-      if (byte === this.#delimiter) {
-        p++;
+      if (byte === delimiterStart && (!severalBytes || this.#delimits(text, p))) {
+        p += this.#delimiter.length;
       } else if (p === length || byte === LF || byte === CR) {
         this.count = count;
         return p;
+      } else if (!last && length - p < this.#delimiter.length) {
+        return BEYOND; // perhaps the first bytes of a delimiter
       } else {
         return this.#broken(p, quoted ? 'text after a closing quote' : 'quote in an unquoted cell');
       }
     }
+  }
+
+  /** Goes on to the end of an unquoted cell that holds the first byte of the delimiter. */
+  #pastFalseDelimiters(text: Buffer, from: number): number {
+    const stops = this.#stops;
+    let p = from;
+    while (text[p] === this.#delimiterStart && !this.#delimits(text, p)) {
+      p++;
+      while (p < text.length && stops[text[p]!] === 0) p++;
+    }
+    return p;
+  }
+
+  #delimits(text: Buffer, at: number): boolean {
+    return text.subarray(at, at + this.#delimiter.length).equals(this.#delimiter);
   }
 
   /** Position of the quote that closes the cell whose content starts at `from`. */
@@ -110,6 +132,6 @@ export interface CsvScannerOptions {
   readonly columns: number;
   /** Records for which `cells` has room. */
   readonly records: number;
-  /** One byte, or `noDelimiter`. */
-  readonly delimiter: number;
+  /** UTF-8 bytes of the delimiter, or `noDelimiter`. */
+  readonly delimiter: Buffer;
 }

@@ -19,7 +19,7 @@ export class CsvCutter implements Cutter {
   readonly #bounds: Int32Array;
   readonly #lines: Uint32Array;
 
-  constructor(header: readonly string[], delimiter: number) {
+  constructor(header: readonly string[], delimiter: Buffer) {
     const columns = header.length;
     const records = Math.min(mostRecords, Math.max(1, Math.floor(mostCells / columns)));
     this.header = header;

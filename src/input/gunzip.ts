@@ -10,8 +10,8 @@ const sliceBytes = 16 * 1024;
 
 /**
  * Inflates text that is gzip by its first two bytes, whatever its name, and passes on any other.
- * Several members in a row are one text. Everything that could be inflated is given out before
- * EngagectlError E-FILE-READ is thrown for a cut or damaged file.
+ * Several members in a row are one text. Throws EngagectlError E-FILE-READ for a cut file, after
+ * all that could be inflated, and for a damaged one, after what was inflated up to there.
  */
 export async function* gunzip(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const { head, all } = await withHead(chunks, magic.length);
@@ -24,7 +24,7 @@ export async function* gunzip(chunks: AsyncIterable<Buffer>, name: string): Asyn
  * had already inflated. A failing zlib stream calls no callback, it only emits.
  */
 async function* inflate(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
-  const inflater = createGunzip();
+  const inflater = createGunzip({ chunkSize: 64 * 1024 });
   const inflated: Buffer[] = [];
   inflater.on('data', (bytes: Buffer) => void inflated.push(bytes));
   const ended = finished(inflater).then(

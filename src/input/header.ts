@@ -34,7 +34,7 @@ export interface HeaderInput {
  * Takes the header line of a CSV off the window. Throws EngagectlError E-HEADER,
  * E-HEADER-EMPTY or E-HEADER-DUPLICATE, naming the column.
  */
-export async function takeHeader(input: HeaderInput, delimiter: number): Promise<Header> {
+export async function takeHeader(input: HeaderInput, delimiter: Buffer): Promise<Header> {
   const row = await firstRow(input, delimiter);
   if (!row) {
     throw headerError(input.name, 1, 'E-HEADER', {
@@ -59,7 +59,7 @@ export async function takeListHeader(input: HeaderInput, column: string): Promis
 /** The first row that is not blank; undefined when the text holds none. */
 async function firstRow(
   { window, name, maxRecordBytes }: HeaderInput,
-  delimiter: number,
+  delimiter: Buffer,
 ): Promise<FirstRow | undefined> {
   const scanner = new CsvScanner({ columns: mostColumns, records: 1, delimiter });
   let start = 0;

@@ -4,6 +4,7 @@ import { noDelimiter } from './csv-scanner.js';
 import { CsvCutter } from './csv.js';
 import type { Cutter } from './cutter.js';
 import { decode } from './decode.js';
+import { delimiterOf, expectDelimiter } from './delimiter.js';
 import { expectArray, formatOfName, formatOfText } from './format.js';
 import { gunzip } from './gunzip.js';
 import { takeHeader, takeListHeader } from './header.js';
@@ -30,6 +31,7 @@ export async function openInput(source: Source, options: InputOptions): Promise<
   try {
     const inflated = gunzip(opened.chunks, name);
     const window = new TextWindow(decode(inflated, name, options.encoding));
+    await window.grow(); // a source that cannot be read at all shows it here
     const format = options.format ?? (await detectFormat(name, window, options));
     const { maxRecordBytes } = options;
     const cutterAndLine = await cutterFor(format, { window, name, options });
@@ -70,8 +72,9 @@ async function cutterFor(
   switch (format) {
     case 'csv':
     case 'tsv': {
-      const delimiter = delimiterByte(format, options.delimiter);
+      const delimiter = delimiterOf(format, options.delimiter);
       const { names, nextLine } = await takeHeader(input, delimiter);
+      if (options.delimiter === undefined) expectDelimiter(names, { name, line: nextLine - 1 });
       return { cutter: new CsvCutter(names, delimiter), line: nextLine };
     }
     case 'list': {
@@ -86,10 +89,6 @@ async function cutterFor(
     default:
       throw format satisfies never;
   }
-}
-
-function delimiterByte(format: 'csv' | 'tsv', delimiter: string | undefined): number {
-  return (delimiter ?? (format === 'tsv' ? '\t' : ',')).charCodeAt(0);
 }
 
 function listColumn({ listColumn }: InputOptions): string {

@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/sync';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assemble, chunkSizes, encode, encodings } from './documents.js';
 import { chunked, readText } from './read-rows.js';
@@ -48,6 +48,37 @@ describe('any text as CSV', () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('a delimiter of several bytes', () => {
+  it.each(['::', '§', '||;'])('%s gives what a comma in its place gives', async (delimiter) => {
+    await fc.assert(
+      fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
+        const commas = await readText(`a,b\n${text}`, { format: 'csv' });
+        const bytes = Buffer.from(`a,b\n${text}`.replaceAll(',', delimiter));
+        const read = await readText(chunked(bytes, sizes), { format: 'csv', delimiter });
+        const expected = commas.rows.map(({ line, cells }) => ({
+          line,
+          cells: cells?.map((cell) => cell.replaceAll(',', delimiter)),
+        }));
+        expect(read.rows.map(({ line, cells }) => ({ line, cells }))).toEqual(expected);
+        expect(read.faults.map(({ line, error }) => ({ line, error }))).toEqual(
+          commas.faults.map(({ line, error }) => ({ line, error })),
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('may begin like what a cell holds', async () => {
+    const options = { format: 'csv', delimiter: '::' } as const;
+    for (const sizes of [[1], [100]]) {
+      const bytes = Buffer.from('a::b\n1:2:::3\n":"::"x":\n');
+      const { rows, faults } = await readText(chunked(bytes, sizes), options);
+      expect(rows.map(({ cells }) => cells)).toEqual([['1:2', ':3']]);
+      expect(faults).toMatchObject([{ line: 3, error: 'text after a closing quote' }]);
+    }
   });
 });
 

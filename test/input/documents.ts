@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 /** A text and the records that a reader must find in it. */
 export interface Document {

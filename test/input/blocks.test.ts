@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openInputs } from '../../src/input/open.js';
+import type { InputFormat, RowBlock } from '../../src/input/rows.js';
+import { readFiles, rowsOf } from './read-rows.js';
+
+let cwd: string;
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'engagectl-blocks-'));
+});
+afterEach(() => rm(cwd, { recursive: true, force: true }));
+
+const maxRecordBytes = 1024 * 1024;
+const stdin = Readable.from([]);
+
+describe('a file of many blocks', () => {
+  /** Every 50th row spans two lines, every 70th has a cell too many, every 90th is Latin-1. */
+  const row = (i: number): string => {
+    if (i % 50 === 0) return `${i},"two\r\nlines",ü`;
+    if (i % 70 === 0) return `${i},x,y,z`;
+    if (i % 90 === 0) return `${i},\xff,y`;
+    return `${i},"say ""${i}""",${'漢'.repeat(i % 20)}`;
+  };
+  const count = 30_000;
+
+  it('has every row and fault once, at its line, in blocks that stay as they were', async () => {
+    const rows = Array.from({ length: count }, (_, i) => row(i + 1));
+    const bytes = rows.map((text) =>
+      Buffer.from(`${text}\r\n`, text.includes('\xff') ? 'latin1' : 'utf8'),
+    );
+    await writeFile(join(cwd, 'x.csv'), Buffer.concat([Buffer.from('a,b,c\r\n'), ...bytes]));
+    const inputs = await openInputs({ files: ['x.csv'], maxRecordBytes }, { stdin, cwd });
+    const blocks: RowBlock[] = [];
+    for await (const block of inputs.blocks()) blocks.push(block);
+    let line = 2;
+    const expected: unknown[] = [];
+    const faulty: number[] = [];
+    for (const [i, text] of rows.entries()) {
+      if ((i + 1) % 50 !== 0 && ((i + 1) % 70 === 0 || (i + 1) % 90 === 0)) faulty.push(line);
+      else expected.push({ line, text });
+      line += (i + 1) % 50 === 0 ? 2 : 1;
+    }
+    const read = blocks.flatMap(rowsOf);
+    expect(read.map(({ line, text }) => ({ line, text }))).toEqual(expected);
+    expect(read.every(({ cells }) => cells?.length === 3)).toBe(true);
+    expect(blocks.flatMap(({ faults }) => faults.map(({ line }) => line))).toEqual(faulty);
+    expect(Math.max(...blocks.map((block) => block.bytes.length))).toBeLessThan(300 * 1024);
+    expect(blocks.length).toBeGreaterThan(5);
+  });
+
+  it.each([
+    ['csv', 'a\n', '1\n', ''],
+    ['ndjson', '', '1\n', ''],
+    ['json', '[', '1,\n', '1]'],
+  ] as const)(
+    'of tiny %s records has at most some thousand in each',
+    async (format, start, record, end) => {
+      await writeFile(join(cwd, 'x'), start + record.repeat(count) + end);
+      const options = { files: ['x'], format, maxRecordBytes };
+      const inputs = await openInputs(options, { stdin, cwd });
+      const counts: number[] = [];
+      for await (const block of inputs.blocks()) counts.push(block.count);
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(count + (end === '' ? 0 : 1));
+      expect(Math.max(...counts)).toBeLessThanOrEqual(4096);
+    },
+  );
+
+  it.skipIf(process.platform === 'win32')('may be a named pipe', async () => {
+    execFileSync('mkfifo', [join(cwd, 'pipe')]);
+    const text = Array.from({ length: count }, (_, i) => `{"n":${i}}\n`).join('');
+    const [{ rows }] = await Promise.all([
+      readFiles({ files: ['pipe'] }, { cwd }),
+      writeFile(join(cwd, 'pipe'), text),
+    ]);
+    expect(rows).toHaveLength(count);
+  });
+});
+
+describe('memory', () => {
+  const chunk = Buffer.alloc(64 * 1024, 'x');
+  const chunks = 1600; // 100 MB
+
+  async function* line(start: string, end: string): AsyncGenerator<Buffer> {
+    yield Buffer.from(start);
+    for (let i = 0; i < chunks; i++) yield chunk;
+    yield Buffer.from(end);
+  }
+
+  it.each<[InputFormat, string, string, number]>([
+    ['csv', 'a,b\n1,2\n3,', '\n5,6\n', 4],
+    ['csv', 'a,b\n1,2\n3,"', '"\n5,6\n', 4],
+    ['ndjson', '{"a":1}\n{"a":"', '"}\n\n{"a":2}\n', 4],
+    ['json', '[{"a":1}\n,{"a":"', '"},\n{"a":2}]\n', 3],
+    ['list', 'a\n', '\nb\n', 3],
+  ])('stays flat over a line of 100 MB in %s', async (format, start, end, lastLine) => {
+    const { peak, lines, faults } = await readAll(Readable.from(line(start, end)), format);
+    expect(lines).toEqual([expect.any(Number), lastLine]);
+    expect(faults).toEqual([lastLine === 4 && format === 'ndjson' ? 2 : lastLine - 1]);
+    expect(peak).toBeLessThan(100e6);
+  });
+
+  it('stays flat over such a line in gzip', async () => {
+    const source = Readable.from(line('{"a":1}\n{"a":"', '"}\n{"a":2}\n')).pipe(
+      createGzip({ level: 1 }),
+    );
+    const { peak, lines, faults } = await readAll(source, 'ndjson');
+    expect(lines).toEqual([1, 3]);
+    expect(faults).toEqual([2]);
+    expect(peak).toBeLessThan(100e6);
+  });
+
+  interface Measured {
+    /** Most bytes of the process beyond those at the start. */
+    readonly peak: number;
+    readonly lines: readonly number[];
+    readonly faults: readonly number[];
+  }
+  async function readAll(stdin: Readable, format: InputFormat): Promise<Measured> {
+    const before = process.memoryUsage.rss();
+    let peak = 0;
+    stdin.on('data', () => {
+      peak = Math.max(peak, process.memoryUsage.rss() - before);
+    });
+    stdin.pause();
+    const options = { files: [], format, listColumn: 'value', maxRecordBytes };
+    const inputs = await openInputs(options, { stdin, cwd });
+    const blocks: RowBlock[] = [];
+    for await (const block of inputs.blocks()) blocks.push(block);
+    return {
+      peak,
+      lines: blocks.flatMap(({ lines }) => [...lines]),
+      faults: blocks.flatMap(({ faults }) => faults.map(({ line }) => line)),
+    };
+  }
+});
