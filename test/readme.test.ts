@@ -63,23 +63,25 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it.each(blocks)('line $line: $script', async ({ script, exitCode }) => {
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: {
-      PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
-      HOME: folder,
-      ENGAGECTL_CONFIG_DIR: path.join(folder, 'config'),
-      ENGAGECTL_STATE_DIR: path.join(folder, 'state'),
-      ENGAGECTL_BASE_URL: service.url,
-      ENGAGECTL_ACCOUNT_ID: account.accountId,
-      ENGAGECTL_PASSCODE: account.passcode,
-    },
+for (const { line, script, exitCode } of blocks) {
+  it(`line ${line}: ${script.split('\n')[0] ?? ''} …`, async () => {
+    const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: {
+        PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
+        HOME: folder,
+        ENGAGECTL_CONFIG_DIR: path.join(folder, 'config'),
+        ENGAGECTL_STATE_DIR: path.join(folder, 'state'),
+        ENGAGECTL_BASE_URL: service.url,
+        ENGAGECTL_ACCOUNT_ID: account.accountId,
+        ENGAGECTL_PASSCODE: account.passcode,
+      },
+    });
+    const [stderr, [status]] = await Promise.all([text(shell.stderr), once(shell, 'close')]);
+    expect(status, stderr).toBe(exitCode);
   });
-  const [stderr, [status]] = await Promise.all([text(shell.stderr), once(shell, 'close')]);
-  expect(status, stderr).toBe(exitCode);
-});
+}
 
 describe('the README', () => {
   const { commands } = buildProgram(nodeRuntime(new AbortController().signal));
