@@ -64,7 +64,10 @@ function helpWidth({ stdout, env }: Runtime): number {
 /** commander's own errors in our shape; everything else as it is. */
 function usageError(thrown: unknown, program: Command): unknown {
   if (!(thrown instanceof CommanderError || thrown instanceof InvalidArgumentError)) return thrown;
-  const message = thrown.message.replace(/^error: /, '');
+  const message =
+    thrown.code === 'commander.help'
+      ? 'a subcommand is missing'
+      : thrown.message.replace(/^error: /, '');
   const typed = /^unknown command '([^']+)'/.exec(message)?.[1];
   const names = program.commands.map((command) => command.name());
   const matches = typed === undefined ? [] : names.filter((name) => name.startsWith(typed));
