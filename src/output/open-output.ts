@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Runtime } from '../runtime.js';
 import { DocumentOutput } from './document-output.js';
 import type { Encoding } from './encoding.js';
@@ -22,7 +25,30 @@ export async function openOutput(options: OutputOptions, runtime: World): Promis
   await checkTarget(target, options);
   const bare = await openSink(target, options, runtime);
   const sink = options.gzip ? new GzipSink(bare) : bare;
-  return new DocumentOutput(sink, options.format === 'json' ? jsonArray : ndjson);
+  if (options.format !== 'csv') {
+    return new DocumentOutput(sink, options.format === 'json' ? jsonArray : ndjson);
+  }
+  return openCsv(sink, { target, options, env: runtime.env });
+}
+
+interface CsvRequest {
+  readonly target: Target;
+  readonly options: OutputOptions;
+  readonly env: World['env'];
+}
+
+async function openCsv(sink: Sink, { target, options, env }: CsvRequest): Promise<Output> {
+  const { columns, escapeFormulas } = options;
+  if (columns !== undefined) {
+    const { csvEncoding } = await import('./csv-encoding.js');
+    return new DocumentOutput(sink, csvEncoding({ columns, escapeFormulas }));
+  }
+  const { CsvOutput } = await import('./csv-output.js');
+  const keepSpool = target.kind === 'file';
+  const spoolPath = keepSpool
+    ? `${target.partial}.spool`
+    : join(env['TMPDIR'] ?? tmpdir(), `engagectl-${randomUUID()}.spool`);
+  return CsvOutput.open(sink, { escapeFormulas, spoolPath, keepSpool });
 }
 
 /** Refuses targets and partials that are in the way, before anything is asked of the service. */

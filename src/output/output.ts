@@ -21,6 +21,8 @@ export interface Checkpoint {
   readonly records: number;
   /** Columns of a CSV so far, in order of first appearance. */
   readonly columns?: readonly string[];
+  /** Cells of a CSV so far that a spreadsheet would run. */
+  readonly formulas?: number;
 }
 
 /** Takes pages of records and ends as one complete document, or as an untouched target. */

@@ -1,0 +1,206 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PageSyntaxError } from '../../src/bulk/page-envelope.js';
+import { PageScanner, type ScannedPage } from '../../src/bulk/page-scanner.js';
+
+/** Scans `body` in pieces that end at `cuts`. */
+function scan(body: string | Buffer, cuts: readonly number[] = []): ScannedPage {
+  const bytes = Buffer.from(body);
+  const scanner = new PageScanner();
+  scanner.reset();
+  const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted(
+    (a, b) => a - b,
+  );
+  let start = 0;
+  for (const end of ends) {
+    scanner.push(bytes.subarray(start, end));
+    start = end;
+  }
+  return scanner.end();
+}
+
+const recordsOf = ({ bytes, bounds, count }: ScannedPage): string[] =>
+  Array.from({ length: count }, (_, i) => bytes.toString('utf8', bounds[2 * i], bounds[2 * i + 1]));
+
+const spaces = fc.stringMatching(/^[ \t\r\n]{0,2}$/);
+const numbers = fc.constantFrom(
+  '0',
+  '-0',
+  '1387.00',
+  '1e400',
+  '9007199254740993123',
+  '1E+2',
+  '-0.1e-7',
+  '123',
+);
+const strings = fc.oneof(
+  fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+  fc.constantFrom(
+    '"\\ud83d\\ude00"',
+    '"\\ud800"',
+    '"\\u0000\\/\\b"',
+    '"é😀"',
+    '"[{\\"}],"',
+    '"\\\\"',
+    '""',
+  ),
+);
+/** JSON texts with any whitespace between tokens, and keys that repeat. */
+const { value, object } = fc.letrec<{ value: string; object: string; array: string }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.oneof(numbers, strings, fc.constantFrom('true', 'false', 'null')),
+    tie('object'),
+    tie('array'),
+  ),
+  object: members(fc.tuple(strings, tie('value'))),
+  array: fc
+    .tuple(spaces, fc.array(fc.tuple(tie('value'), spaces), { maxLength: 4 }))
+    .map(([space, values]) => `[${space}${values.map(([v, s]) => `${v}${s}`).join(`,${space}`)}]`),
+}));
+
+function members(member: fc.Arbitrary<[string, string]>): fc.Arbitrary<string> {
+  return fc
+    .tuple(spaces, fc.array(fc.tuple(member, spaces), { maxLength: 4 }))
+    .map(([space, list]) => {
+      const texts = list.map(([[key, text], s]) => `${key}${s}:${s}${text}${s}`);
+      return `{${space}${texts.join(`,${space}`)}}`;
+    });
+}
+
+const page = fc
+  .record({
+    records: fc.option(fc.array(object, { maxLength: 5 }), { nil: undefined }),
+    others: fc.uniqueArray(
+      fc.constantFrom('status', 'code', 'error', 'next_cursor', 'previous_cursor', '\\u0065xtra'),
+    ),
+    values: fc.array(value, { minLength: 6, maxLength: 6 }),
+    at: fc.nat(6),
+    space: spaces,
+  })
+  .map(({ records, others, values, at, space }) => {
+    const list = others.map((name, i) => `"${name}"${space}:${values[i]!}`);
+    const text = records?.join(`${space},${space}`);
+    if (text !== undefined)
+      list.splice(at % (list.length + 1), 0, `"records":${space}[${space}${text}${space}]`);
+    return {
+      text: `${space}{${space}${list.join(`${space},`)}${space}}${space}`,
+      records: records ?? [],
+    };
+  });
+
+const cuts = fc.array(fc.nat(), { maxLength: 12 });
+
+describe('PageScanner', () => {
+  it('finds the records and members that JSON.parse finds, however the body is cut', () => {
+    fc.assert(
+      fc.property(page, cuts, ({ text, records }, at) => {
+        const parsed = JSON.parse(text) as Record<string, unknown>;
+        const scanned = scan(text, at);
+        expect(recordsOf(scanned)).toEqual(records);
+        expect(scanned.members.records).toBe('records' in parsed ? 'array' : undefined);
+        for (const name of ['status', 'code', 'error', 'next_cursor'] as const) {
+          expect(scanned.members[name]).toEqual(parsed[name]);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('refuses exactly what JSON.parse refuses after a byte was changed, dropped or added', () => {
+    const wrong = fc.constantFrom(...'{}[]:,"\\0123.eE+-tfnu /x\u0001\n');
+    const edit = fc.record({
+      at: fc.nat(),
+      drop: fc.nat(1),
+      put: fc.oneof(fc.constant(''), wrong),
+    });
+    fc.assert(
+      fc.property(page, edit, cuts, ({ text }, { at, drop, put }, pieces) => {
+        const position = at % (text.length + 1);
+        const broken = text.slice(0, position) + put + text.slice(position + drop);
+        const bytes = Buffer.from(broken);
+        const parsed = parseOrUndefined(bytes.toString());
+        if (parsed === undefined) expect(() => scan(bytes, pieces)).toThrow(PageSyntaxError);
+        else if (isPlainPage(parsed, bytes.toString()))
+          expect(() => scan(bytes, pieces)).not.toThrow();
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('refuses a body that stops anywhere', () => {
+    const text = '{"status":"success","records":[{"a":1,"b":"\\u00e9é"}],"next_cursor":"c"}';
+    for (let end = 0; end < Buffer.byteLength(text); end += 1) {
+      expect(() => scan(Buffer.from(text).subarray(0, end))).toThrow(PageSyntaxError);
+    }
+  });
+
+  it.each([
+    ['an array', '[]'],
+    ['a number', '1'],
+    ['nothing', ''],
+    ['HTML', '<html></html>'],
+    ['two objects', '{}{}'],
+    ['a record that is no object', '{"records":[1]}'],
+    ['a record that is an array', '{"records":[[]]}'],
+    ['records that appear twice', '{"records":[{}],"records":[{}]}'],
+    ['a cursor that appears twice', '{"next_cursor":"a","next\\u005fcursor":"b"}'],
+    ['invalid UTF-8', Buffer.from('{"a":"\xff"}', 'latin1')],
+    ['nesting without end', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`],
+  ])('refuses %s', (_what, body) => {
+    expect(() => scan(body)).toThrow(PageSyntaxError);
+  });
+
+  it('takes records as deep as can be uploaded', () => {
+    const record = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`;
+    expect(recordsOf(scan(`{"records":[${record}]}`))).toEqual([record]);
+  });
+
+  it('knows the next cursor before the records have arrived', () => {
+    const scanner = new PageScanner();
+    scanner.reset();
+    scanner.push(Buffer.from('{"next_cursor":"abc"'));
+    expect(scanner.nextCursor).toBe('abc');
+  });
+
+  it('serves one page after the other', () => {
+    const scanner = new PageScanner();
+    for (const count of [3, 0, 2000, 1]) {
+      scanner.reset();
+      scanner.push(
+        Buffer.from(`{"records":[${Array.from({ length: count }, () => '{}').join(',')}]}`),
+      );
+      expect(scanner.end().count).toBe(count);
+    }
+  });
+
+  it('says that records are no array', () => {
+    expect(scan('{"records":null}').members.records).toBe('other');
+    expect(scan('{"records":{"a":[{}]}}')).toMatchObject({
+      count: 0,
+      members: { records: 'other' },
+    });
+  });
+});
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether nothing but broken JSON could be wrong with it: an object of objects, no key twice. */
+function isPlainPage(parsed: unknown, text: string): boolean {
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return false;
+  const { records = [] } = parsed as { records?: unknown };
+  const twice = ['status', 'code', 'error', 'next_cursor', 'records'].some(
+    (name) => text.split(`"${name}"`).length > 2,
+  );
+  if (twice || text.includes('\\u')) return false;
+  return (
+    !Array.isArray(records) ||
+    records.every((r) => typeof r === 'object' && r !== null && !Array.isArray(r))
+  );
+}
