@@ -10,16 +10,30 @@ export class Interruptible<T> {
 
   /** Ends with the items, or as soon as `signal` is aborted. */
   async *until(signal: AbortSignal): AsyncGenerator<T> {
-    const aborted = new Promise<undefined>((resolve) => {
-      signal.addEventListener('abort', () => resolve(undefined), { once: true });
-    });
     while (!signal.aborted) {
       this.#pending ??= this.#items.next();
-      const step = await Promise.race([this.#pending, aborted]);
+      const step = await orAborted(this.#pending, signal);
       if (step === undefined) return;
       this.#pending = undefined;
       if (step.done === true) return;
       yield step.value;
     }
+  }
+}
+
+/**
+ * Undefined when the signal is aborted first. Promise.race with one promise of the signal would
+ * keep every item for as long as that promise lives.
+ */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  let leave = (): void => undefined;
+  const aborted = new Promise<undefined>((resolve) => {
+    leave = () => resolve(undefined);
+    signal.addEventListener('abort', leave, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', leave);
   }
 }
