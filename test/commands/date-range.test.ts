@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { dateRange, daysOf } from '../../src/commands/date-range.js';
+import { zoneOf } from '../../src/contract/zones.js';
+
+const at = (iso: string, zone = 'UTC') => ({ now: Date.parse(iso), zone: zoneOf(zone) });
+
+describe('dateRange', () => {
+  it.each([
+    ['2024-02-29', '20240301', 20240229, 20240301],
+    ['yesterday', 'today', 20240309, 20240310],
+    ['7d', '0d', 20240303, 20240310],
+  ])('reads %s to %s', (from, to, first, last) => {
+    const range = dateRange({ from, to }, at('2024-03-10T12:00:00Z'));
+    expect(range).toEqual({ from: first, to: last });
+  });
+
+  it.each([
+    ['2024-03-10T18:29:59Z', 'Asia/Kolkata', 20240310],
+    ['2024-03-10T18:30:00Z', 'Asia/Kolkata', 20240311],
+    ['2024-03-10T07:59:59Z', 'America/Los_Angeles', 20240309],
+    ['2024-03-10T08:00:00Z', 'America/Los_Angeles', 20240310],
+  ])('knows what day it is at %s in %s', (now, zone, today) => {
+    expect(dateRange({ from: 'today', to: 'today' }, at(now, zone)).from).toBe(today);
+  });
+
+  it('counts the days of a range across a leap day and a change of year', () => {
+    expect(daysOf({ from: 20240228, to: 20240301 })).toEqual([20240228, 20240229, 20240301]);
+    expect(daysOf({ from: 20231231, to: 20240101 })).toEqual([20231231, 20240101]);
+  });
+});
