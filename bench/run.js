@@ -4,12 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { exportNdjson } from './export.js';
+import { service, stages } from './figures.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
 import { startUpHelp, startUpVersion } from './start-up.js';
 import { uploadCsv, uploadNdjson } from './upload.js';
 
-const benchmarks = [uploadCsv, uploadNdjson, exportNdjson, startUpVersion, startUpHelp];
+const benchmarks = [
+  uploadCsv,
+  uploadNdjson,
+  exportNdjson,
+  startUpVersion,
+  startUpHelp,
+  stages,
+  service,
+];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -42,22 +51,36 @@ async function main() {
 }
 
 /** Runs one benchmark in a folder of its own and returns its section of the report. */
-async function runBenchmark({ name, question, size: fullSize, rounds: usualRounds = 5, open }) {
-  const size = Number(values.size ?? fullSize);
-  const rounds = Number(values.rounds ?? usualRounds);
+async function runBenchmark(benchmark) {
+  const { name, question } = benchmark;
   const folder = mkdtempSync(join(tmpdir(), 'engagectl-bench-'));
+  const size = Number(values.size ?? benchmark.size);
   try {
-    const bench = await open({ size, folder });
-    const results = await runRounds({ ...bench, rounds, folder, progress: showProgress }).finally(
-      () => bench[Symbol.asyncDispose](),
-    );
+    showProgress(name);
+    const body = benchmark.figures
+      ? benchmark
+          .figures({ size, folder })
+          .map((line) => `- ${line}`)
+          .join('\n')
+      : await compare(benchmark, { size, folder });
     showProgress('');
-    if (results.some((result) => differentWork(results[0], result))) process.exitCode = 1;
-    const records =
-      bench.records === undefined ? '' : `, ${bench.records.toLocaleString('en-US')} records`;
-    return `### ${name}\n\n${question}${records}, ${rounds} rounds.\n\n${table({ results, ...bench })}`;
+    return `### ${name}\n\n${question}\n\n${body}`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs the sides of a benchmark in turn and returns their table. */
+async function compare({ rounds: usualRounds = 5, open }, { size, folder }) {
+  const rounds = Number(values.rounds ?? usualRounds);
+  const bench = await open({ size, folder });
+  try {
+    const results = await runRounds({ ...bench, rounds, folder, progress: showProgress });
+    if (results.some((result) => differentWork(results[0], result))) process.exitCode = 1;
+    const records = bench.records ? `${bench.records.toLocaleString('en-US')} records, ` : '';
+    return `${records}${rounds} rounds.\n\n${table({ results, ...bench })}`;
+  } finally {
+    await bench[Symbol.asyncDispose]();
   }
 }
 
