@@ -8,10 +8,10 @@ export function inert(text: string): string {
   return text.replace(active, (c) => `\\u{${c.codePointAt(0)?.toString(16).toUpperCase()}}`);
 }
 
-/** A value as JSON on one line, equally harmless: such characters become JSON's own escapes. */
-export function inertJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    active,
-    (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  );
+/** A value as JSON on one line, equally harmless. */
+export const inertJson = (value: unknown): string => inertJsonText(JSON.stringify(value));
+
+/** JSON text with such characters, which can only stand in its strings, in JSON's own escapes. */
+export function inertJsonText(json: string): string {
+  return json.replace(active, (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 }

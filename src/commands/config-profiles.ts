@@ -1,0 +1,61 @@
+import { listed, without, withCurrent } from '../config/changes.js';
+import { configPath, readConfig, updateConfig } from '../config/store.js';
+import type { Runtime } from '../runtime.js';
+import { aligned } from '../ui/aligned.js';
+import { inert, inertJson } from '../ui/inert.js';
+import { messages } from '../ui/messages.js';
+import type { Settings } from './options.js';
+
+export async function useProfile(
+  name: string,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const region = regionFlag(settings);
+  await updateConfig(runtime, (config) => withCurrent(config, name, region));
+  messages(settings, runtime).note(`in use: ${described(name, region)}`);
+}
+
+export async function removeProfile(
+  name: string,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const region = regionFlag(settings);
+  await updateConfig(runtime, (config) => without(config, name, region));
+  messages(settings, runtime).note(`removed: ${described(name, region)}`);
+}
+
+/** Of the flag only: what is changed on disk should not depend on a variable set long ago. */
+const regionFlag = ({ region, flags }: Settings): string | undefined =>
+  flags.has('region') ? region : undefined;
+
+const described = (profile: string, region: string | undefined): string =>
+  region === undefined ? `profile ${profile}` : `profile ${profile}, region ${region}`;
+
+export async function listProfiles(
+  { json }: Settings,
+  { stdout, ...runtime }: Runtime,
+): Promise<void> {
+  const file = configPath(runtime);
+  const accounts = listed(await readConfig(runtime));
+  if (json) {
+    stdout.write(`${inertJson({ file, accounts })}\n`);
+    return;
+  }
+  const rows = accounts.map(({ current, profile, region, baseUrl, accountId, passcode }) => [
+    current ? '*' : ' ',
+    profile,
+    region,
+    accountId,
+    passcode,
+    baseUrl,
+  ]);
+  const header = [' ', 'PROFILE', 'REGION', 'ACCOUNT', 'PASSCODE', 'BASE URL'];
+  stdout.write(inert(`${aligned(rows.length > 0 ? [header, ...rows] : [])}from ${file}\n`));
+}
+
+export function showPath({ json }: Settings, runtime: Runtime): void {
+  const file = configPath(runtime);
+  runtime.stdout.write(json ? `${inertJson({ file })}\n` : `${file}\n`);
+}
