@@ -72,7 +72,7 @@ export class JsonText {
     this.end = this.#value(this.start, 0);
     if (this.end === failed) return false;
     const rest = this.#skip(this.end);
-    if (rest < end) this.#unexpected(rest, 'nothing more');
+    if (rest < end) this.#fail(rest, 'goes on after its end');
     else if (this.#repeatStart !== failed) this.#refuseRepeat();
     return this.fault === undefined;
   }

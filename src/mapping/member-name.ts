@@ -5,15 +5,17 @@ const backslash = 0x5c;
 const left = new CellText();
 const right = new CellText();
 
-/** A member's name to look for, with its bytes and hash at hand. */
+/** A member's name to look for. */
 export interface MemberName {
+  /** As it stands between the quotes of a key. */
   readonly bytes: Buffer;
+  /** Of its text. */
   readonly hash: number;
 }
 
 export function memberName(text: string): MemberName {
-  const bytes = Buffer.from(text);
-  return { bytes, hash: hashBytes(bytes, 0, bytes.length) };
+  const bytes = Buffer.from(JSON.stringify(text).slice(1, -1));
+  return { bytes, hash: hashOfKey(bytes, 0, bytes.length) };
 }
 
 /** Hash of the text of the key whose content is `bytes[start, end)`, escapes resolved. */

@@ -1,38 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { zoneOf } from '../../src/contract/zones.js';
-import { uploadMapper, type UploadMapping } from '../../src/mapping/upload.js';
-import { csvRows, recordTexts } from '../support/row-blocks.js';
+import { uploadMapper } from '../../src/mapping/upload.js';
+import { csvRows } from '../support/row-blocks.js';
+import { mapCells, mapRows, uploadDefaults, type Options } from '../support/upload-mapping.js';
 
-const defaults: UploadMapping = {
-  kind: 'profile',
-  identity: 'identity',
-  identityGiven: false,
-  map: new Map(),
-  drop: new Set(),
-  types: new Map(),
-  empty: 'omit',
-  zone: zoneOf('UTC'),
-  retryUnknown: false,
-};
-
-function upload(
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-  options: Partial<UploadMapping> = {},
-) {
-  const block = uploadMapper({ ...defaults, ...options }).map(csvRows(header, rows));
-  return { ...block, records: recordTexts(block) };
-}
-
-/** The record of one row, parsed; or why it was rejected. */
-function one(cells: Readonly<Record<string, string>>, options: Partial<UploadMapping> = {}) {
-  const { records, rejects } = upload(Object.keys(cells), [Object.values(cells)], options);
-  expect(records.length + rejects.length).toBe(1);
-  return rejects[0]
-    ? { [rejects[0].stage]: rejects[0].error }
-    : (JSON.parse(records[0]!) as object);
-}
+const upload = (header: readonly string[], rows: readonly (readonly string[])[]) =>
+  mapRows(csvRows(header, rows));
 
 const profile = (profileData: object) => ({ identity: 'ada', type: 'profile', profileData });
 
@@ -44,10 +18,10 @@ describe('a CSV row as a profile', () => {
   });
 
   it('sends a profile without data', () => {
-    expect(one({ identity: 'ada' })).toEqual(profile({}));
+    expect(mapCells({ identity: 'ada' })).toEqual(profile({}));
   });
 
-  it.each<[string, Partial<UploadMapping>, object]>([
+  it.each<[string, Options, object]>([
     [
       '--identity',
       { identity: 'City', identityGiven: true },
@@ -72,10 +46,10 @@ describe('a CSV row as a profile', () => {
       { objectId: 'Rome', type: 'profile', profileData: { Plan: 'gold' } },
     ],
   ])('keeps to %s', (_, options, record) => {
-    expect(one({ identity: 'ada', City: 'Rome', Plan: 'gold' }, options)).toEqual(record);
+    expect(mapCells({ identity: 'ada', City: 'Rome', Plan: 'gold' }, options)).toEqual(record);
   });
 
-  it.each<[UploadMapping['empty'], object]>([
+  it.each<['omit' | 'null' | 'string', object]>([
     ['omit', {}],
     ['null', { City: null, Age: null, 'MSG-sms': null, Zip: null }],
     ['string', { City: '', Zip: '' }],
@@ -85,7 +59,7 @@ describe('a CSV row as a profile', () => {
       ['Zip', 'string'],
     ] as const);
     const row = { identity: 'ada', City: '', Age: '', 'MSG-sms': '', Zip: '' };
-    expect(one(row, { empty, types })).toEqual(profile(data));
+    expect(mapCells(row, { empty, types })).toEqual(profile(data));
   });
 
   it('carries __proto__ and constructor as plain keys', () => {
@@ -126,5 +100,342 @@ describe('a CSV row as a profile', () => {
         expect(records).toEqual(expected);
       }),
     );
+  });
+});
+
+describe('a column with a type', () => {
+  const berlin = zoneOf('Europe/Berlin');
+  const column = (type: string, value: string) =>
+    mapCells(
+      { identity: 'ada', x: value },
+      { types: new Map([['x', type as 'json']]), zone: berlin },
+    );
+  const text = (type: string, value: string): string | undefined => {
+    const options = { types: new Map([['x', type as 'json']]), zone: berlin };
+    return mapRows(csvRows(['identity', 'x'], [['ada', value]]), options).records[0];
+  };
+
+  it.each([
+    ['string', '007', '"007"'],
+    ['string', 'a"b', '"a\\"b"'],
+    ['integer', '0', '0'],
+    ['integer', '-9007199254740993', '-9007199254740993'],
+    ['number', '1387.00', '1387.00'],
+    ['number', '-0', '-0'],
+    ['number', '1e400', '1e400'],
+    ['boolean', 'YES', 'true'],
+    ['boolean', 'True', 'true'],
+    ['boolean', '1', 'true'],
+    ['boolean', 'no', 'false'],
+    ['boolean', 'FALSE', 'false'],
+    ['boolean', '0', 'false'],
+    ['date', '1700000000', '"$D_1700000000"'],
+    ['date', '-86400', '"$D_-86400"'],
+    ['date', '2024-06-01', '"$D_1717192800"'],
+    ['date', '2024-06-01T12:30Z', '"$D_1717245000"'],
+    ['date', '2024-06-01 12:30:15,999', '"$D_1717237815"'],
+    ['date', '2024-06-01T12:30:15.5+05:30', '"$D_1717225215"'],
+    ['date', '2024-06-01t12:30:15-0330', '"$D_1717257615"'],
+    ['date', '2024-06-01T12:30:15+02', '"$D_1717237815"'],
+    ['date', '2024-10-27T02:30:00', '"$D_1729989000"'],
+    ['date', '019850312', '"$D_19850312"'],
+    ['json', ' {"a" : [1.0, "x"]} ', '{"a" : [1.0, "x"]}'],
+    ['json', '"text"', '"text"'],
+    ['json', 'null', 'null'],
+  ])('sends %s %j as %s', (type, value, json) => {
+    expect(text(type, value)).toBe(
+      `{"identity":"ada","type":"profile","profileData":{"x":${json}}}`,
+    );
+  });
+
+  it.each([
+    ['integer', '1.0', 'is not an integer'],
+    ['integer', '1e3', 'is not an integer'],
+    ['integer', '007', 'is not an integer'],
+    ['integer', ' 7', 'is not an integer'],
+    ['integer', '+7', 'is not an integer'],
+    ['number', '1,5', 'is not a number'],
+    ['number', 'NaN', 'is not a number'],
+    ['number', '1.', 'is not a number'],
+    ['boolean', 'ja', 'is not true, false, 1, 0, yes or no'],
+    ['boolean', 'true ', 'is not true, false, 1, 0, yes or no'],
+    ['boolean', '\u0011', 'is not true, false, 1, 0, yes or no'],
+    [
+      'date',
+      '1700000000000',
+      'has more than 11 characters: epoch seconds are wanted, not milliseconds',
+    ],
+    ['date', '19850312', 'may be a day or epoch seconds: write 1985-03-12, or 019850312'],
+    ['date', '2024-02-30', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '2024-06-01T24:00', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '2024-06-01T12:60', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '2024-06-01T12', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '2024-06-01T12:30:15+2', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '2024-06-01T12:30:15.', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '2024-06-01T12:30:15Zulu', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '01.06.2024', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '-', 'is neither ISO 8601 nor epoch seconds'],
+    ['json', '{"a":1,"a":2}', 'is no JSON: it repeats the key "a"'],
+    ['json', '[1,]', 'is no JSON: it has "]", not a value'],
+    ['json', 'text', 'is no JSON: it has "t", not a value'],
+  ])('rejects %s %j', (type, value, why) => {
+    expect(column(type, value)).toEqual([
+      'validate',
+      `column "x": ${JSON.stringify(value)} ${why}`,
+    ]);
+  });
+
+  it('is boolean by default where it is sent as a flag, and as declared where it is declared', () => {
+    const flag = { map: new Map([['sms', 'MSG-sms']]) };
+    expect(mapCells({ identity: 'ada', sms: 'No' }, flag)).toEqual(profile({ 'MSG-sms': false }));
+    const why = 'column "sms": "off" is not true, false, 1, 0, yes or no';
+    expect(mapCells({ identity: 'ada', sms: 'off' }, flag)).toEqual(['validate', why]);
+    const declared = { ...flag, types: new Map([['sms', 'string']] as const) };
+    expect(mapCells({ identity: 'ada', sms: 'off' }, declared)).toEqual(
+      profile({ 'MSG-sms': 'off' }),
+    );
+  });
+
+  it('shows the start only of a long value', () => {
+    const [, error] = column('integer', 'x'.repeat(5000)) as string[];
+    expect(error).toBe(`column "x": "${'x'.repeat(40)}…" is not an integer`);
+  });
+
+  it('leaves the other rows of the block whole', () => {
+    const rows = csvRows(
+      ['identity', 'x'],
+      [
+        ['a', '1'],
+        ['b', 'two'],
+        ['c', '3'],
+      ],
+    );
+    const block = mapRows(rows, { types: new Map([['x', 'integer']]) });
+    expect(
+      block.records.map((record) => (JSON.parse(record) as { identity: string }).identity),
+    ).toEqual(['a', 'c']);
+    expect([...block.row.subarray(0, block.count)]).toEqual([0, 2]);
+    expect(block.rejects).toMatchObject([{ row: 1, stage: 'validate' }]);
+  });
+});
+
+describe('the key of a record', () => {
+  it.each([
+    ['', 'column "identity": the value is empty or missing'],
+    ['a\0b', 'column "identity": "a\\u0000b" has a control character'],
+    ['x'.repeat(1025), 'column "identity": the value has more than 1024 characters'],
+  ])('rejects the identity %j', (identity, why) => {
+    expect(mapCells({ identity })).toEqual(['validate', why]);
+  });
+
+  it.each(['x'.repeat(1024), '😀'.repeat(1024), ' ', '12', 'a"b\\c', 'ü'])(
+    'takes %j',
+    (identity) => {
+      expect(mapCells({ identity })).toEqual({ ...profile({}), identity });
+    },
+  );
+
+  it.each(['a b', 'ä', 'x'.repeat(65), 'a/b'])('rejects the objectId %j', (id) => {
+    const [stage, why] = mapCells({ id }, { objectId: 'id' }) as string[];
+    expect(stage).toBe('validate');
+    expect(why).toMatch(/^column "id": .* is not 1 to 64 of /);
+  });
+
+  it('may be identity or objectId where both columns are there', () => {
+    const rows = csvRows(
+      ['identity', 'id'],
+      [
+        ['a', ''],
+        ['', 'o'],
+        ['a', 'o'],
+        ['', ''],
+      ],
+    );
+    const { records, rejects, keys } = mapRows(rows, { objectId: 'id' });
+    expect(records.map((record) => record.slice(0, record.indexOf(',"type"')))).toEqual([
+      '{"identity":"a"',
+      '{"objectId":"o"',
+      '{"objectId":"o","identity":"a"',
+    ]);
+    expect(rejects).toEqual([
+      {
+        row: 3,
+        stage: 'validate',
+        error: 'column "identity" and "id": the value is empty or missing',
+      },
+    ]);
+    expect(keys[2]).toBe(keys[0]);
+    expect(keys[1]).not.toBe(keys[0]);
+  });
+
+  it('has the same hash for the same identity only, and never a negative one', () => {
+    const identities = fc.uniqueArray(fc.string({ unit: 'grapheme', minLength: 1 }), {
+      minLength: 2,
+      maxLength: 20,
+    });
+    fc.assert(
+      fc.property(identities, (all) => {
+        const { keys } = upload(
+          ['identity'],
+          [...all, ...all].map((identity) => [identity]),
+        );
+        expect([...keys.subarray(0, all.length)]).toEqual([...keys.subarray(all.length)]);
+        expect(new Set(keys).size).toBe(all.length);
+        expect(Math.min(...keys)).toBeGreaterThanOrEqual(0);
+      }),
+    );
+  });
+
+  it('tells profiles that do not converge when sent twice', () => {
+    const cells = ['{"$incr":1}', '{"$decr":1}', '{"$add":["x"]}', '{"$set":["x"]}', '"$incr"', ''];
+    const rows = csvRows(
+      ['identity', 'x'],
+      cells.map((cell) => ['a', cell]),
+    );
+    const { converges } = mapRows(rows, { types: new Map([['x', 'json']]) });
+    expect([...converges]).toEqual([0, 0, 0, 1, 1, 1]);
+  });
+});
+
+describe('a CSV row as an event', () => {
+  const event: Options = { kind: 'event', zone: zoneOf('Europe/Berlin') };
+  const row = { identity: 'ada', evtName: 'Bought', ts: '1700000000', Price: '12.50' };
+  const sent = {
+    identity: 'ada',
+    type: 'event',
+    evtName: 'Bought',
+    ts: 1700000000,
+    evtData: { Price: '12.50' },
+  };
+
+  it('sends every other column in evtData', () => {
+    expect(mapCells(row, event)).toEqual(sent);
+    const { kinds, converges } = mapRows(csvRows(Object.keys(row), [Object.values(row)]), event);
+    expect([kinds[0], converges[0]]).toEqual([1, 0]);
+  });
+
+  it.each<[string, Options, Record<string, string>, unknown]>([
+    [
+      'takes mapped columns',
+      {
+        map: new Map([
+          ['At', 'ts'],
+          ['What', 'evtName'],
+        ]),
+      },
+      { identity: 'ada', At: '5', What: 'x' },
+      { identity: 'ada', type: 'event', evtName: 'x', ts: 5, evtData: {} },
+    ],
+    ['keeps ts and evtName beside --only', { only: new Set(['Price']) }, row, sent],
+    [
+      'fills in name and time',
+      { eventName: 'B"x', tsNow: 7 },
+      { identity: 'ada' },
+      { identity: 'ada', type: 'event', evtName: 'B"x', ts: 7, evtData: {} },
+    ],
+    ['fills in only what a row lacks', { eventName: 'Other', tsNow: 7 }, row, sent],
+    ['reads local times', {}, { ...row, ts: '2024-10-27T02:30:00' }, { ...sent, ts: 1729989000 }],
+    [
+      'reads times with an offset',
+      {},
+      { ...row, ts: '2024-10-27T02:30:00+01:00' },
+      { ...sent, ts: 1729992600 },
+    ],
+    [
+      'refuses milliseconds',
+      {},
+      { ...row, ts: '1700000000000' },
+      [
+        'validate',
+        'column "ts": "1700000000000" has more than 11 characters: epoch seconds are wanted, not milliseconds',
+      ],
+    ],
+    [
+      'refuses the 14 digits of an export',
+      {},
+      { ...row, ts: '20240601123000' },
+      ['validate', expect.stringContaining('more than 11')],
+    ],
+    [
+      'refuses times before 1970',
+      {},
+      { ...row, ts: '1969-12-31' },
+      ['validate', 'column "ts": "1969-12-31" lies before 1970'],
+    ],
+    [
+      'refuses a row without a time',
+      {},
+      { ...row, ts: '' },
+      ['validate', 'ts is missing: give one, or use --ts now'],
+    ],
+    [
+      'refuses a row without a name',
+      {},
+      { ...row, evtName: '' },
+      ['validate', 'evtName is missing: name the event with --event-name <name>'],
+    ],
+    [
+      'refuses control characters in a name',
+      {},
+      { ...row, evtName: 'a\nb' },
+      ['validate', 'column "evtName": "a\\nb" has a control character'],
+    ],
+  ])('%s', (_, options, cells, expected) => {
+    expect(mapCells(cells, { ...event, ...options })).toEqual(expected);
+  });
+});
+
+describe('the check of a header', () => {
+  const check = (header: string[], options: Options) => () => {
+    uploadMapper({ ...uploadDefaults, ...options }).check(header, 'users.csv');
+  };
+
+  it.each<[string[], Options, string]>([
+    [['City'], {}, 'column "identity"'],
+    [['identity'], { identity: 'Id', identityGiven: true }, 'column "Id"'],
+    [['device'], { objectId: 'device', identityGiven: true }, 'column "identity"'],
+    [['identity'], { objectId: 'device' }, 'column "device"'],
+    [
+      ['identity'],
+      {
+        map: new Map([['a', 'b']]),
+        drop: new Set(['c']),
+        types: new Map([['d', 'date']]),
+        only: new Set(['e']),
+      },
+      'columns "a", "c", "e", "d"',
+    ],
+    [['identity', 'evtName'], { kind: 'event' }, 'column "ts"'],
+    [['identity', 'ts'], { kind: 'event' }, 'column "evtName"'],
+  ])('names what is missing in %j', (header, options, names) => {
+    expect(check(header, options)).toThrow(
+      expect.objectContaining({ id: 'E-COLUMN-MISSING', message: `users.csv: ${names} missing` }),
+    );
+  });
+
+  it.each<[string[], Options]>([
+    [['device'], { objectId: 'device' }],
+    [['identity'], { kind: 'event', tsNow: 1, eventName: 'x' }],
+    [['identity', 'identity '], {}],
+  ])('is content with %j', (header, options) => {
+    expect(check(header, options)).not.toThrow();
+  });
+
+  it('refuses two columns that are sent as one key', () => {
+    const shared = check(['identity', 'mail', 'Email'], { map: new Map([['mail', 'Email']]) });
+    expect(shared).toThrow(
+      expect.objectContaining({
+        id: 'E-HEADER-DUPLICATE',
+        message: 'users.csv: columns "mail" and "Email" are both sent as "Email"',
+      }),
+    );
+    const dropped = { map: new Map([['mail', 'Email']]), drop: new Set(['Email']) };
+    expect(check(['identity', 'mail', 'Email'], dropped)).not.toThrow();
+  });
+
+  it('happens for every header that rows come with', () => {
+    const mapper = uploadMapper(uploadDefaults);
+    mapper.map(csvRows(['identity', 'a'], [['x', 'y']]));
+    expect(() => mapper.map(csvRows(['a'], [['x']]))).toThrow(/identity/);
   });
 });

@@ -1,0 +1,165 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { JsonText } from '../../src/mapping/json-text.js';
+import { memberName } from '../../src/mapping/member-name.js';
+
+const json = new JsonText();
+
+function read(text: string): boolean {
+  const before = Buffer.from('{"x":[1');
+  const bytes = Buffer.concat([before, Buffer.from(text), Buffer.from(']}"1')]);
+  return json.read(bytes, before.length, before.length + Buffer.byteLength(text));
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** As JSON.parse judges, but for repeated keys, which it allows. */
+function expectSameVerdict(text: string): void {
+  const isGood = read(text) || json.repeatsKey;
+  expect({ text, isGood, fault: json.fault }).toMatchObject({ text, isGood: isJson(text) });
+}
+
+const literals = [
+  ['1e400', true], ['-0', true], ['9007199254740993', true], ['0.10', true], ['1E+2', true],
+  ['-1.5e-10', true], ['01', false], ['-', false], ['1.', false], ['.5', false], ['+1', false],
+  ['1e', false], ['1e+', false], ['0x1F', false], ['NaN', false], ['-Infinity', false],
+  ['true', true], ['tru', false], ['truee', false], ['null', true], ['nul', false], ['', false],
+  ['"\\u00e9\\ud800\\n\\/"', true], ['"\\u00g9"', false], ['"\\x"', false], ['"\\u12', false],
+  ['"a\tb"', false], ['"a\u007fb"', true], ['"a', false], ['\'a\'', false], ['"\\', false],
+  ['{}', true], ['{"a":1,}', false], ['{"a" 1}', false], ['{a:1}', false], ['{"a":1', false],
+  ['{,}', false], ['[1,]', false], ['[,1]', false], ['[1 2]', false], ['[]]', false], ['[', false],
+  [' \t\r\n1 \t\r\n', true], ['1 2', false], ['\u00a01', false], ['\f1', false], ['{"":""}', true],
+  ['{"a":1}x', false], ['/* c */ 1', false],
+] as const; // prettier-ignore
+
+describe('JsonText', () => {
+  it.each(literals)('judges %j', (text, isGood) => {
+    expect(read(text)).toBe(isGood);
+    expect(isJson(text)).toBe(isGood);
+  });
+
+  it('agrees with JSON.parse on random values in any spelling', () => {
+    fc.assert(
+      fc.property(fc.json({ stringUnit: 'binary' }), fc.nat(4), (text, indent) => {
+        expectSameVerdict(JSON.stringify(JSON.parse(text), undefined, indent));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('agrees with JSON.parse on texts with a mutation', () => {
+    const piece = fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '0', '1', '-', '.', 'e', '\n', ' ', 'u', 't', 'é', '\u0001', ''); // prettier-ignore
+    fc.assert(
+      fc.property(fc.json(), fc.nat(), fc.nat(2), piece, (text, where, cut, put) => {
+        const at = where % (text.length + 1);
+        expectSameVerdict(text.slice(0, at) + put + text.slice(at + cut));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('agrees with JSON.parse on soups of tokens', () => {
+    const token = fc.constantFrom('{', '}', '[', ']', ',', ':', '"a"', '"b"', '1', '-0', 'null', ' ', '"\\u0061"'); // prettier-ignore
+    fc.assert(
+      fc.property(fc.array(token, { maxLength: 12 }), (tokens) => {
+        expectSameVerdict(tokens.join(''));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('remembers where the members of the topmost object lie', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(3), (object, indent) => {
+        expect(read(JSON.stringify(object, undefined, indent))).toBe(true);
+        const members = Array.from({ length: json.count }, (_, index) => [
+          JSON.parse(json.bytes.toString('utf8', json.keyStarts[index]! - 1, json.keyEnds[index]! + 1)),
+          JSON.parse(json.bytes.toString('utf8', json.valueStarts[index], json.valueEnds[index])),
+        ]); // prettier-ignore
+        expect(members).toEqual(Object.entries(JSON.parse(JSON.stringify(object)) as object));
+        for (const [index, key] of Object.keys(object).entries()) {
+          expect(json.find(memberName(key))).toBe(index);
+        }
+        expect(json.find(memberName('no such key'))).toBe(-1);
+      }),
+    );
+  });
+
+  it.each([
+    ['{"a":1,"a":2}', 'a'],
+    ['{"a":1,"\\u0061":2}', '\\u0061'],
+    ['{"x":{"b":{},"c":[],"b":1}}', 'b'],
+    ['[{"a":1},{"":1,"":1}]', ''],
+    ['{"😀":1,"\\ud83d\\ude00":2}', '\\ud83d\\ude00'],
+    ['{"a\\/b":1,"a/b":2}', 'a/b'],
+  ])('refuses the key that an object has twice: %s', (text, key) => {
+    expect(read(text)).toBe(false);
+    expect(json).toMatchObject({ repeatsKey: true, fault: `repeats the key "${key}"` });
+  });
+
+  it.each(['{"a":{"a":[{"a":1},{"a":1}]}}', '{"\\ud800":1,"\\ud801":2}', '{"a":1,"A":1,"a ":1}'])(
+    'lets different objects have the same key, and different keys be alike: %s',
+    (text) => expect(read(text)).toBe(true),
+  );
+
+  it('finds repeated keys among very many', () => {
+    const keys = Array.from({ length: 5000 }, (_, index) => `"k${index}":${index}`);
+    expect(read(`{${keys.join(',')}}`)).toBe(true);
+    expect(read(`{${[...keys, '"k2500":1'].join(',')}}`)).toBe(false);
+    expect(json.fault).toBe('repeats the key "k2500"');
+    expect(read('{"k1":1}')).toBe(true);
+  });
+
+  it('finds a repeated key as a comparison of decoded keys does', () => {
+    const key = fc.constantFrom('a', 'b', '\\u0061', '\\u0062', 'aa', '', '\\n');
+    const object = fc.array(key, { maxLength: 5 });
+    fc.assert(
+      fc.property(fc.array(object, { maxLength: 5 }), (objects) => {
+        const text = objects.map((keys) => `{${keys.map((name) => `"${name}":0`).join(',')}}`);
+        const repeats = objects.some(
+          (keys) =>
+            new Set(keys.map((name) => JSON.parse(`"${name}"`) as string)).size < keys.length,
+        );
+        expect(read(`[${text.join(',')}]`)).toBe(!repeats);
+      }),
+    );
+  });
+
+  it.each([200, 201, 100_000])('nests up to 200: %i', (depth) => {
+    const isGood = depth <= 200;
+    expect(read('['.repeat(depth) + ']'.repeat(depth))).toBe(isGood);
+    expect(read('{"a":'.repeat(depth) + '1' + '}'.repeat(depth))).toBe(isGood);
+    if (!isGood) expect(json.fault).toBe('nests deeper than 200');
+  });
+
+  it.each([
+    ['{"a":1,"b":x}', 11, 'has "x", not a value'],
+    ['{"a":1', 6, 'ends where a comma or a closing brace should be'],
+    ['["é" 1]', 6, 'has "1", not a comma or a closing bracket'],
+    ['{"a":"\n"}', 6, 'has a control character within a string'],
+    ['[😀]', 1, 'has "😀", not a value'],
+    ['[1.x]', 3, 'has "x", not a digit'],
+    ['"😀" 😀', 7, 'goes on after its end'],
+  ])('says what is wrong in %j, and at which byte', (text, at, fault) => {
+    expect(read(text)).toBe(false);
+    expect(json.fault).toBe(fault);
+    expect(json.faultAt - Buffer.byteLength('{"x":[1')).toBe(at);
+  });
+
+  it.each([
+    ['{"profileData":{"Score":{"$incr":1}}}', true],
+    ['{"a":{"\\u0024add":[]}}', true],
+    ['{"a":{"$set":[1]},"$":1,"$increase":2}', false],
+    ['{"a":"$incr"}', false],
+  ])('tells whether %s has an operator that does not converge', (text, has) => {
+    read(text);
+    expect(json.hasOperator).toBe(has);
+  });
+});
