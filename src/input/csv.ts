@@ -41,18 +41,15 @@ export class CsvCutter implements Cutter {
       if (end === BEYOND) break;
       const next = end === FAULT ? nextLine(text, start, last) : afterLineEnd(text, end, last);
       if (next === BEYOND) break;
-      if (end === FAULT) {
-        faults.push(this.#quotingFault(text, start, line));
+      const fault = this.#faultOf(text, { start, end, line });
+      if (fault) {
+        faults.push(fault);
       } else if (end > start) {
-        if (scanner.count === columns) {
-          this.#bounds[2 * count] = start;
-          this.#bounds[2 * count + 1] = end;
-          this.#lines[count++] = line;
-        } else {
-          faults.push(this.#raggedFault(text.subarray(start, end), line));
-        }
-        if (scanner.mayHoldLines) line += countLineEnds(text, start, end);
+        this.#bounds[2 * count] = start;
+        this.#bounds[2 * count + 1] = end;
+        this.#lines[count++] = line;
       }
+      if (end > start && scanner.mayHoldLines) line += countLineEnds(text, start, end);
       line++;
       start = next;
     }
@@ -65,6 +62,16 @@ export class CsvCutter implements Cutter {
       cells: scanner.cells.slice(0, 2 * columns * count),
       faults,
     };
+  }
+
+  /** What is wrong with the record just scanned; a blank line is none. */
+  #faultOf(
+    text: Buffer,
+    { start, end, line }: { start: number; end: number; line: number },
+  ): RowFault | undefined {
+    if (end === FAULT) return this.#quotingFault(text, start, line);
+    if (end === start || this.#scanner.count === this.header.length) return undefined;
+    return this.#raggedFault(text.subarray(start, end), line);
   }
 
   #quotingFault(text: Buffer, start: number, line: number): RowFault {

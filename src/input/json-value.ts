@@ -1,9 +1,9 @@
-import { BEYOND } from './line-ends.js';
+import { BEYOND, LF } from './line-ends.js';
 
 const QUOTE = 34;
 const BACKSLASH = 92;
 
-/** Returned in place of a position: a raw control character inside a string. */
+/** Returned in place of a position: a line break inside a string. */
 export const FAULT = -2;
 
 /**
@@ -56,7 +56,7 @@ export class JsonValueScanner {
       if (byte === BACKSLASH) {
         if (p + 1 === length) break;
         p++;
-      } else if (byte < 32) {
+      } else if (byte === LF) {
         this.stoppedAt = p;
         return FAULT;
       }

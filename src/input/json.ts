@@ -108,7 +108,7 @@ export class JsonCutter implements Cutter {
       return this.#break(text, { from, at: text.length, error: 'the text ends here' }, found);
     }
     if (end === FAULT) {
-      const error = 'line break or control character inside a string (is a quote missing?)';
+      const error = 'line break inside a string (is a quote missing?)';
       return this.#break(text, { from, at: this.#value.stoppedAt, error }, found);
     }
     const closing = CLOSING.get(text[from]);

@@ -1,4 +1,4 @@
-/** From here on the window is doubled before the same bytes are looked at again. */
+/** Up to here one more chunk is worth a look at once: it may come from a slow pipe. */
 const smallWindow = 64 * 1024;
 
 const nothing = Buffer.alloc(0);
@@ -21,8 +21,7 @@ export class TextWindow {
 
   /**
    * Reads at least one chunk more, or finds the end. Throws EngagectlError E-FILE-READ.
-   * A record that outgrows the window is scanned
-   * again from its start each time, so a large window doubles to keep the whole linear.
+   * Doubles a large window, since a record that outgrows it is scanned again from its start.
    */
   async grow(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;

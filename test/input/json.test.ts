@@ -104,7 +104,7 @@ describe('a broken JSON array', () => {
       {
         line: 3,
         column: 10,
-        error: 'line break or control character inside a string (is a quote missing?)',
+        error: 'line break inside a string (is a quote missing?)',
         raw: '{"a":"3},\n{"a":4}]',
       },
     ],
