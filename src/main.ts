@@ -5,6 +5,7 @@ import { registerConfig } from './commands/config.js';
 import { registerDemerge } from './commands/demerge.js';
 import { registerExportEvents } from './commands/export-events.js';
 import { registerExportProfiles } from './commands/export-profiles.js';
+import { registerGetProfile } from './commands/get-profile.js';
 import { registerServe } from './commands/serve.js';
 import { registerSubscribe } from './commands/subscribe.js';
 import { registerUpload } from './commands/upload.js';
@@ -50,6 +51,7 @@ export function buildProgram(runtime: Runtime): Command {
   registerDemerge(program, runtime);
   registerExportProfiles(program, runtime);
   registerExportEvents(program, runtime);
+  registerGetProfile(program, runtime);
   registerConfig(program, runtime);
   registerServe(program, runtime);
   refuseRepeatedFlags(program);

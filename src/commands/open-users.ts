@@ -1,0 +1,71 @@
+import { openInputs, type Inputs } from '../input/open.js';
+import type { RowBlock } from '../input/rows.js';
+import { identifierReader, type IdentifierReader } from '../mapping/identifier.js';
+import type { Runtime } from '../runtime.js';
+import { inputsOf } from './input-options.js';
+import type { LookUpCommand } from './wanted-users.js';
+
+/** The users to look up, as rows, and how a row tells which user is meant. */
+export interface Users extends Pick<
+  Inputs,
+  'first' | 'totalBytes' | 'bytesRead' | 'blocks' | 'close'
+> {
+  readonly reader: IdentifierReader;
+}
+
+/** What rows of values from the command line are called in the rejects file. */
+const argumentsName = 'arguments';
+
+/** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
+export async function openUsers(
+  { wanted, flags }: LookUpCommand,
+  runtime: Pick<Runtime, 'stdin' | 'cwd'>,
+): Promise<Users> {
+  const reader = identifierReader(wanted.by);
+  if ('values' in wanted) return { ...valuesAsInput(wanted.values, wanted.by), reader };
+  const listColumn = wanted.by ?? 'identity';
+  const inputs = await openInputs(inputsOf({ files: [wanted.input], flags, listColumn }), runtime);
+  for (const { header, source } of inputs.headers) reader.check(header, source);
+  return {
+    first: inputs.first,
+    totalBytes: inputs.totalBytes,
+    bytesRead: () => inputs.bytesRead(),
+    blocks: () => inputs.blocks(),
+    close: () => inputs.close(),
+    reader,
+  };
+}
+
+function valuesAsInput(values: readonly string[], column: string): Omit<Users, 'reader'> {
+  return {
+    first: argumentsName,
+    totalBytes: 0,
+    bytesRead: () => 0,
+    // oxlint-disable-next-line typescript/require-await -- the shape of an input
+    blocks: async function* blocks() {
+      yield valueRows(values, column);
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** One row a value, on the "lines" 1, 2, 3 … */
+function valueRows(values: readonly string[], column: string): RowBlock {
+  const texts = values.map((value) => Buffer.from(value));
+  const bounds = new Int32Array(2 * texts.length);
+  let end = 0;
+  for (const [index, text] of texts.entries()) {
+    bounds[2 * index] = end;
+    end += text.length;
+    bounds[2 * index + 1] = end;
+  }
+  return {
+    source: argumentsName,
+    bytes: Buffer.concat(texts),
+    count: texts.length,
+    bounds,
+    lines: Uint32Array.from(texts, (_, index) => index + 1),
+    cells: { header: [column], bounds },
+    faults: [],
+  };
+}

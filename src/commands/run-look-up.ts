@@ -1,0 +1,224 @@
+import { Account } from '../bulk/account.js';
+import { Interruptible } from '../bulk/interruptible.js';
+import { lookUp, type LookedUp, type Wanted } from '../bulk/look-up.js';
+import { withReachability } from '../bulk/reachability.js';
+import { EngagectlError, exitCodes } from '../errors.js';
+import type { RowBlock } from '../input/rows.js';
+import { isIdentifier } from '../mapping/identifier.js';
+import { sourceRecord } from '../mapping/source-record.js';
+import { isStdout } from '../output/target.js';
+import type { Runtime } from '../runtime.js';
+import { messages, type Messages } from '../ui/messages.js';
+import { startProgress } from '../ui/progress.js';
+import { showSummary } from '../ui/summary.js';
+import { connect, type Connection } from './connect.js';
+import { openProfileSink, type ProfileSink } from './profile-sink.js';
+import { openUsers, type Users } from './open-users.js';
+import type { Settings } from './options.js';
+import { refuseColumnsWithoutCsv } from './output-options.js';
+import { openRejects, showRejects } from './rejects-file.js';
+import { runId } from './run-id.js';
+import type { LookUpCommand } from './wanted-users.js';
+
+/** Where a user was asked for. */
+interface Place {
+  readonly rows: RowBlock;
+  readonly row: number;
+}
+
+interface LookUpRun {
+  readonly command: LookUpCommand;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly said: Messages;
+  readonly users: Users;
+  readonly connection: Connection;
+  readonly account: Account;
+  readonly traffic: { requests: number; retries: number };
+}
+
+/** Runs get-profile from its flags to its summary. Throws what the run must end with. */
+export async function runLookUp(
+  command: LookUpCommand,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  refuseColumnsWithoutCsv(command.flags);
+  const said = messages(settings, runtime);
+  const users = await openUsers(command, runtime);
+  let connection: Connection | undefined;
+  try {
+    const account = openAccount(command, users, runtime);
+    const maxInFlight = command.flags.concurrency;
+    connection = await connect(settings, runtime, { maxInFlight, messages: said });
+    const traffic = { requests: 0, retries: 0 };
+    await runConnected({ command, settings, runtime, said, users, connection, account, traffic });
+  } finally {
+    await users.close();
+    await connection?.close();
+  }
+}
+
+/** A single user that is not found is told on the screen, and needs no file. */
+const isSingle = ({ wanted }: LookUpCommand): boolean =>
+  'values' in wanted && wanted.values.length === 1;
+
+function openAccount(command: LookUpCommand, users: Users, runtime: Runtime): Account {
+  const { wanted, flags } = command;
+  const files = 'input' in wanted ? [wanted.input] : [];
+  // Only an input has a place beside which the rejects can lie.
+  const first = files.length === 0 ? 'stdin' : users.first;
+  return new Account({
+    rejects: openRejects({ command: 'get-profile', named: flags.rejects, files, first }, runtime),
+    sourceRecord,
+    listNotSent: users.totalBytes === undefined,
+  });
+}
+
+async function runConnected(run: LookUpRun): Promise<void> {
+  const { command, runtime, said, account } = run;
+  const started = runtime.monotonic();
+  const sink = await openProfileSink(command.flags, { single: isSingle(command) }, runtime);
+  const progress = startProgress(() => progressOf(run), run.settings, runtime);
+  let failure: EngagectlError | undefined;
+  try {
+    await lookUpAll(run, sink);
+    await sink.finish();
+  } catch (error) {
+    if (!(error instanceof EngagectlError)) throw error;
+    failure = error;
+  } finally {
+    progress.stop();
+    await sink.abort();
+    if (!isSingle(command)) account.rejects.close();
+  }
+  account.assertBalanced();
+  if (!isSingle(command)) showRejects(account, said);
+  const error = failure ?? notFound(run);
+  await summarize(run, { sink, milliseconds: runtime.monotonic() - started, error });
+  if (error) throw error;
+}
+
+async function lookUpAll(run: LookUpRun, sink: ProfileSink): Promise<void> {
+  const { command, runtime, said, connection, traffic } = run;
+  const results = lookUp(wantedOf(run), {
+    client: connection.client,
+    policy: connection.policy,
+    runtime,
+    concurrency: command.flags.concurrency,
+    log: (line) => said.verbose(line),
+    counts: traffic,
+  });
+  for await (const result of results) await settle(run, result, sink);
+  runtime.signal.throwIfAborted();
+}
+
+/** Rows that name a user. The others are turned down on the way. */
+async function* wantedOf({
+  command,
+  runtime,
+  users,
+  account,
+}: LookUpRun): AsyncGenerator<Wanted<Place>> {
+  const { limit = Number.POSITIVE_INFINITY } = command.flags;
+  let taken = 0;
+  for await (const rows of new Interruptible(users.blocks()).until(runtime.signal)) {
+    for (const fault of rows.faults) {
+      if (taken === limit) return;
+      taken += 1;
+      account.counts.read += 1;
+      account.fault(rows.source, fault);
+    }
+    for (let row = 0; row < rows.count; row += 1) {
+      if (taken === limit) return;
+      taken += 1;
+      const read = users.reader.read(rows, row);
+      if (isIdentifier(read)) {
+        yield { identifier: read, origin: { rows, row } };
+        continue;
+      }
+      account.counts.read += 1;
+      account.turnDown(rows, row, read);
+    }
+  }
+}
+
+async function settle(
+  { command, account }: LookUpRun,
+  { answer, origin: { rows, row } }: LookedUp<Place>,
+  sink: ProfileSink,
+): Promise<void> {
+  account.counts.read += 1;
+  if (answer?.record) {
+    account.accept(1);
+    await sink.write(command.flags.reachability ? withReachability(answer.record) : answer.record);
+  } else if (answer) {
+    account.turnDown(rows, row, { stage: 'service', error: 'no such user' });
+  } else {
+    account.turnDown(rows, row, { stage: 'notSent', error: 'the run stopped before' });
+  }
+  if (!isSingle(command)) account.rejects.flush();
+}
+
+function notFound({
+  command: { wanted },
+  account,
+  connection,
+}: LookUpRun): EngagectlError | undefined {
+  const { rejected, read } = account.counts;
+  if (rejected === 0) return undefined;
+  if ('values' in wanted && wanted.values.length === 1) {
+    const who = `${wanted.by} ${JSON.stringify(wanted.values[0])}`;
+    return new EngagectlError('E-NOT-FOUND', `no user has ${who}`, {
+      why: `account ${connection.account.accountId}, region ${connection.account.region}`,
+      fix: 'compare the spelling: identifiers are case-sensitive; perhaps it is another --region',
+    });
+  }
+  return new EngagectlError('E-NOT-FOUND', `${rejected} of ${read} users were not found`, {
+    fix: `see ${account.rejects.path} for which, and why`,
+  });
+}
+
+const progressOf = ({ users, account }: LookUpRun) => ({
+  label: `get-profile ${users.first}`,
+  records: account.counts.read,
+  rejected: account.counts.rejected,
+  bytes: users.bytesRead(),
+  totalBytes: users.totalBytes === 0 ? undefined : users.totalBytes,
+  inFlight: 0,
+  note: undefined,
+});
+
+interface Ending {
+  readonly sink: ProfileSink;
+  readonly milliseconds: number;
+  readonly error: EngagectlError | undefined;
+}
+
+/** One profile needs no figures for people; a reader of stdout that left wants none either. */
+async function summarize(run: LookUpRun, { sink, milliseconds, error }: Ending): Promise<void> {
+  const { command, settings, runtime, said, connection, account, traffic } = run;
+  for (const warning of sink.warnings) said.warn(warning);
+  const exitCode = error?.exitCode ?? exitCodes.ok;
+  if (exitCode === exitCodes.closedPipe || (isSingle(command) && !settings.json)) return;
+  const { profile, region, accountId } = connection.account;
+  const { output } = command.flags;
+  const recordsOnStdout = isStdout(output);
+  await showSummary(
+    {
+      command: 'get-profile',
+      run: runId(runtime),
+      profile: profile ?? null,
+      region,
+      accountId,
+      ...account.counts,
+      ...traffic,
+      bytes: sink.bytes,
+      seconds: Math.round(milliseconds) / 1000,
+      rejectsFile: account.rejects.created && !isSingle(command) ? account.rejects.path : null,
+      output: recordsOnStdout ? null : output,
+      exitCode,
+    },
+    { settings, runtime, messages: said, recordsOnStdout },
+  );
+}

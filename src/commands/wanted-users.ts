@@ -1,0 +1,83 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { limits } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
+import { identifierKinds, type IdentifierKind } from '../mapping/identifier.js';
+import type { InputFlags } from './input-options.js';
+import { choice, integer } from './options.js';
+import type { OutputFlags } from './output-options.js';
+
+/** Whom to look up: users named on the command line, or those of an input. */
+export type WantedUsers =
+  | { readonly by: IdentifierKind; readonly values: readonly string[] }
+  | { readonly by: IdentifierKind | undefined; readonly input: string };
+
+export interface LookUpFlags extends InputFlags, OutputFlags {
+  readonly concurrency: number;
+  readonly reachability?: true;
+  readonly rejects?: string;
+}
+
+/** One call of get-profile. */
+export interface LookUpCommand {
+  readonly wanted: WantedUsers;
+  readonly flags: LookUpFlags;
+}
+
+export interface UserFlags {
+  readonly identity?: string;
+  readonly email?: string;
+  readonly objectId?: string;
+  readonly input?: string;
+  readonly by?: IdentifierKind;
+}
+
+export const userOptions = (): Option[] => [
+  new Option('--identity <value>', 'the user with this identity').argParser(notEmpty),
+  new Option('--email <value>', 'the user with this email address').argParser(notEmpty),
+  new Option('--object-id <value>', 'the user of this device').argParser(notEmpty),
+  new Option('--input <file>', 'users of a CSV, NDJSON or list, also .gz; - reads standard input'),
+  new Option(
+    '--by <kind>',
+    `what the input identifies users by: ${identifierKinds.join(', ')}`,
+  ).argParser(choice(...identifierKinds)),
+  new Option('--concurrency <n>', 'most requests in flight')
+    .argParser(integer({ min: 1, max: limits.uploadsInFlight }))
+    .default(limits.othersInFlight),
+  new Option('--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'),
+  new Option('--rejects <file>', 'where identifiers without a user go (default: beside the input)'),
+];
+
+function notEmpty(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It is empty.');
+}
+
+/** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */
+export function wantedUsers(values: readonly string[], flags: UserFlags): WantedUsers {
+  const { input, by } = flags;
+  const ways: WantedUsers[] = identifierKinds.flatMap((by) => {
+    const value = flags[by];
+    return value === undefined ? [] : [{ by, values: [value] }];
+  });
+  if (values.length > 0) ways.push({ by: 'identity', values });
+  if (input !== undefined) ways.push({ by, input });
+  const [way] = ways;
+  if (way === undefined || ways.length > 1) {
+    throw new EngagectlError(
+      'E-USAGE',
+      `${way ? 'more than one way' : 'nothing'} says whom to look up`,
+      {
+        fix: 'give identities, or one of --identity, --email, --object-id and --input',
+      },
+    );
+  }
+  if (values.includes('')) {
+    throw new EngagectlError('E-USAGE', 'one of the identities is empty', { fix: 'leave it out' });
+  }
+  if (by !== undefined && input === undefined) {
+    throw new EngagectlError('E-USAGE', '--by is for --input', {
+      fix: 'name a user with --identity, --email or --object-id',
+    });
+  }
+  return way;
+}
