@@ -4,7 +4,7 @@ import { unsubscribeCallOf } from './channel-unsubscribed.js';
 import { addEvent, eventIdOf } from './events.js';
 import { applyData } from './profile-data.js';
 import { isFault } from './record-faults.js';
-import { changeProfile } from './resolve-profile.js';
+import { changeProfile } from './change-profile.js';
 import type { Service, ServiceRequest } from './service.js';
 import type { Store } from './store.js';
 import { setSubscription } from './subscriptions.js';
