@@ -14,7 +14,7 @@ export interface Reply {
   readonly processed?: number;
   readonly unprocessed?: { status: string; code: number; error: string; record: unknown }[];
   readonly record?: ProfileObject;
-  readonly records?: ProfileObject[] & EventObject[];
+  readonly records?: (ProfileObject & EventObject)[];
   readonly cursor?: string;
   readonly next_cursor?: string;
 }

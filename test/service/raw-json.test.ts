@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { elementsOf, joinMembers, membersOf, objectText } from '../../src/service/raw-json.js';
+
+const anySpace = fc.stringMatching(/^[ \t\n\r]{0,2}$/);
+/** A value as JSON text with whitespace between its tokens. */
+const anyText = fc
+  .tuple(fc.jsonValue({ maxDepth: 4 }), anySpace, anySpace)
+  .map(([value, before, after]) =>
+    JSON.stringify(value)
+      .replaceAll(/"(?:[^"\\]|\\.)*"|[[\]{}:,]/g, (token) =>
+        token.length > 1 || token === '""' ? token : before + token + after,
+      )
+      .trim(),
+  );
+
+it('finds the members of any object, as written', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.string(), anyText)), anySpace, (entries, space) => {
+      const members = entries.map(
+        ([key, text]) => `${space}${JSON.stringify(key)}${space}:${space}${text}${space}`,
+      );
+      expect([...membersOf(`{${members.join(',') || space}}`)]).toEqual([...new Map(entries)]);
+    }),
+  );
+});
+
+it('finds the elements of any array, as written', () => {
+  fc.assert(
+    fc.property(fc.array(anyText), anySpace, (texts, space) => {
+      const elements = texts.map((text) => space + text + space);
+      expect(elementsOf(`[${elements.join(',') || space}]`)).toEqual(texts);
+    }),
+  );
+});
+
+it('joins what it took apart', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
+      const text = objectText(membersOf(JSON.stringify(object)));
+      expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(object)));
+    }),
+  );
+  expect(joinMembers([])).toBe('');
+});

@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, it, onTestFinished } from 'vitest';
+import { eventRecord, makeFolder, profileRecord, run, Running } from './running.js';
+
+const script = `
+  import { startService } from ${JSON.stringify(new URL('../../dist/service/start.js', import.meta.url).href)};
+  const service = await startService(JSON.parse(process.argv[1]));
+  console.log(service.url);
+  process.on('SIGTERM', () => service.close());
+`;
+
+/** A service in a process of its own. The test command builds dist/ before it runs this. */
+async function runProcess(dataDir: string): Promise<Running> {
+  const options = {
+    dataDir,
+    port: 0,
+    headerPrefix: 'X-Service',
+    accountId: 'TEST-ACCOUNT',
+    passcode: 'test-passcode',
+    timezone: 'UTC',
+    latencyMs: 0,
+    pendingPolls: 0,
+    failRate: 0,
+    maxConcurrent: { upload: 15, other: 3 },
+    variants: {},
+  };
+  const child = spawn(
+    process.execPath,
+    ['--input-type=module', '-e', script, JSON.stringify(options)],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  const exited = once(child, 'exit');
+  const close = async () => {
+    child.kill('SIGTERM');
+    await exited;
+  };
+  onTestFinished(close);
+  const [url] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+  return new Running({ url: url.trim(), close });
+}
+
+it('two processes create and use one store at once, and a third finds everything', async () => {
+  const dataDir = makeFolder();
+  const [left, right] = await Promise.all([runProcess(dataDir), runProcess(dataDir)]);
+  const rounds = Array.from({ length: 15 }, (_, n) => n);
+  const work = (service: Running, own: string) =>
+    rounds.map((n) =>
+      service.upload(
+        profileRecord('shared', { total: { $incr: 1 } }),
+        ...Array.from({ length: 50 }, (_, i) => profileRecord(`${own}${n}-${i}`, { n })),
+        eventRecord('shared', 'Buy', 1_700_000_000, { n, own }),
+      ),
+    );
+  const answers = await Promise.all([...work(left, 'l'), ...work(right, 'r')]);
+  expect(answers.filter(({ http, processed }) => http !== 200 || processed !== 52)).toEqual([]);
+
+  const cursor = await left.open('events', 'Buy', 20231114, 20231114, '?batch_size=23');
+  expect((await right.page('events', cursor)).records).toHaveLength(23);
+  await Promise.all([left.close(), right.close()]);
+
+  const third = await run({ dataDir });
+  const shared = await third.profile('identity', 'shared');
+  expect(shared).toMatchObject({ profileData: { total: 30 }, events: { Buy: { count: 30 } } });
+  for (const own of ['l0-0', 'l14-49', 'r0-0', 'r14-49']) {
+    expect(await third.profile('identity', own)).toBeDefined();
+  }
+  expect((await third.pages('events', cursor)).flatMap(({ records = [] }) => records)).toHaveLength(
+    30,
+  );
+});
