@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { RowBlock, RowFault } from '../input/rows.js';
 import type { Reject, RejectsFile, RejectStage } from './rejects.js';
-import type { Item } from './window.js';
 
 /** Every record read is counted in exactly one of the others, `read` aside. */
 export interface Counts {
@@ -79,8 +78,8 @@ export class Account {
     this.#list({ source: rows.source, line: rows.lines[row] ?? 0, stage, code, error, record });
   }
 
-  notSent({ block, index }: Item, error: string): void {
-    this.turnDown(block.rows, block.row[index] ?? 0, { stage: 'notSent', error });
+  notSent({ rows, row }: { readonly rows: RowBlock; readonly row: number }, error: string): void {
+    this.turnDown(rows, row, { stage: 'notSent', error });
   }
 
   /** Records of a file that was not read to its end because the run stopped. */

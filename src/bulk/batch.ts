@@ -1,5 +1,4 @@
-import type { RecordBlock } from '../mapping/records.js';
-import type { Item } from './window.js';
+import type { RowBlock } from '../input/rows.js';
 
 const comma = 0x2c;
 
@@ -9,101 +8,115 @@ export interface Frame {
   readonly close: Buffer;
 }
 
-/** Records that travel in one request. Grows while it is filled, then stays as it is. */
-export class Batch {
-  readonly blocks: RecordBlock[] = [];
-  readonly indexes: number[] = [];
-  /** Bytes of the records with a comma each. */
-  #bytes = 0;
-  #diverging = 0;
+/** One record on its way into a batch. */
+export interface BulkRecord {
+  /** Where it was read, for the account of how it ended. */
+  readonly rows: RowBlock;
+  readonly row: number;
+  readonly key: number;
+  readonly converges: boolean;
+  /** Its JSON text is `json[start, end)`: only lent, and copied by whoever keeps it. */
+  readonly json: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
 
-  static of(items: Iterable<Item>): Batch {
-    const batch = new Batch();
-    for (const { block, index } of items) batch.add(block, index);
-    return batch;
+/** The records of one request, and its body, which grows while the batch is filled. */
+export class Batch {
+  readonly rows: RowBlock[] = [];
+  readonly row: number[] = [];
+  readonly keys: number[] = [];
+  readonly #frame: Frame;
+  readonly #converges: boolean[] = [];
+  /** Where each record starts in the body. */
+  readonly #starts: number[] = [];
+  #buffer: Buffer;
+  #end: number;
+
+  /** `buffer` is where the body is written, as long as it fits. */
+  constructor(frame: Frame, buffer: Buffer) {
+    this.#frame = frame;
+    this.#buffer = buffer;
+    this.#end = frame.open.length;
+    this.#reserve(0);
+    frame.open.copy(this.#buffer);
   }
 
   get size(): number {
-    return this.indexes.length;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
+    return this.row.length;
   }
 
   /** True when sending the whole batch twice ends in the same state. */
   get converges(): boolean {
-    return this.#diverging === 0;
+    return !this.#converges.includes(false);
   }
 
-  add(block: RecordBlock, index: number): void {
-    this.blocks.push(block);
-    this.indexes.push(index);
-    this.#bytes += recordBytes(block, index) + 1;
-    if (block.converges[index] === 0) this.#diverging += 1;
+  /** The memory of the body, for another batch once this one is settled. */
+  get buffer(): Buffer {
+    return this.#buffer;
   }
 
-  item(position: number): Item {
-    const block = this.blocks[position];
-    const index = this.indexes[position];
-    if (block === undefined || index === undefined) throw new RangeError(`no record ${position}`);
-    return { block, index };
+  /** Bytes of the body with `more` bytes of another record. */
+  bytesWith(more: number): number {
+    return this.#end + more + 1 + this.#frame.close.length;
   }
 
-  /** JSON text of one record. */
-  record(position: number): Buffer {
-    const { block, index } = this.item(position);
-    return block.json.subarray(block.bounds[2 * index], block.bounds[2 * index + 1]);
-  }
-
-  *items(): Generator<Item> {
-    for (let position = 0; position < this.size; position += 1) yield this.item(position);
-  }
-
-  *keys(): Generator<number> {
-    for (const { block, index } of this.items()) yield block.keys[index] ?? 0;
-  }
-
-  split(): [Batch, Batch] {
-    const items = [...this.items()];
-    const middle = items.length >> 1;
-    return [Batch.of(items.slice(0, middle)), Batch.of(items.slice(middle))];
-  }
-
-  /** The request body. Records that lie side by side in their block are copied in one go. */
-  body({ open, close }: Frame): Buffer {
-    const body = Buffer.allocUnsafe(open.length + this.#bytes + close.length);
-    let end = open.copy(body, 0);
-    for (let position = 0; position < this.size;) {
-      const { block, index } = this.item(position);
-      const after = this.#runEnd(position);
-      const last = this.indexes[after - 1] ?? index;
-      end += block.json.copy(body, end, block.bounds[2 * index], block.bounds[2 * last + 1]);
-      body[end] = comma;
-      end += 1;
-      position = after;
+  add({ rows, row, key, converges, json, start, end }: BulkRecord): void {
+    this.#reserve(end - start);
+    if (this.size > 0) {
+      this.#buffer[this.#end] = comma;
+      this.#end += 1;
     }
-    if (this.size > 0) end -= 1;
-    end += close.copy(body, end);
-    return body.subarray(0, end);
+    this.rows.push(rows);
+    this.row.push(row);
+    this.keys.push(key);
+    this.#converges.push(converges);
+    this.#starts.push(this.#end);
+    this.#end += json.copy(this.#buffer, this.#end, start, end);
   }
 
-  /** The position after the last record that follows this one in its block with only a comma between. */
-  #runEnd(position: number): number {
-    let after = position + 1;
-    while (after < this.size && this.#followsDirectly(after)) after += 1;
-    return after;
+  /** The request body. */
+  body(): Buffer {
+    const { close } = this.#frame;
+    close.copy(this.#buffer, this.#end);
+    return this.#buffer.subarray(0, this.#end + close.length);
   }
 
-  #followsDirectly(position: number): boolean {
-    const block = this.blocks[position];
-    const index = this.indexes[position] ?? 0;
-    if (block === undefined || this.blocks[position - 1] !== block) return false;
-    if (this.indexes[position - 1] !== index - 1) return false;
-    const gap = block.bounds[2 * index - 1] ?? -1;
-    return block.bounds[2 * index] === gap + 1 && block.json[gap] === comma;
+  isConvergent(position: number): boolean {
+    return this.#converges[position] === true;
+  }
+
+  record(position: number): BulkRecord {
+    const rows = this.rows[position];
+    if (rows === undefined) throw new RangeError(`the batch has no record ${position}`);
+    const next = this.#starts[position + 1];
+    return {
+      rows,
+      row: this.row[position] ?? 0,
+      key: this.keys[position] ?? 0,
+      converges: this.isConvergent(position),
+      json: this.#buffer,
+      start: this.#starts[position] ?? 0,
+      end: next === undefined ? this.#end : next - 1,
+    };
+  }
+
+  /** Another batch with the records at these positions. */
+  pick(positions: readonly number[]): Batch {
+    const picked = new Batch(this.#frame, Buffer.alloc(0));
+    for (const position of positions) picked.add(this.record(position));
+    return picked;
+  }
+
+  positions(): number[] {
+    return Array.from({ length: this.size }, (_, position) => position);
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.bytesWith(bytes);
+    if (needed <= this.#buffer.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));
+    this.#buffer.copy(larger, 0, 0, this.#end);
+    this.#buffer = larger;
   }
 }
-
-export const recordBytes = (block: RecordBlock, index: number): number =>
-  (block.bounds[2 * index + 1] ?? 0) - (block.bounds[2 * index] ?? 0);

@@ -10,10 +10,12 @@ export type RecordOutcome =
   | { readonly status: 'again'; readonly code: number; readonly error: string };
 
 export type CheckedAnswer =
-  | { readonly addsUp: true; readonly outcomes: readonly RecordOutcome[] }
+  /** Without outcomes: all were accepted. */
+  | { readonly addsUp: true; readonly outcomes?: readonly RecordOutcome[] }
   | { readonly addsUp: false; readonly why: string };
 
 const accepted: RecordOutcome = { status: 'accepted' };
+const allAccepted: CheckedAnswer = { addsUp: true };
 
 /**
  * Holds an answer of endpoint 1 or 2 against the batch: `processed` and `unprocessed` must
@@ -32,6 +34,7 @@ export function checkAnswer(answer: WriteAnswer, batch: Batch): CheckedAnswer {
     const counts = `processed ${processed} and ${entries.length} unprocessed`;
     return { addsUp: false, why: `${counts} for ${batch.size} records sent` };
   }
+  if (entries.length === 0) return allAccepted;
   const outcomes: RecordOutcome[] = Array.from({ length: batch.size }, () => accepted);
   const find = recordFinder(batch);
   for (const entry of entries) {
@@ -69,7 +72,8 @@ function recordFinder(batch: Batch) {
 function positionsByName(batch: Batch): Map<string, number | 'several'> {
   const positions = new Map<string, number | 'several'>();
   for (let position = 0; position < batch.size; position += 1) {
-    const record: unknown = JSON.parse(batch.record(position).toString());
+    const { json, start, end } = batch.record(position);
+    const record: unknown = JSON.parse(json.toString('utf8', start, end));
     const name = isObject(record) && record['type'] === 'event' ? undefined : nameOf(record);
     if (name !== undefined) positions.set(name, positions.has(name) ? 'several' : position);
   }

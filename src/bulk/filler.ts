@@ -1,8 +1,11 @@
 import type { RecordBlock } from '../mapping/records.js';
-import { Batch, recordBytes } from './batch.js';
+import { Batch, type BulkRecord } from './batch.js';
 import type { Sender } from './sender.js';
-import { Window, type Item } from './window.js';
+import { Window } from './window.js';
 import type { WriteJob } from './write-job.js';
+
+/** Kinds of records that never share a request, as in RecordBlock.kinds. */
+const kinds = { profile: 0, event: 1 } as const;
 
 /**
  * Puts records into batches and hands full ones to the sender. Profiles and events never share
@@ -12,24 +15,30 @@ export class Filler {
   readonly #job: WriteJob;
   readonly #sender: Sender;
   readonly #window = new Window();
-  readonly #filling = [new Batch(), new Batch()];
+  readonly #filling = new Map<number, Batch>();
   readonly #full: Batch[] = [];
   #warned = false;
 
   constructor(job: WriteJob, sender: Sender) {
     this.#job = job;
     this.#sender = sender;
-    sender.onSettled = (batch) => {
-      const { block, index } = batch.item(0);
-      if (this.#isOrdered(block, index)) this.#window.settle(batch.keys());
-    };
+    sender.onSettled = ({ keys }) => this.#window.settle(keys);
   }
 
   /** Takes a record. False: wait for `makeRoom` before the next one. */
   add(block: RecordBlock, index: number): boolean {
-    if (!this.#isOrdered(block, index) || this.#window.admit(block, index)) {
-      this.#put(block, index);
-    }
+    const kind = block.kinds[index] ?? kinds.profile;
+    const record: BulkRecord = {
+      rows: block.rows,
+      row: block.row[index] ?? 0,
+      key: this.#keyOf(block, index, kind),
+      converges: block.converges[index] === 1,
+      json: block.json,
+      start: block.bounds[2 * index] ?? 0,
+      end: block.bounds[2 * index + 1] ?? 0,
+    };
+    if (record.key === noKey || this.#window.admit(record.key)) this.#put(record, kind);
+    else this.#window.hold(record);
     return this.#full.length === 0 && !this.#window.hasReady && !this.#window.isFull;
   }
 
@@ -48,58 +57,56 @@ export class Filler {
     while (!this.#sender.halt.error) {
       this.#putReady();
       if (this.#full.length > 0) await this.#submitFull();
-      else if (this.#isEmpty) break;
+      else if (this.#window.heldCount === 0 && this.#filling.size === 0) break;
       else await this.#submitRestOrWait();
     }
     await this.#sender.idle();
   }
 
   /** The records that were taken and never submitted, for the account of a run that stopped. */
-  *drain(): Generator<Item> {
-    for (const batch of [...this.#full.splice(0), ...this.#filling]) yield* batch.items();
+  *drain(): Generator<BulkRecord> {
+    for (const batch of [...this.#full.splice(0), ...this.#filling.values()]) {
+      for (const position of batch.positions()) yield batch.record(position);
+    }
+    this.#filling.clear();
     yield* this.#window.drain();
   }
 
   /** Events have no order. */
-  #isOrdered(block: RecordBlock, index: number): boolean {
-    return this.#job.order === 'key' && block.kinds[index] !== 1;
+  #keyOf({ keys }: RecordBlock, index: number, kind: number): number {
+    const ordered = this.#job.order === 'key' && kind !== kinds.event;
+    return ordered ? (keys[index] ?? 0) : noKey;
   }
 
-  get #isEmpty(): boolean {
-    return (
-      this.#window.heldCount === 0 &&
-      !this.#window.hasReady &&
-      this.#filling.every(({ size }) => size === 0)
-    );
-  }
-
-  #put(block: RecordBlock, index: number): void {
-    const kind = block.kinds[index] ?? 0;
-    const { batchRecords, batchBytes, frame } = this.#job;
-    const room = batchBytes - frame.open.length - frame.close.length;
-    let batch = this.#filling[kind] ?? new Batch();
-    if (batch.size > 0 && batch.bytes + recordBytes(block, index) > room) {
-      this.#full.push(batch);
-      batch = this.#filling[kind] = new Batch();
+  #put(record: BulkRecord, kind: number): void {
+    const { batchRecords, batchBytes } = this.#job;
+    let batch = this.#filling.get(kind);
+    if (batch && batch.bytesWith(record.end - record.start) > batchBytes) {
+      this.#seal(kind, batch);
+      batch = undefined;
     }
-    batch.add(block, index);
-    if (batch.size < batchRecords) return;
+    if (batch === undefined) {
+      batch = new Batch(this.#job.frame, this.#sender.takeBuffer());
+      this.#filling.set(kind, batch);
+    }
+    batch.add(record);
+    if (batch.size === batchRecords) this.#seal(kind, batch);
+  }
+
+  #seal(kind: number, batch: Batch): void {
     this.#full.push(batch);
-    this.#filling[kind] = new Batch();
+    this.#filling.delete(kind);
   }
 
+  /** Only records with an order are ever held, and those are no events. */
   #putReady(): void {
-    for (let item = this.#window.takeReady(); item; item = this.#window.takeReady()) {
-      this.#put(item.block, item.index);
-    }
+    for (const record of this.#window.takeReady()) this.#put(record, kinds.profile);
   }
 
   async #submitFull(): Promise<void> {
-    for (let batch = this.#full.shift(); batch; batch = this.#full.shift()) {
-      if (!(await this.#sender.submit(batch))) {
-        this.#full.unshift(batch);
-        return;
-      }
+    for (let batch = this.#full[0]; batch; batch = this.#full[0]) {
+      if (!(await this.#sender.submit(batch))) return;
+      this.#full.shift();
     }
   }
 
@@ -111,11 +118,7 @@ export class Filler {
   async #submitRestOrWait(): Promise<void> {
     this.#warnOfHotKeys();
     if (this.#window.heldCount > 0 && this.#sender.open > 0) return this.#sender.nextSettled();
-    for (const [kind, batch] of this.#filling.entries()) {
-      if (batch.size === 0) continue;
-      this.#full.push(batch);
-      this.#filling[kind] = new Batch();
-    }
+    for (const [kind, batch] of this.#filling) this.#seal(kind, batch);
     await this.#submitFull();
   }
 
@@ -128,3 +131,6 @@ export class Filler {
     );
   }
 }
+
+/** Hashes of keys are never negative. */
+const noKey = -1;

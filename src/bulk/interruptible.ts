@@ -26,14 +26,9 @@ export class Interruptible<T> {
  * keep every item for as long as that promise lives.
  */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  let leave = (): void => undefined;
-  const aborted = new Promise<undefined>((resolve) => {
-    leave = () => resolve(undefined);
+  return new Promise((resolve, reject) => {
+    const leave = () => resolve(undefined);
     signal.addEventListener('abort', leave, { once: true });
+    promise.finally(() => signal.removeEventListener('abort', leave)).then(resolve, reject);
   });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', leave);
-  }
 }

@@ -8,7 +8,10 @@ import type { WriteJob } from './write-job.js';
 const unknownBatchesMaximum = 3;
 const refusedBatchesMaximum = 2;
 
-/** Keeps batches under way: as many as may be in flight, and as many again ready to go. */
+/** Batches that stand ready, so that the next body is there when an answer arrives. */
+const readyBatches = 2;
+
+/** Keeps as many batches under way as may be in flight, and a few ready to go. */
 export class Sender {
   /** Called when every record of a batch has its outcome. */
   onSettled: (batch: Batch) => void = () => undefined;
@@ -16,6 +19,8 @@ export class Sender {
   readonly #job: WriteJob;
   readonly #settler: Settler;
   readonly #settling = new Set<Promise<void>>();
+  /** Bodies of settled batches, to be used again: fresh ones would be garbage of 350 KB each. */
+  readonly #buffers: Buffer[] = [];
   #unknownInARow = 0;
   #refusedInARow = 0;
 
@@ -30,9 +35,15 @@ export class Sender {
     return this.#settling.size;
   }
 
+  /** Memory for the body of a new batch. */
+  takeBuffer(): Buffer {
+    return this.#buffers.pop() ?? Buffer.alloc(0);
+  }
+
   /** Takes a batch when there is a place for it; false when the run stopped meanwhile. */
   async submit(batch: Batch): Promise<boolean> {
-    while (this.open >= 2 * this.#job.concurrency && !this.halt.error) await this.nextSettled();
+    const most = this.#job.concurrency + readyBatches;
+    while (this.open >= most && !this.halt.error) await this.nextSettled();
     if (this.halt.error) return false;
     const settling = this.#settle(batch).finally(() => this.#settling.delete(settling));
     this.#settling.add(settling);
@@ -40,7 +51,12 @@ export class Sender {
   }
 
   async #settle(batch: Batch): Promise<void> {
-    await this.halt.guard(async () => this.#judge(batch, await this.#settler.settle(batch)));
+    await this.halt.guard(async () => {
+      const fate = await this.#settler.settle(batch);
+      // After a failed attempt the bytes may still be on their way out of an old socket.
+      if (fate.attempts === 0) this.#buffers.push(batch.buffer);
+      this.#judge(batch, fate);
+    });
     this.onSettled(batch);
   }
 

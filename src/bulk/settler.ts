@@ -3,11 +3,10 @@ import type { Failure } from '../client/failure.js';
 import { failureError } from '../client/failure-error.js';
 import { decide, isThrottled } from '../client/retry.js';
 import type { WriteAnswer } from '../contract/answers.js';
-import { Batch } from './batch.js';
+import type { Batch } from './batch.js';
 import { checkAnswer } from './check-answer.js';
 import { Gate } from './gate.js';
 import type { Halt } from './halt.js';
-import type { Item } from './window.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 /** What became of one batch so far, over all its attempts and halves. */
@@ -54,7 +53,7 @@ export class Settler {
 
   /** One request; undefined when the run stopped before it. */
   async #attempt(batch: Batch): Promise<Attempt<WriteAnswer | undefined> | undefined> {
-    const body = batch.body(this.#job.frame);
+    const body = batch.body();
     const ticket = await this.gate.enter();
     try {
       if (this.#halt.error) return undefined;
@@ -111,14 +110,14 @@ export class Settler {
     if (answer === undefined) return this.#job.account.accept(batch.size);
     const checked = checkAnswer(answer, batch);
     if (!checked.addsUp) return this.#doesNotAddUp(batch, checked.why, fate);
-    const again = new Batch();
+    if (!checked.outcomes) return this.#job.account.accept(batch.size);
+    const again: number[] = [];
     for (const [position, outcome] of checked.outcomes.entries()) {
-      const { block, index } = batch.item(position);
       if (outcome.status === 'accepted') this.#job.account.accept(1);
-      else if (outcome.status === 'again' && this.#mayRepeat(fate)) again.add(block, index);
+      else if (outcome.status === 'again' && this.#mayRepeat(fate)) again.push(position);
       else this.#reject(batch, position, outcome);
     }
-    if (again.size > 0) await this.#sendAgain(again, fate);
+    if (again.length > 0) await this.#sendAgain(batch.pick(again), fate);
   }
 
   #mayRepeat({ attempts }: Fate): boolean {
@@ -154,36 +153,39 @@ export class Settler {
 
   /** One half after the other; a half that is refused has had its second try already. */
   async #sendHalves(batch: Batch, fate: Fate): Promise<void> {
-    for (const half of batch.split()) {
+    const positions = batch.positions();
+    const middle = positions.length >> 1;
+    for (const half of [positions.slice(0, middle), positions.slice(middle)]) {
       fate.attempts = 1;
-      await this.#send(half, fate);
+      await this.#send(batch.pick(half), fate);
     }
   }
 
   /** Records that may have been processed: the convergent ones are sent again, the others not. */
   async #unknown(batch: Batch, error: string, fate: Fate): Promise<void> {
-    const items = [...batch.items()];
-    this.#markUnknown(Batch.of(items.filter((item) => !converges(item))), error, fate);
-    const rest = Batch.of(items.filter(converges));
-    if (rest.size > 0) await this.#send(rest, fate);
+    const isConvergent = (position: number) => batch.isConvergent(position);
+    const positions = batch.positions();
+    this.#markUnknown(batch.pick(positions.filter((at) => !isConvergent(at))), error, fate);
+    const rest = positions.filter(isConvergent);
+    if (rest.length > 0) await this.#send(batch.pick(rest), fate);
   }
 
   #markUnknown(batch: Batch, error: string, fate: Fate): void {
     fate.unknown += batch.size;
-    for (const { block, index } of batch.items()) {
-      const row = block.row[index] ?? 0;
-      this.#job.account.turnDown(block.rows, row, { stage: 'unknown', error });
+    for (const position of batch.positions()) {
+      const { rows, row } = batch.record(position);
+      this.#job.account.turnDown(rows, row, { stage: 'unknown', error });
     }
   }
 
   #notSent(batch: Batch, why: string): void {
-    for (const item of batch.items()) this.#job.account.notSent(item, `not sent: ${why}`);
+    for (const position of batch.positions()) {
+      this.#job.account.notSent(batch.record(position), `not sent: ${why}`);
+    }
   }
 
   #reject(batch: Batch, position: number, reason: { code: number | undefined; error: string }) {
-    const { block, index } = batch.item(position);
-    this.#job.account.turnDown(block.rows, block.row[index] ?? 0, { stage: 'service', ...reason });
+    const { rows, row } = batch.record(position);
+    this.#job.account.turnDown(rows, row, { stage: 'service', ...reason });
   }
 }
-
-const converges = ({ block, index }: Item): boolean => block.converges[index] === 1;

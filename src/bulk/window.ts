@@ -1,12 +1,7 @@
-import type { RecordBlock } from '../mapping/records.js';
+import type { BulkRecord } from './batch.js';
+import type { RowBlock } from '../input/rows.js';
 
-/** One record, by its place in its block. */
-export interface Item {
-  readonly block: RecordBlock;
-  readonly index: number;
-}
-
-/** Bytes of blocks that held records may keep in memory before reading pauses. */
+/** Bytes that held records may keep in memory before reading pauses. */
 const heldBytesMaximum = 32 * 1024 * 1024;
 
 /**
@@ -17,29 +12,32 @@ const heldBytesMaximum = 32 * 1024 * 1024;
 export class Window {
   /** Keys of records that passed and are not settled. */
   readonly #busy = new Set<number>();
-  readonly #held = new Map<number, Item[]>();
-  readonly #ready: Item[] = [];
-  readonly #heldPerBlock = new Map<RecordBlock, number>();
+  readonly #held = new Map<number, BulkRecord[]>();
+  readonly #ready: BulkRecord[] = [];
+  /** Held records of each block of rows: a block stays in memory until none of its rows is held. */
+  readonly #heldPerBlock = new Map<RowBlock, number>();
   #heldBytes = 0;
   #heldCount = 0;
 
-  /** True when the record may go into a batch now; else it is held until its key is settled. */
-  admit(block: RecordBlock, index: number): boolean {
-    const key = block.keys[index] ?? 0;
-    if (!this.#busy.has(key)) {
-      this.#busy.add(key);
-      return true;
-    }
-    const item = { block, index };
-    const queue = this.#held.get(key);
-    if (queue) queue.push(item);
-    else this.#held.set(key, [item]);
-    this.#retain(block);
-    return false;
+  /** True when a record of this key may go into a batch now; else it is to be held. */
+  admit(key: number): boolean {
+    if (this.#busy.has(key)) return false;
+    this.#busy.add(key);
+    return true;
+  }
+
+  /** Keeps a copy of the record until its key is settled. */
+  hold(record: BulkRecord): void {
+    const json = Buffer.from(record.json.subarray(record.start, record.end));
+    const held = { ...record, json, start: 0, end: json.length };
+    const queue = this.#held.get(record.key);
+    if (queue) queue.push(held);
+    else this.#held.set(record.key, [held]);
+    this.#count(held, 1);
   }
 
   /** The records of these keys are settled: the next held one of each key becomes ready. */
-  settle(keys: Iterable<number>): void {
+  settle(keys: readonly number[]): void {
     for (const key of keys) {
       const queue = this.#held.get(key);
       const next = queue?.shift();
@@ -49,13 +47,15 @@ export class Window {
     }
   }
 
-  /** A held record whose turn has come; it passes before any new input. */
-  takeReady(): Item | undefined {
-    const item = this.#ready.shift();
-    if (item) this.#release(item.block);
-    return item;
+  /** Held records whose turn has come; they pass before any new input. */
+  *takeReady(): Generator<BulkRecord> {
+    for (let record = this.#ready.shift(); record; record = this.#ready.shift()) {
+      this.#count(record, -1);
+      yield record;
+    }
   }
 
+  /** Records held or ready. */
   get heldCount(): number {
     return this.#heldCount;
   }
@@ -70,32 +70,19 @@ export class Window {
   }
 
   /** Takes out everything that was never passed on, for the account of a run that stops. */
-  *drain(): Generator<Item> {
-    yield* this.#ready.splice(0);
+  *drain(): Generator<BulkRecord> {
+    yield* this.takeReady();
     for (const queue of this.#held.values()) yield* queue;
     this.#held.clear();
-    this.#heldPerBlock.clear();
-    this.#heldCount = 0;
-    this.#heldBytes = 0;
   }
 
-  #retain(block: RecordBlock): void {
-    const held = this.#heldPerBlock.get(block) ?? 0;
-    if (held === 0) this.#heldBytes += bytesOf(block);
-    this.#heldPerBlock.set(block, held + 1);
-    this.#heldCount += 1;
-  }
-
-  #release(block: RecordBlock): void {
-    const held = this.#heldPerBlock.get(block) ?? 0;
-    this.#heldCount -= 1;
-    if (held > 1) {
-      this.#heldPerBlock.set(block, held - 1);
-      return;
-    }
-    this.#heldPerBlock.delete(block);
-    this.#heldBytes -= bytesOf(block);
+  #count({ rows, json }: BulkRecord, change: 1 | -1): void {
+    const before = this.#heldPerBlock.get(rows) ?? 0;
+    const after = before + change;
+    this.#heldCount += change;
+    this.#heldBytes += change * json.length;
+    if (before === 0 || after === 0) this.#heldBytes += change * rows.bytes.length;
+    if (after === 0) this.#heldPerBlock.delete(rows);
+    else this.#heldPerBlock.set(rows, after);
   }
 }
-
-const bytesOf = (block: RecordBlock): number => block.json.length + block.rows.bytes.length;

@@ -57,7 +57,7 @@ async function run({ job, halt, sender, filler }: Parts): Promise<EngagectlError
   });
   await sender.idle();
   await halt.guard(async () => {
-    for (const item of filler.drain()) account.notSent(item, 'not sent: the run stopped');
+    for (const record of filler.drain()) account.notSent(record, 'not sent: the run stopped');
     if (halt.error && job.countUnread) await countUnread(input, job);
     account.rejects.close();
   });
@@ -79,7 +79,7 @@ async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void>
     await filler.makeRoom();
   }
   for (; next < block.count; next += 1) {
-    account.notSent({ block, index: next }, 'not sent: the run stopped');
+    account.notSent(source(block, next), 'not sent: the run stopped');
   }
   account.rejects.flush();
   halt.stopAt(rejectLimitReached(job, 'running') ?? (job.seen && tooManyIdentities(job.seen)));
@@ -93,11 +93,13 @@ function fill(
 ): number {
   for (let index = from; index < block.count; index += 1) {
     if (job.seen?.add(identityAt(block, index)) === false) job.account.duplicate();
-    else if (job.send === undefined) job.account.notSent({ block, index }, 'only checked');
+    else if (job.send === undefined) job.account.notSent(source(block, index), 'only checked');
     else if (!filler.add(block, index)) return index + 1;
   }
   return block.count;
 }
+
+const source = ({ rows, row }: RecordBlock, index: number) => ({ rows, row: row[index] ?? 0 });
 
 /** A run that stops accounts for the rest of its files as not sent; an interrupted one just ends. */
 async function countUnread(
