@@ -2,18 +2,17 @@ import { isFormula } from './csv-formulas.js';
 import { skipBare, skipString, skipValue } from './json-skip.js';
 
 const quote = 0x22;
-const plain = 0;
-/** Of a string's bytes: 0 may be copied as they are; quotes end it; the others need a closer look. */
-const kinds = new Uint8Array(256);
-for (const byte of Buffer.from('\\,')) kinds[byte] = 2;
-kinds[quote] = 1;
+const backslash = 0x5c;
+const comma = 0x2c;
 const mayOpenFormula = new Uint8Array(256);
 for (const byte of Buffer.from('=@+-')) mayOpenFormula[byte] = 1;
 
 /** Turns JSON values into the text of CSV cells, one behind the other, in a buffer of its own. */
 export class CsvCells {
   bytes = Buffer.allocUnsafe(65_536);
-  length = 0;
+  /** Where the last cell begins and ends. */
+  start = 0;
+  end = 0;
   /** Cells so far that a spreadsheet would run. */
   formulas = 0;
   readonly #escapeFormulas: boolean;
@@ -24,58 +23,77 @@ export class CsvCells {
 
   /** Starts over, with room for the cells of a record: quoting may double it, and adds quotes. */
   reset(recordBytes: number): void {
-    this.length = 0;
+    this.start = 0;
+    this.end = 0;
     const needed = 3 * recordBytes + 16;
     if (this.bytes.length < needed) this.bytes = Buffer.allocUnsafe(2 * needed);
   }
 
   /** Adds the value at `at`, and returns where it ends. Objects and arrays stay JSON. */
   add(value: Buffer, at: number): number {
+    this.start = this.end;
     const first = value[at]!;
     if (first === quote) return this.#addString(value, at);
     if (first === 0x7b || first === 0x5b) return this.#addJson(value, at);
-    const end = skipBare(value, at);
-    if (first !== 0x6e) this.length += value.copy(this.bytes, this.length, at, end); // not null
-    return end;
+    const valueEnd = skipBare(value, at);
+    if (first === 0x6e) return valueEnd; // null
+    let to = this.start;
+    for (let from = at; from < valueEnd; from += 1) this.bytes[to++] = value[from]!;
+    this.end = to;
+    return valueEnd;
   }
 
-  #addString(value: Buffer, start: number): number {
+  /** Copies the string's bytes; only one with an escape, or perhaps a formula, is decoded. */
+  #addString(value: Buffer, opening: number): number {
     const { bytes } = this;
-    let to = this.length;
-    let at = start + 1;
+    let hasComma = false;
+    let to = this.start + 1;
+    let at = opening + 1;
     let byte = value[at]!;
-    if (mayOpenFormula[byte] === 0) {
-      while (kinds[byte] === plain) {
-        bytes[to] = byte;
-        to += 1;
-        at += 1;
-        byte = value[at]!;
-      }
-      if (byte === quote) {
-        this.length = to;
-        return at + 1;
-      }
+    if (mayOpenFormula[byte] === 1) return this.#addDecoded(value, opening);
+    while (byte !== quote) {
+      if (byte === backslash) return this.#addDecoded(value, opening);
+      if (byte === comma) hasComma = true;
+      bytes[to++] = byte;
+      at += 1;
+      byte = value[at]!;
     }
-    const end = skipString(value, start);
-    this.#addText(JSON.parse(value.toString('utf8', start, end)) as string);
-    return end;
+    this.#close(to, hasComma);
+    return at + 1;
   }
 
-  #addText(text: string): void {
-    this.length += this.bytes.write(quoted(this.checked(text)), this.length);
+  #addDecoded(value: Buffer, opening: number): number {
+    const valueEnd = skipString(value, opening);
+    const text = this.checked(JSON.parse(value.toString('utf8', opening, valueEnd)) as string);
+    this.end = this.start + this.bytes.write(quoted(text), this.start);
+    return valueEnd;
   }
 
-  /** Counts a formula, and makes it harmless where that is wanted. */
-  checked(text: string): string {
-    if (!isFormula(text)) return text;
-    this.formulas += 1;
-    return this.#escapeFormulas ? `'${text}` : text;
+  #addJson(value: Buffer, opening: number): number {
+    const { bytes } = this;
+    const valueEnd = skipValue(value, opening);
+    let isSpecial = false;
+    let to = this.start + 1;
+    for (let at = opening; at < valueEnd; at += 1) {
+      const byte = value[at]!;
+      if (byte === quote) bytes[to++] = quote;
+      if (byte === quote || byte === comma || byte < 0x20) isSpecial = true;
+      bytes[to++] = byte;
+    }
+    this.#close(to, isSpecial);
+    return valueEnd;
   }
 
-  #addJson(value: Buffer, start: number): number {
-    const end = skipValue(value, start);
-    this.length += this.bytes.write(quoted(value.toString('utf8', start, end)), this.length);
-    return end;
+  /** Ends a cell whose text begins one byte behind `start`: there is room for quotes. */
+  #close(textEnd: number, isQuoted: boolean): void {
+    if (isQuoted) {
+      this.bytes[this.start] = quote;
+      this.bytes[textEnd] = quote;
+      this.end = textEnd + 1;
+    } else {
+      this.start += 1;
+      this.end = textEnd;
+    }
   }
 }
 

@@ -89,15 +89,15 @@ export class CsvRows {
     if (fixed && place.column < 0) return skipValue(bytes, at);
     const column = place.column < 0 ? this.columns.give(place) : place.column;
     if (column >= this.#starts.length) this.#widen();
-    this.#starts[column] = this.cells.length;
     const end = this.cells.add(bytes, at);
-    this.#ends[column] = this.cells.length;
+    this.#starts[column] = this.cells.start;
+    this.#ends[column] = this.cells.end;
     return end;
   }
 
   #joinCells(): void {
     const width = this.columns.names.length;
-    const { bytes: from, length } = this.cells;
+    const { bytes: from, end: length } = this.cells;
     this.#reserve(length + width + 3);
     const rows = this.#rows;
     let to = this.#length;
