@@ -1,5 +1,5 @@
-import { EngagectlError } from '../errors.js';
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
+import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { checkedBaseUrl } from './base-url.js';
 import {
@@ -7,22 +7,11 @@ import {
   checkedHeaderPrefix,
   checkedPasscode,
   environmentCredentials,
-  type Credentials,
-  type EnvironmentCredentials,
+  type SourcedCredentials,
 } from './credentials.js';
 import { localCredentials, localFolder } from './local-account.js';
 import { chooseSaved, localRegion, type Saved } from './saved-account.js';
-
-/** The slice of the global options that chooses an account: each a flag, or a variable. */
-export interface AccountSettings {
-  readonly profile?: string;
-  readonly region?: string;
-  readonly baseUrl?: string;
-  readonly headerPrefix?: string;
-  readonly timezone?: string;
-  /** Which of them were given as flags. */
-  readonly flags: ReadonlySet<string>;
-}
+import { setting, type AccountSettings, type Sourced } from './sourced.js';
 
 /** Everything needed to talk to one account of the service. */
 export interface Account {
@@ -40,8 +29,7 @@ export interface Account {
   /** Where each value came from, for people. */
   readonly sources: Readonly<Record<AccountField, string>>;
 }
-export type AccountField =
-  'region' | 'baseUrl' | 'accountId' | 'passcode' | 'headerPrefix' | 'timezone';
+type AccountField = 'region' | 'baseUrl' | 'accountId' | 'passcode' | 'headerPrefix' | 'timezone';
 
 type AccountRuntime = Pick<Runtime, 'env' | 'cwd'>;
 
@@ -54,132 +42,115 @@ export async function resolveAccount(
   runtime: AccountRuntime,
 ): Promise<Account> {
   const baseUrl = baseUrlSetting(settings);
-  if (settings.region === localRegion) return localAccount(settings, baseUrl, runtime);
+  const region = setting(settings, 'region');
+  if (region?.value === localRegion) return localAccount(settings, { region, baseUrl }, runtime);
 
   const environment = settings.flags.has('profile')
     ? undefined
     : await environmentCredentials(runtime);
-  if (environment && baseUrl !== undefined)
-    return assemble({ settings, baseUrl, environment, saved: undefined });
+  if (environment && baseUrl) return environmentAccount(settings, baseUrl, environment);
 
   const saved = await chooseSaved(settings, runtime);
-  if (saved.region === localRegion) return localAccount(settings, baseUrl, runtime);
-  return assemble({ settings, baseUrl, environment, saved });
+  const from = { value: saved.region, source: region?.source ?? saved.source };
+  if (!saved.values) return localAccount(settings, { region: from, baseUrl }, runtime);
+  return accountOf(settings, {
+    region: from,
+    baseUrl: checked(baseUrl ?? { value: saved.values.baseUrl, source: saved.source }),
+    credentials: environment ?? savedCredentials(saved),
+    saved,
+  });
 }
 
 /**
  * The base URL of the flag or the variable. An explicit `--profile` or `--region local` sets the
  * variable aside: it belongs to the environment's account.
  */
-function baseUrlSetting({ baseUrl, region, flags }: AccountSettings): string | undefined {
-  if (baseUrl === undefined || flags.has('baseUrl')) return baseUrl;
-  const explicitLocal = flags.has('region') && region === localRegion;
-  return flags.has('profile') || explicitLocal ? undefined : baseUrl;
+function baseUrlSetting(settings: AccountSettings): Sourced | undefined {
+  const { region, flags } = settings;
+  const aside = flags.has('profile') || (flags.has('region') && region === localRegion);
+  return aside && !flags.has('baseUrl') ? undefined : setting(settings, 'baseUrl');
+}
+
+const checked = ({ value, source }: Sourced): Sourced => ({
+  value: checkedBaseUrl(value, source),
+  source,
+});
+
+/** No config profile takes part, not even for the time zone: it may be another account's. */
+function environmentAccount(
+  settings: AccountSettings,
+  given: Sourced,
+  credentials: SourcedCredentials,
+): Account {
+  const baseUrl = checked(given);
+  const host = { value: new URL(baseUrl.value).host, source: 'host of the base URL' };
+  const region = setting(settings, 'region') ?? host;
+  return accountOf(settings, { region, baseUrl, credentials });
 }
 
 async function localAccount(
   settings: AccountSettings,
-  baseUrl: string | undefined,
+  { region, baseUrl }: { readonly region: Sourced; readonly baseUrl: Sourced | undefined },
   runtime: AccountRuntime,
 ): Promise<Account> {
-  if (baseUrl !== undefined)
+  if (baseUrl)
     throw new EngagectlError('E-CONFIG', 'region "local" and a base URL exclude each other', {
       why: 'region "local" is the embedded service, on an address of its own',
-      fix: `leave out ${sourceOf(settings, 'baseUrl')}, or name another region`,
+      fix: `leave out ${baseUrl.source}, or name another region`,
     });
   const folder = localFolder(runtime);
-  const made = `made for region "local", kept in ${folder}`;
-  const { accountId, passcode } = await localCredentials(folder);
-  return {
-    ...general(settings, undefined),
-    profile: undefined,
-    region: localRegion,
-    baseUrl: 'http://127.0.0.1:0',
-    accountId,
-    passcode,
-    sources: {
-      ...general(settings, undefined).sources,
-      region: sourceOf(settings, 'region') ?? 'chosen by config use',
-      baseUrl: 'embedded service, on a free port of each command',
-      accountId: made,
-      passcode: made,
+  const source = `made for region "local", kept in ${folder}`;
+  return accountOf(settings, {
+    region,
+    baseUrl: { value: 'http://127.0.0.1:0', source: 'embedded service, any free port' },
+    credentials: {
+      ...(await localCredentials(folder)),
+      sources: { accountId: source, passcode: source },
     },
+  });
+}
+
+function savedCredentials({ source, values }: Saved): SourcedCredentials {
+  return {
+    accountId: checkedAccountId(values.accountId, source),
+    passcode: checkedPasscode(values.passcode, source),
+    sources: { accountId: source, passcode: source },
   };
 }
 
-interface Parts {
-  readonly settings: AccountSettings;
-  readonly baseUrl: string | undefined;
-  readonly environment: EnvironmentCredentials | undefined;
-  readonly saved: Saved | undefined;
+interface Choice {
+  readonly region: Sourced;
+  readonly baseUrl: Sourced;
+  readonly credentials: SourcedCredentials;
+  readonly saved?: Saved;
 }
 
-function assemble({ settings, baseUrl, environment, saved }: Parts): Account {
-  const savedIn = saved?.source ?? '';
-  const baseUrlSource = baseUrl === undefined ? savedIn : (sourceOf(settings, 'baseUrl') ?? '');
-  const origin = checkedBaseUrl(baseUrl ?? saved?.values.baseUrl ?? '', baseUrlSource);
-  const { headerPrefix, timezone, sources } = general(settings, saved);
-  const { accountId, passcode } = environment ?? savedCredentials(saved);
+/** Adds the two settings that have a default. */
+function accountOf(
+  settings: AccountSettings,
+  { region, baseUrl, credentials, saved }: Choice,
+): Account {
+  const choose = (name: 'headerPrefix' | 'timezone', fallback: string): Sourced => {
+    const value = saved?.values[name];
+    const kept = saved && value !== undefined ? { value, source: saved.source } : undefined;
+    return setting(settings, name) ?? kept ?? { value: fallback, source: 'default' };
+  };
+  const headerPrefix = choose('headerPrefix', defaultHeaderPrefix);
+  const timezone = choose('timezone', 'UTC');
   return {
     profile: saved?.profile,
-    region: saved?.region ?? settings.region ?? new URL(origin).host,
-    baseUrl: origin,
-    accountId,
-    passcode,
-    headerPrefix,
-    timezone,
-    sources: {
-      ...sources,
-      region: sourceOf(settings, 'region') ?? (saved ? savedIn : 'host of the base URL'),
-      baseUrl: baseUrlSource,
-      accountId: environment ? 'ENGAGECTL_ACCOUNT_ID' : savedIn,
-      passcode: environment?.passcodeSource ?? savedIn,
-    },
-  };
-}
-
-function savedCredentials(saved: Saved | undefined): Credentials {
-  const source = saved?.source ?? '';
-  return {
-    accountId: checkedAccountId(saved?.values.accountId ?? '', source),
-    passcode: checkedPasscode(saved?.values.passcode ?? '', source),
-  };
-}
-
-/** The two settings that have a default. */
-function general(settings: AccountSettings, saved: Saved | undefined) {
-  const pick = (field: 'headerPrefix' | 'timezone', fallback: string) => {
-    const set = settings[field];
-    if (set !== undefined) return { value: set, source: sourceOf(settings, field) ?? '' };
-    const value = saved?.values[field];
-    return value === undefined || saved === undefined
-      ? { value: fallback, source: 'default' }
-      : { value, source: saved.source };
-  };
-  const headerPrefix = pick('headerPrefix', defaultHeaderPrefix);
-  const timezone = pick('timezone', 'UTC');
-  return {
+    region: region.value,
+    baseUrl: baseUrl.value,
+    accountId: credentials.accountId,
+    passcode: credentials.passcode,
     headerPrefix: checkedHeaderPrefix(headerPrefix.value, headerPrefix.source),
     timezone: timezone.value,
-    sources: { headerPrefix: headerPrefix.source, timezone: timezone.source },
+    sources: {
+      ...credentials.sources,
+      region: region.source,
+      baseUrl: baseUrl.source,
+      headerPrefix: headerPrefix.source,
+      timezone: timezone.source,
+    },
   };
-}
-
-const variables = {
-  region: 'ENGAGECTL_REGION',
-  baseUrl: 'ENGAGECTL_BASE_URL',
-  headerPrefix: 'ENGAGECTL_HEADER_PREFIX',
-  timezone: 'ENGAGECTL_TIMEZONE',
-} as const;
-const flagNames = {
-  region: '--region',
-  baseUrl: '--base-url',
-  headerPrefix: '--header-prefix',
-  timezone: '--timezone',
-} as const;
-
-/** The flag or variable a setting came from; undefined when it is not set. */
-function sourceOf(settings: AccountSettings, field: keyof typeof variables): string | undefined {
-  if (settings[field] === undefined) return undefined;
-  return settings.flags.has(field) ? flagNames[field] : variables[field];
 }

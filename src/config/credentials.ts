@@ -9,16 +9,16 @@ export interface Credentials {
   readonly passcode: string;
 }
 
-export interface EnvironmentCredentials extends Credentials {
-  /** The variable the passcode came by. */
-  readonly passcodeSource: string;
+/** Where each of the two came from, for people. */
+export interface SourcedCredentials extends Credentials {
+  readonly sources: { readonly accountId: string; readonly passcode: string };
 }
 
 /** The environment's pair; undefined when it has neither half, E-CONFIG when it has only one. */
 export async function environmentCredentials({
   env,
   cwd,
-}: Pick<Runtime, 'env' | 'cwd'>): Promise<EnvironmentCredentials | undefined> {
+}: Pick<Runtime, 'env' | 'cwd'>): Promise<SourcedCredentials | undefined> {
   const accountId = env['ENGAGECTL_ACCOUNT_ID'];
   const passcode = env['ENGAGECTL_PASSCODE'];
   const file = env['ENGAGECTL_PASSCODE_FILE'];
@@ -34,14 +34,17 @@ export async function environmentCredentials({
   const hasPasscode = passcode !== undefined || file !== undefined;
   if (accountId === undefined && !hasPasscode) return undefined;
   if (accountId === undefined || !hasPasscode) throw halfPair(accountId !== undefined);
-  const passcodeSource = file === undefined ? 'ENGAGECTL_PASSCODE' : 'ENGAGECTL_PASSCODE_FILE';
+  const sources = {
+    accountId: 'ENGAGECTL_ACCOUNT_ID',
+    passcode: file === undefined ? 'ENGAGECTL_PASSCODE' : 'ENGAGECTL_PASSCODE_FILE',
+  };
   return {
-    accountId: checkedAccountId(accountId, 'ENGAGECTL_ACCOUNT_ID'),
+    accountId: checkedAccountId(accountId, sources.accountId),
     passcode:
       file === undefined
-        ? checkedPasscode(passcode ?? '', passcodeSource)
-        : await passcodeFromFile(path.resolve(cwd, file), passcodeSource),
-    passcodeSource,
+        ? checkedPasscode(passcode ?? '', sources.passcode)
+        : await passcodeFromFile(path.resolve(cwd, file), sources.passcode),
+    sources,
   };
 }
 

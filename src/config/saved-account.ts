@@ -10,9 +10,14 @@ export const localRegion = 'local';
 export interface Saved {
   readonly profile: string;
   readonly region: string;
-  /** For people: which profile of which file. */
+  /** For people: which profile. */
   readonly source: string;
-  readonly values: Partial<SavedRegion>;
+  readonly values: SavedRegion;
+}
+
+/** `config use` chose the built-in region. */
+interface SavedLocal extends Omit<Saved, 'values'> {
+  readonly values: undefined;
 }
 
 /** The profile that is meant when none is named. */
@@ -22,13 +27,13 @@ export const currentProfile = ({ current }: Config): string => current ?? 'defau
 export async function chooseSaved(
   wanted: { readonly profile?: string; readonly region?: string },
   runtime: Pick<Runtime, 'env' | 'cwd'>,
-): Promise<Saved> {
+): Promise<Saved | SavedLocal> {
   const config = await readConfig(runtime);
   const name = wanted.profile ?? currentProfile(config);
   const profile = findProfile(config, name);
   const region = wanted.region ?? profile.region ?? onlyRegion(name, profile);
   const source = `config profile "${name}"`;
-  if (region === localRegion) return { profile: name, region, source, values: {} };
+  if (region === localRegion) return { profile: name, region, source, values: undefined };
   return { profile: name, region, source, values: findRegion(name, profile, region) };
 }
 
