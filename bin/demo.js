@@ -52,7 +52,7 @@ const steps = [
     figures: figuresOf('subscriptions.csv'),
   },
   {
-    say: 'One user read back; the address was unsubscribed a moment ago.',
+    say: 'One user read back, whose email address was unsubscribed a moment ago.',
     args: ['get-profile', 'crm-00003', '--reachability'],
     checks: [emailIsUnreachable],
   },
@@ -86,14 +86,18 @@ const steps = [
     figures: { records: charged.records },
   },
   {
-    say: 'Demerging takes identities off their profiles. It cannot be undone, so a script must say --yes.',
+    say: 'Two users said that the same device is theirs, so the service has made them one profile.',
+    args: ['get-profile', 'eu-10'],
+    checks: [identitiesAre('eu-10', 'eu-11')],
+  },
+  {
+    say: 'Demerging takes such profiles apart. It cannot be undone, so a script must say --yes.',
     args: ['demerge', 'fixtures/demerge.csv', '--yes'],
     figures: { read: 152, accepted: 150, duplicates: 2 },
   },
   {
-    say: 'After that, the identity leads nowhere: exit code 3.',
-    args: ['get-profile', 'crm-00000'],
-    exitCode: 3,
+    args: ['get-profile', 'eu-10'],
+    checks: [identitiesAre('eu-10')],
   },
 ];
 
@@ -179,6 +183,15 @@ const rejectText = ({ line, stage, code }) => `line ${line} ${stage} ${code ?? '
 function emailIsUnreachable(stdout) {
   const email = JSON.parse(stdout || '{}').reachability?.email;
   return email === 'unreachable' ? undefined : `email is ${email}, not unreachable`;
+}
+
+function identitiesAre(...wanted) {
+  return (stdout) => {
+    const found = JSON.parse(stdout || '{}').all_identities?.sort() ?? [];
+    return found.join() === wanted.join()
+      ? undefined
+      : `identities are ${found.join()}, not ${wanted.join()}`;
+  };
 }
 
 function hasLines(file, wanted) {

@@ -28,14 +28,17 @@ const blocks = readmeBlocks().filter(({ script }) => !ofTheCheckout.includes(scr
 const files: Readonly<Record<string, string>> = {
   'users.csv': 'identity,Email,Phone,City,MSG-email\nu1,u1@example.test,+447700900001,Oslo,true\n',
   'crm.csv': 'CustomerId,mail,Age,Signed Up,Internal\nu2,u2@example.test,41,2026-10-01,x\n',
-  'events.ndjson':
-    '{"identity":"u1","type":"event","evtName":"Charged","evtData":{"Amount":12.5},"ts":1790841600}\n',
+  'events.ndjson': `${['Charged', 'Searched'].map(eventOf).join('\n')}\n`,
   'opt-outs.csv': 'type,value,status\nemail,u1@example.test,Unsubscribe\n',
   'opt-outs.txt': 'u1@example.test\nu2@example.test\n',
   'leavers.txt': 'u2\n',
   'passcode.txt': `${account.passcode}\n`,
   'bin/engagectl': `#!/bin/sh\nexec "${process.execPath}" "${root}bin/engagectl.js" "$@"\n`,
 };
+
+function eventOf(evtName: string): string {
+  return JSON.stringify({ identity: 'u1', type: 'event', evtName, evtData: {}, ts: 1790841600 });
+}
 
 let service: RunningService;
 

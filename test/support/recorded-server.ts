@@ -73,7 +73,10 @@ function player(exchanges: readonly Exchange[]) {
 
 function parseRecording(file: Buffer): Exchange[] {
   // latin1 keeps every byte one character, so that bodies come out as they are in the file
-  return file.toString('latin1').split(/^###\n/m).map(parseExchange);
+  return file
+    .toString('latin1')
+    .split(/^###\n/m)
+    .map(parseExchange);
 }
 
 function parseExchange(text: string): Exchange {
