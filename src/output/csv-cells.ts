@@ -84,6 +84,13 @@ export class CsvCells {
     return valueEnd;
   }
 
+  /** Counts a formula, and makes it harmless where that is wanted. */
+  checked(text: string): string {
+    if (!isFormula(text)) return text;
+    this.formulas += 1;
+    return this.#escapeFormulas ? `'${text}` : text;
+  }
+
   /** Ends a cell whose text begins one byte behind `start`: there is room for quotes. */
   #close(textEnd: number, isQuoted: boolean): void {
     if (isQuoted) {
