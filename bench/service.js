@@ -171,7 +171,9 @@ function count(n) {
 function report(what, rates) {
   const sorted = rates.toSorted((a, b) => a - b);
   const median = sorted[Math.floor(sorted.length / 2)];
-  console.log(`${what}: ${count(median)} a second (${count(sorted[0])} to ${count(sorted.at(-1))})`);
+  console.log(
+    `${what}: ${count(median)} a second (${count(sorted[0])} to ${count(sorted.at(-1))})`,
+  );
 }
 
 /** Bytes of memory the process holds now; Linux only, else 0. */

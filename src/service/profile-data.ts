@@ -10,7 +10,7 @@ export function applyData(profile: Profile, upload: Members): Profile {
   for (const [key, value] of upload) {
     if (key === 'Email') fields.email = decoded(fields.email, value);
     else if (key === 'Phone') fields.phone = decoded(fields.phone, value);
-    else if (key === 'Name') fields.name = changed(fields.name ?? undefined, value) ?? null;
+    else if (key === 'Name') fields.name = named(fields.name, value);
     else if (key.startsWith('MSG-')) setFlag(data, key, value);
     else setField(data, key, value);
   }
@@ -29,6 +29,11 @@ function setField(data: Members, key: string, value: string): void {
 /** The field's new JSON text; undefined: it is gone. */
 const changed = (current: string | undefined, value: string): string | undefined =>
   isOperator(value) ? applyOperator(current, value) : storedValue(value);
+
+function named(current: string | null, value: string): string | null {
+  const name = changed(current ?? undefined, value) ?? 'null';
+  return name === 'null' ? null : name;
+}
 
 function decoded(current: string | null, value: string): string | null {
   const now = current === null ? undefined : JSON.stringify(current);

@@ -11,10 +11,11 @@ import type { Service } from './service.js';
 /** Endpoints 4 and 7. The same cursor always begins the same page. */
 export function readPage(kind: Export['kind'], cursor: string, service: Service): Answer {
   const { store, cursorSecret, now, variants } = service;
+  const time = now();
   const position = decodeCursor(cursor, cursorSecret);
-  const opened = position && useExport(store, position.export, now());
+  const opened = position && useExport(store, position.export, time);
   if (!position || opened?.kind !== kind) throw incorrectUsage();
-  if (isExpired(opened, now())) throw expiredCursor(variants.expiredCursor);
+  if (isExpired(opened, time)) throw expiredCursor(variants.expiredCursor);
   if (opened.pending > 0) throw stillPending();
   const source = kind === 'events' ? eventPages(service, opened) : profilePages(service, opened);
   const page = pageAt(source, position, opened.batch);

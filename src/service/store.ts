@@ -52,7 +52,8 @@ export class Store {
       this.#database.exec('COMMIT');
       return result;
     } catch (error) {
-      this.#database.exec('ROLLBACK');
+      // A full disk has ended the transaction already.
+      if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
       throw error;
     }
   }

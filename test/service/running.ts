@@ -61,11 +61,15 @@ const defaults: ServiceOptions = {
 /** Calls of a running service, by endpoint. */
 export class Running {
   readonly url: string;
-  readonly close: () => Promise<void>;
+  readonly #service: RunningService;
 
-  constructor({ url, close }: RunningService) {
-    this.url = url;
-    this.close = close;
+  constructor(service: RunningService) {
+    this.url = service.url;
+    this.#service = service;
+  }
+
+  close(): Promise<void> {
+    return this.#service.close();
   }
 
   /** `body`: text as it is, anything else as JSON. */
