@@ -1,0 +1,33 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { memberText } from '../../src/client/member-text.js';
+
+const of = (json: string) => memberText(Buffer.from(json), 'record')?.toString();
+
+it('finds the text that JSON.parse would read the member from', () => {
+  const name = fc.oneof(fc.constant('record'), fc.string());
+  const object = fc.dictionary(name, fc.jsonValue());
+  fc.assert(
+    fc.property(object, fc.nat(2), (value, indent) => {
+      const json = JSON.stringify(value, undefined, indent);
+      const found = of(json);
+      const member = Object.entries(value).find(([key]) => key === 'record');
+      expect(found === undefined ? undefined : JSON.parse(found)).toEqual(
+        member === undefined ? undefined : (JSON.parse(JSON.stringify(member[1])) as unknown),
+      );
+    }),
+  );
+});
+
+it.each([
+  ['{}', undefined],
+  ['{"a":{"record":1}}', undefined],
+  ['{"a":"record"}', undefined],
+  ['{"record":1.00}', '1.00'],
+  ['{ "x" : [ 1 , "record" ] , "record" :  [ 1 , 2 ]  }', '[ 1 , 2 ]'],
+  ['{"record":"a\\\\\\",}","z":1}', '"a\\\\\\",}"'],
+  ['{"record":1,"record":{"a":2}}', '{"a":2}'],
+  ['{"\\u0072ecord":null}', 'null'],
+])('of %s it is %s', (json, expected) => {
+  expect(of(json)).toBe(expected);
+});

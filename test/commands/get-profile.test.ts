@@ -1,0 +1,363 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
+import {
+  after,
+  answer,
+  hang,
+  startFaultServer,
+  throttle,
+  type FaultServer,
+  type Received,
+  type Step,
+} from '../support/fault-server.js';
+import { makeWorld, type World } from '../support/world.js';
+
+const passcode = 'seeded-pass-7Q';
+let world: World;
+let server: FaultServer;
+
+/** Users a to z exist; their records hold what JSON.parse would change. */
+const recordOf = (name: string): string =>
+  `{"identity":"${name}","big":12345678901234567890,"price":1.00,"profileData":{}}`;
+const answerTo = ({ url }: Received): Step => {
+  const name = decodeURIComponent(new URL(url, 'http://x').search.split('=')[1] ?? '');
+  return /^[a-z]$/.test(name)
+    ? answer(200, `{"status":"success","record":${recordOf(name)}}`)
+    : answer(200, { status: 'success' });
+};
+
+beforeEach(() => {
+  world = makeWorld();
+});
+
+async function serve(script: (received: Received, index: number) => Step = answerTo) {
+  server = await startFaultServer(script);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+}
+
+const run = (argv: readonly string[], options: Parameters<World['run']>[1] = {}) =>
+  world.run(['get-profile', ...argv], {
+    ...options,
+    env: {
+      ENGAGECTL_BASE_URL: server.url,
+      ENGAGECTL_ACCOUNT_ID: 'ACC-1',
+      ENGAGECTL_PASSCODE: passcode,
+      ...options.env,
+    },
+  });
+const lines = (...names: string[]) => names.map((name) => `${recordOf(name)}\n`).join('');
+const asked = () => server.received.map(({ url }) => url.replace('/1/profile.json?', ''));
+const rejects = (file: string) =>
+  readFileSync(world.path(file), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe('one user', () => {
+  it.each([
+    [['a'], 'identity=a'],
+    [['--identity', 'a'], 'identity=a'],
+    [['--email', 'a'], 'email=a'],
+    [['--object-id', 'a'], 'objectId=a'],
+  ])('%j is one line, byte for byte', async (argv, query) => {
+    await serve();
+    expect(await run(argv)).toEqual({ code: 0, stdout: lines('a'), stderr: '' });
+    expect(asked()).toEqual([query]);
+  });
+
+  it('is indented on a terminal, numbers and spellings kept', async () => {
+    await serve(() =>
+      answer(
+        200,
+        '{"status":"success","record":{"n":1.00,"a":[ ],"o":{"x":[1,2e5]},"s":"\\u00e9\u202e\\"{"}}',
+      ),
+    );
+    const { stdout } = await run(['a'], { tty: { stdout: true } });
+    expect(stdout).toBe(
+      [
+        '{',
+        '  "n": 1.00,',
+        '  "a": [],',
+        '  "o": {',
+        '    "x": [',
+        '      1,',
+        '      2e5',
+        '    ]',
+        '  },',
+        '  "s": "\\u00e9\\u202e\\"{"',
+        '}',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('that does not exist is exit 3, told by name, and no file', async () => {
+    await serve();
+    const { code, stdout, stderr } = await run(['--email', 'nobody@example.test']);
+    expect([code, stdout]).toEqual([3, '']);
+    expect(stderr).toContain('E-NOT-FOUND: no user has email "nobody@example.test"');
+    expect(existsSync(world.path('engagectl-get-profile.rejects.ndjson'))).toBe(false);
+  });
+
+  it('with --json puts the summary on stderr, beside the record on stdout', async () => {
+    await serve();
+    const { stdout, stderr } = await run(['a', '--json']);
+    expect(stdout).toBe(lines('a'));
+    expect(JSON.parse(stderr)).toMatchObject({
+      schemaVersion: 1,
+      command: 'get-profile',
+      accountId: 'ACC-1',
+      read: 1,
+      accepted: 1,
+      requests: 1,
+      bytes: lines('a').length,
+      output: null,
+      exitCode: 0,
+    });
+  });
+});
+
+describe('many users', () => {
+  it('of the command line come one a line, in order; the missing ones in a file', async () => {
+    await serve();
+    const { code, stdout, stderr } = await run(['b', 'nobody', 'a']);
+    expect([code, stdout]).toEqual([3, lines('b', 'a')]);
+    expect(stderr).toContain('1 of 3 users were not found');
+    expect(rejects('engagectl-get-profile.rejects.ndjson')).toEqual([
+      {
+        source: 'arguments',
+        line: 2,
+        stage: 'service',
+        error: 'no such user',
+        record: { identity: 'nobody' },
+      },
+    ]);
+  });
+
+  it.each([
+    ['CSV identity', 'users.csv', 'Name,identity\nx,a\ny,b\n', [], ['identity=a', 'identity=b']],
+    ['CSV email', 'users.csv', 'email,Name\na,x\n', [], ['email=a']],
+    ['CSV objectId', 'users.csv', 'objectId\n"a"\n', [], ['objectId=a']],
+    ['CSV of several, the first', 'u.csv', 'email,identity\nb,a\n', [], ['identity=a']],
+    ['CSV of several, chosen', 'u.csv', 'email,identity\nb,a\n', ['--by', 'email'], ['email=b']],
+    [
+      'NDJSON objects',
+      'u.ndjson',
+      '{"email":"a"}\n{"identity":"b"}\n',
+      [],
+      ['email=a', 'identity=b'],
+    ],
+    [
+      'NDJSON strings',
+      'u.ndjson',
+      '"a"\n"b"\n',
+      ['--by', 'objectId'],
+      ['objectId=a', 'objectId=b'],
+    ],
+    ['a bare list', 'u.txt', 'a\nb\n', ['--by', 'email'], ['email=a', 'email=b']],
+    ['a list with its header', 'u.txt', 'email\na\n', ['--by', 'email'], ['email=a']],
+  ])('of %s', async (_, name, text, flags, queries) => {
+    await serve();
+    writeFileSync(world.path(name), text);
+    const { code, stderr } = await run(['--input', name, ...flags]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('get-profile: done')]);
+    expect(asked()).toEqual(queries);
+  });
+
+  it('of standard input, gzip too', async () => {
+    await serve();
+    const { code, stdout } = await run(['--input', '-', '--by', 'identity'], {
+      stdin: gzipSync('a\nc\nb\n'),
+    });
+    expect([code, stdout]).toEqual([0, lines('a', 'c', 'b')]);
+  });
+
+  it('keep their order when answers do not, with no more than three in flight', async () => {
+    const names = 'abcdefghijklmnopqrst'.split('');
+    await serve((received, index) => after(index % 3 === 0 ? 40 : 1, answerTo(received)));
+    writeFileSync(world.path('u.txt'), names.join('\n'));
+    const { stdout } = await run(['--input', 'u.txt', '--by', 'identity']);
+    expect(stdout).toBe(lines(...names));
+    expect(server.mostInFlight).toBe(3);
+    expect((await run(['--input', 'u.txt', '--concurrency', '1'])).stdout).toBe(lines(...names));
+    expect(server.mostInFlight).toBe(3);
+  });
+
+  it('that are refused or unreadable go to the rejects file with their line', async () => {
+    await serve();
+    writeFileSync(
+      world.path('u.ndjson'),
+      '{"identity":"a"}\n{"identity":7}\n{"identity":\n{}\n"zz"\n',
+    );
+    const { code, stdout, stderr } = await run(['--input', 'u.ndjson', '--json']);
+    expect([code, stdout]).toEqual([3, lines('a')]);
+    expect(
+      rejects('u.ndjson.rejects.ndjson')
+        .map(({ line, stage }) => `${String(line)} ${String(stage)}`)
+        .sort(),
+    ).toEqual(['2 validate', '3 parse', '4 validate', '5 service']);
+    const [summary] = stderr
+      .split('\n')
+      .flatMap((line) => (line.includes('schemaVersion') ? [JSON.parse(line) as object] : []));
+    expect(summary).toMatchObject({ read: 5, accepted: 1, rejected: 4, exitCode: 3 });
+  });
+
+  it('of a rejects file can be asked for again', async () => {
+    await serve();
+    writeFileSync(world.path('u.txt'), 'a\nnobody\n');
+    await run(['--input', 'u.txt', '--by', 'email']);
+    await run(['--input', 'u.txt.rejects.ndjson', '--rejects', 'again.ndjson']);
+    expect(asked()).toEqual(['email=a', 'email=nobody', 'email=nobody']);
+  });
+
+  it.each([
+    ['out.ndjson', (bytes: Buffer) => bytes.toString(), lines('a', 'b')],
+    ['out.ndjson.gz', (bytes: Buffer) => gunzipSync(bytes).toString(), lines('a', 'b')],
+    [
+      'out.json',
+      (bytes: Buffer) => JSON.stringify(JSON.parse(bytes.toString())),
+      JSON.stringify(['a', 'b'].map((name) => JSON.parse(recordOf(name)) as object)),
+    ],
+  ])('go to %s', async (name, read, expected) => {
+    await serve();
+    const { code, stdout } = await run(['a', 'b', '-o', name, '--json']);
+    expect(code).toBe(0);
+    expect(read(readFileSync(world.path(name)))).toBe(expected);
+    expect(statSync(world.path(name)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(stdout)).toMatchObject({ accepted: 2, output: name });
+    expect((await run(['a', '-o', name])).code).toBe(8);
+  });
+
+  it('take --limit', async () => {
+    await serve();
+    writeFileSync(world.path('u.txt'), 'a\nb\nc\n');
+    const { stdout } = await run(['--input', 'u.txt', '--limit', '2']);
+    expect(stdout).toBe(lines('a', 'b'));
+  });
+
+  it('of nothing are none', async () => {
+    await serve();
+    const { code, stdout } = await run(['--input', '-'], { stdin: '' });
+    expect([code, stdout]).toEqual([0, '']);
+  });
+});
+
+describe('when it goes wrong', () => {
+  const failing = (at: number, step: Step) => (received: Received, index: number) =>
+    index >= at ? step : answerTo(received);
+
+  it('refused credentials stop at once, with exit 4', async () => {
+    await serve(failing(2, answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 })));
+    writeFileSync(world.path('u.txt'), 'a\nb\nc\nd\ne\nf\ng\nh\n');
+    const { code, stdout, stderr } = await run(['--input', 'u.txt', '--concurrency', '1']);
+    expect([code, stdout]).toEqual([4, lines('a', 'b')]);
+    expect(stderr).toContain('Passcode Invalid');
+    expect(stderr).toContain('--region');
+    expect(server.received).toHaveLength(3);
+  });
+
+  it('what was read from a pipe and not asked for is listed', async () => {
+    await serve(failing(1, answer(404, 'no such path')));
+    const { code } = await run(['--input', '-', '--concurrency', '1'], { stdin: 'a\nb\nc\n' });
+    expect(code).toBe(7);
+    expect(
+      rejects('engagectl-get-profile.rejects.ndjson').map(({ line, stage }) => [line, stage]),
+    ).toEqual([
+      [2, 'notSent'],
+      [3, 'notSent'],
+    ]);
+  });
+
+  it('retries, as --verbose tells, and adapts to 429s', async () => {
+    await serve((received, index) => (index % 2 === 0 ? throttle() : answerTo(received)));
+    const { code, stdout, stderr } = await run(['a', 'b', 'c', '--verbose']);
+    expect([code, stdout]).toEqual([0, lines('a', 'b', 'c')]);
+    expect(stderr).toContain('HTTP 429: Too many concurrent requests; again in');
+    expect(stderr).not.toContain(passcode);
+  });
+
+  it.each([
+    ['for more input', answerTo],
+    ['for an answer', () => hang()],
+  ])('Ctrl-C ends the waiting %s', async (_, script) => {
+    await serve(script);
+    const stdin = new Readable({ read: () => undefined });
+    stdin.push('a\n'.repeat(300_000));
+    const stop = new AbortController();
+    const outcome = run(['--input', '-', '--by', 'identity'], { stdin, signal: stop.signal });
+    while (server.received.length < 2) await delay(5);
+    stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+    expect((await outcome).code).toBe(130);
+  });
+
+  it.each([
+    [[], 'nothing says'],
+    [['a', '--email', 'b'], 'more than one way'],
+    [['--identity', 'a', '--input', 'x.csv'], 'more than one way'],
+    [['a', '--by', 'email'], '--by is for --input'],
+    [[''], 'empty'],
+    [['--email', ''], 'empty'],
+    [['a', '--concurrency', '0'], 'whole number'],
+    [['--input', 'u.csv', '--by', 'phone'], 'identity, email, objectId'],
+    [['a', '--columns', 'x'], '--columns is for CSV'],
+  ])('%j is a usage error', async (argv, words) => {
+    await serve();
+    const { code, stderr } = await run(argv);
+    expect(code).toBe(2);
+    expect(stderr).toContain(words);
+    expect(server.received).toEqual([]);
+  });
+
+  it('a CSV without a column to read from is refused before anything is asked', async () => {
+    await serve();
+    writeFileSync(world.path('u.csv'), 'Name,Phone\nx,1\n');
+    const { code, stderr } = await run(['--input', 'u.csv']);
+    expect(code).toBe(8);
+    expect(stderr).toContain('"Name", "Phone"');
+    expect(server.received).toEqual([]);
+  });
+});
+
+describe('--reachability', () => {
+  const all = (sms: string | null, whatsapp: string | null, email: string | null) => ({
+    sms,
+    whatsapp,
+    email,
+  });
+  it.each([
+    [{}, all(null, null, null)],
+    [{ 'MSG-dndPhone': false, 'MSG-sms': true }, all('reachable', null, null)],
+    [{ 'MSG-dndPhone': true, 'MSG-sms': true }, all('unreachable', null, null)],
+    [{ 'MSG-dndPhone': false, 'MSG-sms': false }, all('unreachable', null, null)],
+    [{ 'MSG-dndPhone': true }, all('unreachable', null, null)],
+    [{ 'MSG-sms': false }, all('unreachable', null, null)],
+    [{ 'MSG-sms': true }, all(null, null, null)],
+    [{ 'MSG-dndEmail': false }, all(null, null, null)],
+    [{ 'MSG-dndWhatsApp': false, 'MSG-whatsapp': true }, all(null, 'reachable', null)],
+    [{ 'MSG-dndWhatsapp': false, 'MSG-Whatsapp': true }, all(null, 'reachable', null)],
+    [{ 'MSG-dndWhatsapp': false, 'MSG-dndWhatsApp': true }, all(null, 'unreachable', null)],
+    [{ 'msg-dndemail': 'false', 'msg-email': 'true' }, all(null, null, 'reachable')],
+    [{ 'MSG-dndEmail': 'Subscribed', 'MSG-email': 'Unsubscribed' }, all(null, null, 'unreachable')],
+    [{ 'MSG-dndEmail': 'Unsubscribed', 'MSG-email': 'Subscribed' }, all(null, null, 'unreachable')],
+    [{ 'MSG-dndEmail': 'Subscribed', 'MSG-email': 'Subscribed' }, all(null, null, 'reachable')],
+    [{ 'MSG-dndEmail': 'perhaps', 'MSG-email': 1 }, all(null, null, null)],
+  ])('of %j', async (profileData, expected) => {
+    await serve(() => answer(200, { status: 'success', record: { profileData } }));
+    const { stdout } = await run(['a', '--reachability']);
+    expect(JSON.parse(stdout)).toEqual({ profileData, reachability: expected });
+  });
+
+  it.each(['{}', '{ }', '{"profileData":null}', '{"n":1.00,"profileData":[] }'])(
+    'leaves the rest of %s as it is',
+    async (record) => {
+      await serve(() => answer(200, `{"status":"success","record":${record}}`));
+      const { stdout } = await run(['a', '--reachability']);
+      expect(stdout.startsWith(record.slice(0, -1))).toBe(true);
+      expect(JSON.parse(stdout)).toMatchObject({ reachability: all(null, null, null) });
+    },
+  );
+});
