@@ -55,7 +55,7 @@ export function targetExists(name: string, details: { why?: string; fix?: string
 function partialExists({ name, partial }: { name: string; partial: string }): EngagectlError {
   return new EngagectlError('E-PARTIAL-EXISTS', `${name}: ${partial} is in the way`, {
     why: 'an earlier export to this file did not finish',
-    fix: 'go on with it by --resume, or start again by --fresh, which sets it aside',
+    fix: 'start again with --fresh, which sets it aside, or choose another --output',
     file: partial,
   });
 }

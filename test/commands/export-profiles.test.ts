@@ -312,7 +312,7 @@ describe('engagectl export-profiles', () => {
       writeFileSync(world.path('out.ndjson.partial'), 'old');
       const refused = await world.run(toFile);
       expect(refused.code).toBe(8);
-      expect(refused.stderr).toMatch(/--resume.*--fresh/);
+      expect(refused.stderr).toMatch(/--fresh.*another --output/);
       expect(server.openings).toEqual([]);
       expect((await world.run([...toFile, '--fresh'])).code).toBe(0);
       expect(readFileSync(world.path('out.ndjson.partial.1'), 'utf8')).toBe('old');
