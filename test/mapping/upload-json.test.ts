@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { zoneOf } from '../../src/contract/zones.js';
 import { csvRows, jsonRows } from '../support/row-blocks.js';

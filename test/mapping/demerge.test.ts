@@ -1,0 +1,77 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { demergeMapper } from '../../src/mapping/demerge.js';
+import type { RowBlock } from '../../src/input/rows.js';
+import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
+
+function map(rows: RowBlock, { identity = 'identity', retryUnknown = false } = {}) {
+  const block = demergeMapper({ identity, retryUnknown }).map(rows);
+  return { ...block, records: recordTexts(block) };
+}
+
+function outcome(rows: RowBlock, options = {}): unknown {
+  const { records, rejects } = map(rows, options);
+  return records[0] ?? [rejects[0]!.stage, rejects[0]!.error];
+}
+
+describe('a row to demerge', () => {
+  it('is the identity of a column, an object or a string', () => {
+    expect(outcome(csvRows(['x', 'identity'], [['1', 'a"b']]))).toBe('"a\\"b"');
+    expect(outcome(jsonRows(['{"x":1,"identity":"a\\u0022b"}']))).toBe('"a\\"b"');
+    expect(outcome(jsonRows([' "a\\"b" ']))).toBe('"a\\"b"');
+  });
+
+  it('takes the identity from another column', () => {
+    const options = { identity: 'a\\"b' };
+    expect(outcome(csvRows(['identity', 'a\\"b'], [['1', 'ada']]), options)).toBe('"ada"');
+    expect(outcome(jsonRows(['{"identity":"1","a\\\\\\u0022b":"ada"}']), options)).toBe('"ada"');
+    expect(() => map(csvRows(['identity'], []), options)).toThrow(/column "a\\"b" missing/);
+  });
+
+  it('has the same bytes and hash however the identity is written', () => {
+    const identities = fc
+      .string({ unit: 'binary', minLength: 1, maxLength: 20 })
+      .filter((text) => !/\p{Cc}/u.test(text));
+    fc.assert(
+      fc.property(identities, (identity) => {
+        const units = Array.from(
+          { length: identity.length },
+          (_, at) => `\\u${identity.charCodeAt(at).toString(16).padStart(4, '0')}`,
+        ).join('');
+        const csv = map(csvRows(['identity'], [[identity]]));
+        const json = map(jsonRows([`"${units}"`, JSON.stringify({ identity })]));
+        expect(csv.records).toEqual([JSON.stringify(identity)]);
+        expect(json.records).toEqual([csv.records[0], csv.records[0]]);
+        expect([...json.keys]).toEqual([csv.keys[0], csv.keys[0]]);
+        expect([...csv.converges]).toEqual([0]);
+      }),
+    );
+  });
+
+  it.each([
+    ['12', 'the record is no string: put it in quotes'],
+    ['["a"]', 'the record is no string: put it in quotes'],
+    ['{"identity":12}', '"identity" is no string: put it in quotes'],
+    ['{"id":"a"}', '"identity" is missing'],
+    ['""', 'column "identity": the value is empty'],
+    ['"a\\n"', 'column "identity": "a\\n" has a control character'],
+  ])('is rejected: %s', (text, error) => {
+    expect(outcome(jsonRows([text]))).toEqual(['validate', error]);
+  });
+
+  it('unwraps lines of a rejects file, be the record an object or a string', () => {
+    const line = (stage: string, record: string) =>
+      `{"source":"s","line":1,"stage":"${stage}","error":"","record":${record}}`;
+    expect(outcome(jsonRows([line('notSent', '"ada"')]))).toBe('"ada"');
+    expect(outcome(jsonRows([line('service', '{"identity":"ada"}')]))).toBe('"ada"');
+    expect(outcome(jsonRows([line('parse', '"\\"ada"')]))).toEqual([
+      'validate',
+      expect.stringContaining('could not be read'),
+    ]);
+    expect(outcome(jsonRows([line('unknown', '"ada"')]))).toEqual([
+      'unknown',
+      expect.stringContaining('--retry-unknown'),
+    ]);
+    expect(outcome(jsonRows([line('unknown', '"ada"')]), { retryUnknown: true })).toBe('"ada"');
+  });
+});

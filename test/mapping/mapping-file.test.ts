@@ -1,0 +1,113 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { columnMapping, type ColumnFlags } from '../../src/mapping/mapping-file.js';
+
+let cwd: string;
+beforeEach(async () => (cwd = await mkdtemp(path.join(tmpdir(), 'mapping-'))));
+afterEach(() => rm(cwd, { recursive: true }));
+
+const withFile = async (text: string, flags: ColumnFlags = {}) => {
+  await writeFile(path.join(cwd, 'm.json'), text);
+  return columnMapping({ ...flags, mapping: 'm.json' }, { cwd });
+};
+
+describe('the column mapping', () => {
+  it('is the identity column alone without flags', async () => {
+    expect(await columnMapping({}, { cwd })).toEqual({
+      identity: 'identity',
+      identityGiven: false,
+      map: new Map(),
+      types: new Map(),
+      drop: new Set(),
+    });
+  });
+
+  it.each([
+    ['mail=Email', 'mail', 'Email'],
+    ['a=b=c', 'a=b', 'c'],
+    ['a, b:c=d', 'a, b:c', 'd'],
+  ])('reads --map %s', async (text, column, key) => {
+    const { map } = await columnMapping({ map: ['x=y', text] }, { cwd });
+    expect([...map]).toEqual([['x', 'y'], [column, key]]); // prettier-ignore
+  });
+
+  it.each([
+    ['Age:integer', [['Age', 'integer']]],
+    [
+      'Age:integer,Born:date',
+      [
+        ['Age', 'integer'],
+        ['Born', 'date'],
+      ],
+    ],
+    [
+      'Last, First:string,at 10:30:date',
+      [
+        ['Last, First', 'string'],
+        ['at 10:30', 'date'],
+      ],
+    ],
+    ['a:b=c:json', [['a:b=c', 'json']]],
+  ])('reads --types %s', async (text, types) => {
+    expect([...(await columnMapping({ types: [text] }, { cwd })).types]).toEqual(types);
+  });
+
+  it.each<ColumnFlags>([
+    { map: ['mail'] },
+    { map: ['=Email'] },
+    { map: ['mail='] },
+    { types: ['Age'] },
+    { types: ['Age:int'] },
+    { types: ['Age:integer,Born'] },
+    { types: [':integer'] },
+    { types: [''] },
+  ])('refuses %j', async (flags) => {
+    await expect(columnMapping(flags, { cwd })).rejects.toMatchObject({ id: 'E-USAGE' });
+  });
+
+  it('reads all of it from a file, where flags add and win', async () => {
+    const text =
+      '\uFEFF{"identity":"Id","objectId":"Dev","map":{"a":"A","b":"B"},"types":{"c":"date","d":"json"},"drop":["e"],"only":["a"]}';
+    expect(await withFile(text)).toEqual({
+      identity: 'Id',
+      identityGiven: true,
+      objectId: 'Dev',
+      map: new Map([['a', 'A'], ['b', 'B']]),
+      types: new Map([['c', 'date'], ['d', 'json']]),
+      drop: new Set(['e']),
+      only: new Set(['a']),
+    }); // prettier-ignore
+    const flags = { identity: 'X', map: ['b=Z'], types: ['c:string'], drop: ['f'], only: ['g,h'] };
+    expect(await withFile(text, flags)).toMatchObject({
+      identity: 'X',
+      map: new Map([['a', 'A'], ['b', 'Z']]),
+      types: new Map([['c', 'string'], ['d', 'json']]),
+      drop: new Set(['e', 'f']),
+      only: new Set(['a', 'g', 'h']),
+    }); // prettier-ignore
+  });
+
+  it.each([
+    ['{"identify":"Id"}', /^m\.json: .*identify/],
+    ['{"map":{"a":5}}', /^m\.json: map\.a /],
+    ['{"types":{"a":"int"}}', /^m\.json: types\.a /],
+    ['{"drop":"a"}', /^m\.json: drop /],
+    ['[]', /^m\.json: /],
+    ['{"map":}', /^m\.json /],
+  ])('refuses the file %s, naming file and key', async (text, message) => {
+    await expect(withFile(text)).rejects.toMatchObject({
+      id: 'E-USAGE',
+      message: expect.stringMatching(message) as string,
+      details: { file: 'm.json' },
+    });
+  });
+
+  it('refuses a file that cannot be read', async () => {
+    await expect(columnMapping({ mapping: 'none.json' }, { cwd })).rejects.toMatchObject({
+      id: 'E-FILE-READ',
+      message: expect.stringContaining('none.json') as string,
+    });
+  });
+});

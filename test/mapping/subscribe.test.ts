@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { subscribeMapper, type SubscribeMapping } from '../../src/mapping/subscribe.js';
+import type { RowBlock } from '../../src/input/rows.js';
+import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
+
+type Options = Partial<SubscribeMapping>;
+const header = ['type', 'value', 'status'];
+
+function map(rows: RowBlock, options: Options = {}) {
+  const block = subscribeMapper({ retryUnknown: false, ...options }).map(rows);
+  return { ...block, records: recordTexts(block) };
+}
+
+function outcome(rows: RowBlock, options: Options = {}): unknown {
+  const { records, rejects } = map(rows, options);
+  return records[0] ?? [rejects[0]!.stage, rejects[0]!.error];
+}
+
+const sent = (type: string, value: string, status: string) =>
+  `{"type":"${type}","value":"${value}","status":"${status}"}`;
+
+describe('a subscription row', () => {
+  it.each([
+    ['PHONE', '+491', 'UNSUBSCRIBE', sent('phone', '+491', 'Unsubscribe')],
+    ['WhatsApp', '+491', 'resubscribe', sent('whatsapp', '+491', 'Resubscribe')],
+    ['email', '"Ä\\b"@x.y', 'Resubscribe', sent('email', '\\"Ä\\\\b\\"@x.y', 'Resubscribe')],
+  ])('is sent in the documented spelling: %s %s %s', (type, value, status, record) => {
+    expect(outcome(csvRows(header, [[type, value, status]]))).toBe(record);
+    expect(outcome(jsonRows([JSON.stringify({ status, value, note: 1, type })]))).toBe(record);
+  });
+
+  it.each([
+    [['fax', '+1', 'Unsubscribe'], 'column "type": "fax" is none of phone, whatsapp, email'],
+    [
+      ['constructor', '+1', 'Unsubscribe'],
+      'column "type": "constructor" is none of phone, whatsapp, email',
+    ],
+    [['', '+1', 'Unsubscribe'], 'column "type": "" is none of phone, whatsapp, email'],
+    [
+      ['phone', '+1', 'Subscribe'],
+      'column "status": "Subscribe" is none of Unsubscribe, Resubscribe',
+    ],
+    [['phone', '', 'Unsubscribe'], 'column "value": the value is empty'],
+    [['phone', '+1\0', 'Unsubscribe'], 'column "value": "+1\\u0000" has a control character'],
+  ])('is rejected: %j', (cells, error) => {
+    expect(outcome(csvRows(header, [cells]))).toEqual(['validate', error]);
+    const record = Object.fromEntries(header.map((name, index) => [name, cells[index]]));
+    expect(outcome(jsonRows([JSON.stringify(record)]))).toEqual(['validate', error]);
+  });
+
+  it.each([
+    [
+      '{"type":"phone","value":491,"status":"Unsubscribe"}',
+      'column "value": the value is no string: put it in quotes',
+    ],
+    [
+      '{"type":1,"value":"+491","status":"Unsubscribe"}',
+      'column "type": the value is no string: put it in quotes',
+    ],
+    ['{"type":"phone","value":null,"status":"Unsubscribe"}', 'column "value": the value is empty'],
+    ['{"value":"+491"}', 'column "type": "" is none of phone, whatsapp, email'],
+    ['["phone"]', 'a record is a JSON object'],
+  ])('is rejected: %s', (text, error) => {
+    expect(outcome(jsonRows([text]))).toEqual(['validate', error]);
+  });
+
+  it('takes from the flags what it lacks, and nothing else', () => {
+    const flags = { type: 'email', status: 'Unsubscribe' } as const;
+    expect(outcome(csvRows(['value'], [['a@b.c']]), flags)).toBe(
+      sent('email', 'a@b.c', 'Unsubscribe'),
+    );
+    expect(outcome(csvRows(header, [['phone', '+1', '']]), flags)).toBe(
+      sent('phone', '+1', 'Unsubscribe'),
+    );
+    expect(outcome(jsonRows(['{"value":"a@b.c"}']), flags)).toBe(
+      sent('email', 'a@b.c', 'Unsubscribe'),
+    );
+  });
+
+  it('unwraps lines of a rejects file', () => {
+    const line = (stage: string) =>
+      `{"source":"s","line":1,"stage":"${stage}","error":"","record":{"type":"phone","value":"+1","status":"Unsubscribe"}}`;
+    expect(outcome(jsonRows([line('service')]))).toBe(sent('phone', '+1', 'Unsubscribe'));
+    expect(outcome(jsonRows([line('unknown')]))).toEqual([
+      'unknown',
+      expect.stringContaining('--retry-unknown'),
+    ]);
+    expect(outcome(jsonRows([line('unknown')]), { retryUnknown: true })).toBe(
+      sent('phone', '+1', 'Unsubscribe'),
+    );
+  });
+
+  it('is ordered by type and value, and converges', () => {
+    const { keys, converges, kinds } = map(
+      csvRows(header, [
+        ['phone', '+1', 'Unsubscribe'],
+        ['Phone', '+1', 'Resubscribe'],
+        ['whatsapp', '+1', 'Resubscribe'],
+        ['phone', '+2', 'Resubscribe'],
+      ]),
+    );
+    expect(keys[1]).toBe(keys[0]);
+    expect(new Set(keys).size).toBe(3);
+    expect([...converges]).toEqual([1, 1, 1, 1]);
+    expect([...kinds]).toEqual([0, 0, 0, 0]);
+  });
+
+  it.each<[string[], Options, string, string]>([
+    [
+      ['value'],
+      {},
+      'columns "type", "status" missing',
+      'add to the file what is missing, or use --type <type>, or use --status <status>',
+    ],
+    [
+      ['type', 'status'],
+      { type: 'phone', status: 'Unsubscribe' },
+      'column "value" missing',
+      'add to the file what is missing',
+    ],
+    [
+      ['value', 'type'],
+      { type: 'phone' },
+      'column "status" missing',
+      'add to the file what is missing, or use --status <status>',
+    ],
+  ])('needs the columns %j to hold more', (columns, options, message, fix) => {
+    const mapper = subscribeMapper({ retryUnknown: false, ...options });
+    expect(() => { mapper.check(columns, 's.csv'); }).toThrow(
+      expect.objectContaining({ id: 'E-COLUMN-MISSING', message: `s.csv: ${message}`, details: expect.objectContaining({ fix }) }),
+    ); // prettier-ignore
+    expect(() => { mapper.map(csvRows(columns, [])); }).toThrow(/missing/); // prettier-ignore
+  });
+});
