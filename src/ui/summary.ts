@@ -73,7 +73,8 @@ function figures(summary: Summary): [label: string, value: string][] {
     ['duplicates', number(summary.duplicates)],
     ['records', number(records)],
     ['pages', number(summary.pages)],
-    ['requests', requests(summary)],
+    ['requests', number(summary.requests)],
+    ['retries', number(summary.retries)],
     ['pending', summary.pendingSeconds ? secondsText(summary.pendingSeconds) : undefined],
     ['sent', bytes(summary.bytesSent)],
     ['size', bytes(summary.bytes)],
@@ -94,8 +95,6 @@ function place({ accountId, region, profile }: Summary): string | undefined {
 }
 const number = (value: number | undefined) => (value === undefined ? undefined : grouped(value));
 const bytes = (value: number | undefined) => (value === undefined ? undefined : bytesText(value));
-const requests = ({ requests, retries }: Summary): string =>
-  `${grouped(requests)}, ${grouped(retries)} of them retries`;
 
 function asText(summary: Summary): string {
   const lines = figures(summary).map(([label, value]) => `  ${label.padEnd(11)}${value}`);

@@ -82,7 +82,8 @@ describe('a summary', () => {
   not sent   0
   resumed    0
   duplicates 0
-  requests   2,501, 1 of them retries
+  requests   2,501
+  retries    1
   sent       343 MB
   time       2m 13s
   rate       18,741 records/s
