@@ -31,7 +31,12 @@ async function serve(args: string[], env: Record<string, string> = {}) {
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const [url] = (await once(createInterface(child.stdout), 'line')) as [string];
+  const ended = once(child, 'close').then(() => {
+    throw new Error(`serve ended early: ${stderr}`);
+  });
+  const line = once(createInterface(child.stdout), 'line');
+  const [url] = (await Promise.race([line, ended])) as [string];
+  ended.catch(() => undefined); // from here on it is stopped by the test
   const stop = async (signal: NodeJS.Signals): Promise<Outcome> => {
     child.kill(signal);
     const [code] = (await once(child, 'close')) as [number];
