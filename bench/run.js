@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { exportNdjson } from './export.js';
 import { service, stages } from './figures.js';
@@ -47,7 +48,7 @@ async function main() {
     console.log(`\n${section}`);
     sections.push(section);
   }
-  if (values.save) saveToReadme(sections.join('\n\n'));
+  if (values.save) await saveToReadme(sections.join('\n\n'));
 }
 
 /** Runs one benchmark in a folder of its own and returns its section of the report. */
@@ -88,12 +89,12 @@ function showProgress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }
 
-function saveToReadme(text) {
-  const path = new URL('README.md', import.meta.url);
-  const readme = readFileSync(path, 'utf8');
+async function saveToReadme(text) {
+  const { format, resolveConfig } = await import('prettier');
+  const path = fileURLToPath(new URL('README.md', import.meta.url));
   const marked = /(<!-- results -->\n)[^]*(\n<!-- end of results -->)/;
-  writeFileSync(
-    path,
-    readme.replace(marked, (_, start, end) => `${start}\n${text}\n${end}`),
-  );
+  const readme = readFileSync(path, 'utf8');
+  const changed = readme.replace(marked, (_, start, end) => `${start}\n${text}\n${end}`);
+  const options = await resolveConfig(path);
+  writeFileSync(path, await format(changed, { ...options, parser: 'markdown' }));
 }
