@@ -1,0 +1,100 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createProxy } from 'node:http';
+import { createServer } from 'node:https';
+import { connect, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+
+// Node reads NODE_EXTRA_CA_CERTS at its start: these tests run the built command.
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const passcode = 'seeded-pass-7Q';
+
+function hasOpenssl(): boolean {
+  try {
+    execFileSync('openssl', ['version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A key and a certificate for region.test that signs itself. */
+function certificate() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-tls-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [key, cert] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const name = ['-subj', '/CN=region.test', '-addext', 'subjectAltName=DNS:region.test'];
+  const files = ['-keyout', key, '-out', cert, '-days', '2'];
+  execFileSync('openssl', ['req', '-x509', ...curve, ...name, ...files], { stdio: 'ignore' });
+  return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
+}
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** A service behind TLS, and a proxy that tunnels to it and notes what passes in the clear. */
+async function behindProxy(tls: { readonly key: Buffer; readonly cert: Buffer }) {
+  const passcodes: unknown[] = [];
+  const service = createServer(tls, (request, response) => {
+    passcodes.push(request.headers['x-service-passcode']);
+    response.setHeader('Connection', 'close');
+    response.end('{"status":"success","record":{"identity":"a"}}');
+  });
+  const port = await listening(service);
+  const seen: string[] = [];
+  const proxy = createProxy().on('connect', (request, socket) => {
+    seen.push(`${request.url ?? ''} ${JSON.stringify(request.headers)}`);
+    const upstream = connect(port, '127.0.0.1');
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    socket.on('data', (data: Buffer) => seen.push(data.toString('latin1')));
+    socket.on('error', () => upstream.destroy());
+    upstream.on('error', () => socket.destroy());
+    socket.pipe(upstream).pipe(socket);
+  });
+  return { passcodes, seen, url: `http://user:proxy-secret@127.0.0.1:${await listening(proxy)}` };
+}
+
+async function getProfile(env: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, [bin, 'get-profile', 'a', '--max-attempts', '1'], {
+    env: {
+      PATH: process.env['PATH'],
+      ENGAGECTL_BASE_URL: 'https://region.test',
+      ENGAGECTL_ACCOUNT_ID: 'ACC-1',
+      ENGAGECTL_PASSCODE: passcode,
+      ...env,
+    },
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { code, stdout, stderr };
+}
+
+it.skipIf(!hasOpenssl())(
+  'works through a proxy, with a certificate authority of its own',
+  async () => {
+    const tls = certificate();
+    const { passcodes, seen, url } = await behindProxy(tls);
+    const env = { HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: tls.file };
+    expect(await getProfile(env)).toEqual({ code: 0, stdout: '{"identity":"a"}\n', stderr: '' });
+    expect(passcodes).toEqual([passcode]);
+    expect(seen[0]).toContain('region.test:443');
+    expect(seen.join()).not.toContain(passcode);
+  },
+);
+
+it.skipIf(!hasOpenssl())('sends nothing to a certificate that nobody vouches for', async () => {
+  const { passcodes, url } = await behindProxy(certificate());
+  const { code, stdout, stderr } = await getProfile({ HTTPS_PROXY: url });
+  expect([code, stdout]).toEqual([5, '']);
+  expect(stderr).toMatch(/self-signed certificate/);
+  expect(stderr).not.toMatch(/proxy-secret|seeded/);
+  expect(passcodes).toEqual([]);
+});
