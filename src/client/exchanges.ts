@@ -42,6 +42,7 @@ export function openExchanges(
     accept,
     stream: async (exchange, signal) => {
       const raw = await transport.send(exchange, signal);
+      // One of the two throws for these.
       if (!isSuccess(raw.status) || isCompressed(raw)) accept(await complete(raw));
       const length = Number(raw.headers['content-length'] ?? Number.NaN);
       return { length: Number.isNaN(length) ? undefined : length, chunks: raw.chunks };

@@ -44,16 +44,22 @@ const longestWaitMs = 30_000;
 
 /** What to do after a failed attempt (contract, "Order, retries, and what is promised"). */
 export function decide(situation: Situation): Decision {
-  const { failure, attempt, work } = situation;
+  const { failure, work } = situation;
   if (failure.kind === 'refused') {
     const { status } = failure;
-    if (status === 400 && attempt < 2) return again(situation);
-    if (status === 400 || status === 413) return { action: work === 'read' ? 'stop' : 'split' };
     if (status === 429) return again(situation);
+    if (status === 400 || status === 413) return refusedWhole(situation, status);
     if (!mayPass(status)) return { action: 'stop' };
   }
   if (failure.sent && work === 'once') return { action: 'unknown' };
   return again(situation);
+}
+
+/** 400 has been seen to pass: it gets a second try where one is left. */
+function refusedWhole(situation: Situation, status: 400 | 413): Decision {
+  const second = status === 400 && situation.attempt === 1 ? again(situation) : undefined;
+  if (second?.action === 'wait') return second;
+  return { action: situation.work === 'read' ? 'stop' : 'split' };
 }
 
 /** Statuses of a service in trouble: the request may have been processed. */

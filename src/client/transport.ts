@@ -29,7 +29,7 @@ export interface Exchange {
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** The body; must be read or abandoned by `return()`. Throws FailureError when it breaks off. */
+  /** The body, at its reader's pace. Throws FailureError when it breaks off. */
   readonly chunks: AsyncIterable<Buffer>;
 }
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;

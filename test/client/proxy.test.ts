@@ -36,7 +36,7 @@ it.each(['HTTPS_PROXY', 'https_proxy'])('goes through %s by a tunnel', async (na
 
 it('a proxy that hangs costs the timeout, and nothing was sent', async () => {
   const proxy = await startProxy('');
-  const { client } = clientOf(target, { env: { HTTPS_PROXY: proxy.url }, timeoutMs: 150 });
+  const { client } = clientOf(target, { env: { HTTPS_PROXY: proxy.url }, timeoutMs: 400 });
   for (const attempt of [client.demerge(records(1), never), client.profile('email', 'a', never)]) {
     expect(failureOf(await attempt)).toMatchObject({ kind: 'timeout', sent: false });
   }

@@ -64,6 +64,13 @@ describe('what follows a failure', () => {
   it('400 a second time splits a write and stops a read', () => {
     expect(actions(refused(400), { attempt: 2 })).toEqual(['stop', 'split', 'split']);
   });
+
+  it.each([
+    ['attempts', { policy: { ...policy, maxAttempts: 1 } }],
+    ['time', { elapsedMs: 600_000 }],
+  ])('400 when no %s are left splits a write at once', (_, more) => {
+    expect(actions(refused(400), more)).toEqual(['stop', 'split', 'split']);
+  });
 });
 
 describe('the end of retrying', () => {
