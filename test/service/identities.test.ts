@@ -52,6 +52,7 @@ async function runMerged(): Promise<Running> {
   await service.upload(
     eventRecord('a', 'Buy', 10),
     eventRecord('b', 'Buy', 5),
+    eventRecord('a', 'Sell', 3),
     eventRecord('b', 'Sell', 7),
   );
   await service.upload({ ...profileRecord('b', { Points: 1 }), objectId: 'dev' });
@@ -67,7 +68,10 @@ describe('merging by a second identity through objectId', () => {
       email: 'a@example.test',
       profileData: { City: 'Oslo', Plan: 'gold', Points: 1 },
       all_identities: ['a', 'b'],
-      events: { Buy: { count: 2, first_seen: 5, last_seen: 10 }, Sell: { count: 1 } },
+      events: {
+        Buy: { count: 2, first_seen: 5, last_seen: 10 },
+        Sell: { count: 2, first_seen: 3, last_seen: 7 },
+      },
     });
     expect(await service.profile('identity', 'a')).toEqual(merged);
     expect(await service.profile('objectId', 'dev')).toEqual(merged);
