@@ -3,7 +3,15 @@
 // says, else the demo fails. It keeps to its own folder (demo-output, or the argument) and starts afresh
 // each time.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +19,8 @@ import { gunzipSync } from 'node:zlib';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const output = process.argv[2] ?? 'demo-output';
+/** Says that the folder may be removed. */
+const marker = join(output, '.demo');
 const expected = JSON.parse(readFileSync(join(root, 'fixtures/expected.json'), 'utf8'));
 const charged = expected['events.ndjson'].events['Charged'];
 const added = expected['events.csv.gz'].events['Added To Cart'];
@@ -103,8 +113,13 @@ const steps = [
 
 function runDemo() {
   process.chdir(root);
+  if (existsSync(output) && !existsSync(marker)) {
+    console.error(`${output} is there and is not the demo's: name another folder, or remove it`);
+    return 1;
+  }
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output);
+  writeFileSync(marker, 'Made by npm run demo, which removes this folder when it runs again.\n');
 
   const surprises = steps.flatMap(runStep);
   showFolder();
