@@ -49,18 +49,17 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
     });
   };
 
+  /** A string, or an object with a string as its identity. */
   const writeJson = (): Fault | undefined => {
-    const index = json.find(member);
-    const isObject = json.kind === token.openObject;
-    const [start, end] = isObject
-      ? [json.valueStarts[index] ?? 0, json.valueEnds[index] ?? 0]
-      : [json.start, json.end];
-    if (isObject && index < 0) return invalid(`"${identity}" is missing`);
-    if (json.bytes[start] !== token.quote) {
-      return invalid(`${isObject ? `"${identity}"` : 'the record'} is no string: put it in quotes`);
+    if (json.kind === token.quote) {
+      text.ofJson(json.bytes, json.start + 1, json.end - 1);
+      return write();
     }
-    text.ofJson(json.bytes, start + 1, end - 1);
-    return write();
+    if (json.kind !== token.openObject) return invalid('a record is a JSON object or string');
+    const index = json.find(member);
+    if (index < 0) return invalid(columnFault(identity, 'the value is missing'));
+    if (json.stringAt(index, text)) return write();
+    return invalid(columnFault(identity, 'the value is no string: put it in quotes'));
   };
 
   const map = (rows: RowBlock): RecordBlock => {

@@ -44,7 +44,7 @@ function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
   profile.read(json.bytes, json.valueStarts[index]!, json.valueEnds[index]!);
   for (const part of ['identity', 'objectId'] as const) {
     const index = profile.find(name[part]);
-    const value = index < 0 ? undefined : stringAt(profile, index);
+    const value = index < 0 ? undefined : profile.stringAt(index, text);
     if (!value || value.isEmpty) continue;
     const fault = takeKey(part, value, records);
     records.out.ascii(`"${part}":`);
@@ -62,7 +62,7 @@ function writeName(json: JsonText, { out }: RecordBuilder, { eventName }: Upload
     out.raw(Buffer.from(JSON.stringify(eventName)));
     return undefined;
   }
-  const value = stringAt(json, index);
+  const value = json.stringAt(index, text);
   const fault = value ? textFault(value) : 'the value is no string';
   out.raw(json.bytes, json.valueStarts[index], json.valueEnds[index]);
   return fault === undefined ? undefined : `event_name: ${fault}`;
@@ -72,15 +72,9 @@ function writeTs(json: JsonText, { out }: RecordBuilder, { zone }: UploadMapping
   const index = json.find(name.ts);
   if (index < 0) return 'ts is missing';
   const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
-  const value = stringAt(json, index) ?? text.ofCell(json.bytes, start, end);
+  const value = json.stringAt(index, text) ?? text.ofCell(json.bytes, start, end);
   const instant = exportedInstantOf(value, zone);
   if (typeof instant === 'string') return `ts: ${shown(value)} ${instant}`;
   out.ascii(`,"ts":${instant}`);
   return undefined;
-}
-
-/** The text of a member that is a string, until the next call. */
-function stringAt(json: JsonText, index: number): CellText | undefined {
-  if (json.kindOf(index) !== token.quote) return undefined;
-  return text.ofJson(json.bytes, json.valueStarts[index]! + 1, json.valueEnds[index]! - 1);
 }

@@ -43,7 +43,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
   }
   for (const { from, to, prefix } of fields) {
     const index = json.find(from);
-    if (index < 0 || isEmpty(json, index)) continue;
+    if (index < 0 || json.isEmptyAt(index)) continue;
     if (hasData && profileData.find(to) >= 0) continue;
     out.raw(prefix, out.length === dataStart ? 1 : 0);
     out.raw(json.bytes, json.valueStarts[index], json.valueEnds[index]);
@@ -56,7 +56,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
 function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
   const { out } = records;
   const index = json.find(name.identity);
-  if (index >= 0 && !isEmpty(json, index)) {
+  if (index >= 0 && !json.isEmptyAt(index)) {
     if (json.kindOf(index) !== token.quote) return 'identity is no string: put it in quotes';
     const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
     const fault = takeKey('identity', text.ofJson(json.bytes, start + 1, end - 1), records);
@@ -84,9 +84,4 @@ function firstObjectId(json: JsonText): string | undefined {
     if (typeof id === 'string' && id !== '') return id;
   }
   return undefined;
-}
-
-function isEmpty(json: JsonText, index: number): boolean {
-  const length = json.valueEnds[index]! - json.valueStarts[index]!;
-  return json.kindOf(index) === token.n || (json.kindOf(index) === token.quote && length === 2);
 }

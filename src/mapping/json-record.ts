@@ -53,12 +53,11 @@ function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
 function rejectsStage(json: JsonText): string | undefined {
   if (json.count < 4) return undefined;
   const stage = json.find(name.stage);
-  if (stage < 0 || json.kindOf(stage) !== token.quote) return undefined;
+  const word = stage < 0 ? undefined : json.stringAt(stage, stageText)?.toString();
+  if (word === undefined || !stages.has(word)) return undefined;
   if (json.find(name.source) < 0 || json.find(name.line) < 0) return undefined;
   if (json.find(name.record) < 0 && json.find(name.recordBase64) < 0) return undefined;
-  const [start, end] = [json.valueStarts[stage]! + 1, json.valueEnds[stage]! - 1];
-  const word = stageText.ofJson(json.bytes, start, end).toString();
-  return stages.has(word) ? word : undefined;
+  return word;
 }
 
 /** What is wrong and where: by column, and by line too when the record spans several. */

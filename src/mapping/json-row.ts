@@ -51,9 +51,7 @@ export class JsonRow implements CellRow {
   }
 
   isEmpty(index: number): boolean {
-    const kind = this.#json.kindOf(index);
-    const isEmptyString = kind === token.quote && this.#length(index) === 2;
-    return isEmptyString || kind === token.n;
+    return this.#json.isEmptyAt(index);
   }
 
   isString(index: number): boolean {
@@ -62,10 +60,8 @@ export class JsonRow implements CellRow {
 
   text(index: number): CellText {
     const { bytes, valueStarts, valueEnds } = this.#json;
-    const [start, end] = [valueStarts[index]!, valueEnds[index]!];
-    return this.isString(index)
-      ? this.#text.ofJson(bytes, start + 1, end - 1)
-      : this.#text.ofCell(bytes, start, end);
+    const string = this.#json.stringAt(index, this.#text);
+    return string ?? this.#text.ofCell(bytes, valueStarts[index]!, valueEnds[index]!);
   }
 
   writeString(index: number): void {
@@ -107,10 +103,6 @@ export class JsonRow implements CellRow {
   #copy(index: number): undefined {
     const { bytes, valueStarts, valueEnds } = this.#json;
     this.#records.out.raw(bytes, valueStarts[index], valueEnds[index]);
-  }
-
-  #length(index: number): number {
-    return this.#json.valueEnds[index]! - this.#json.valueStarts[index]!;
   }
 
   /** What the options say about the member; most records have the same members as the one before. */

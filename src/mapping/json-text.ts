@@ -1,19 +1,13 @@
 import { divergingOperators } from '../contract/codes.js';
-import { token, isHexDigit, scanNumber, skipSpace } from './json-tokens.js';
+import type { CellText } from './cell-text.js';
+import { scanScalar, skipSpace, token } from './json-tokens.js';
+import { isPlain, scanString, stringFault } from './json-string.js';
 import { hashNext, hashStart } from './key-hash.js';
 import { KeyTable } from './key-table.js';
 import { hashOfKey, memberName, sameKey, type MemberName } from './member-name.js';
 
 /** Objects and arrays within each other; deeper texts are refused. */
 const deepest = 200;
-
-const literals = [Buffer.from('true'), Buffer.from('false'), Buffer.from('null')] as const;
-/** Bytes of a string that stand for themselves. */
-const isPlain = new Uint8Array(256).fill(1, 0x20);
-isPlain[token.quote] = 0;
-isPlain[token.backslash] = 0;
-const isEscapable = new Uint8Array(256);
-for (const letter of '"\\/bfnrt') isEscapable[letter.charCodeAt(0)] = 1;
 
 const operatorHashes = new Set(divergingOperators.map((operator) => memberName(operator).hash));
 const dollar = 0x24;
@@ -97,6 +91,19 @@ export class JsonText {
     return -1;
   }
 
+  /** Member i's text, in `into`; undefined when its value is no string. */
+  stringAt(index: number, into: CellText): CellText | undefined {
+    if (this.kindOf(index) !== token.quote) return undefined;
+    return into.ofJson(this.bytes, this.valueStarts[index]! + 1, this.valueEnds[index]! - 1);
+  }
+
+  /** Whether member i's value is null or "". */
+  isEmptyAt(index: number): boolean {
+    const kind = this.kindOf(index);
+    const length = this.valueEnds[index]! - this.valueStarts[index]!;
+    return kind === token.n || (kind === token.quote && length === 2);
+  }
+
   #value(at: number, depth: number): number {
     switch (this.#peek(at)) {
       case token.quote:
@@ -105,14 +112,8 @@ export class JsonText {
         return this.#object(at, depth + 1);
       case token.openArray:
         return this.#array(at, depth + 1);
-      case token.t:
-        return this.#literal(at, literals[0]);
-      case token.f:
-        return this.#literal(at, literals[1]);
-      case token.n:
-        return this.#literal(at, literals[2]);
       default:
-        return this.#number(at);
+        return this.#scalar(at);
     }
   }
 
@@ -198,44 +199,15 @@ export class JsonText {
 
   /** From a byte within a string to the one behind its closing quote. */
   #string(at: number): number {
-    const { bytes } = this;
-    const limit = this.#limit;
-    while (at < limit) {
-      const byte = bytes[at]!;
-      if (isPlain[byte] === 1) at++;
-      else if (byte === token.quote) return at + 1;
-      else if (byte !== token.backslash) {
-        return this.#fail(at, 'has a control character within a string');
-      } else {
-        at = this.#escape(at + 1);
-        if (at === failed) return failed;
-      }
-    }
-    return this.#fail(at, 'ends within a string');
+    const after = scanString(this.bytes, at, this.#limit);
+    if (after >= 0) return after;
+    return this.#fail(~after, stringFault(this.bytes, ~after, this.#limit));
   }
 
-  /** From the byte behind the backslash to the end of the escape. */
-  #escape(at: number): number {
-    const letter = this.#peek(at);
-    if (isEscapable[letter] === 1) return at + 1;
-    if (letter !== token.u) return this.#unexpected(at, 'an escape like \\n or \\u0041');
-    for (let digit = at + 1; digit <= at + 4; digit++) {
-      if (!isHexDigit(this.#peek(digit))) return this.#unexpected(digit, 'a hexadecimal digit');
-    }
-    return at + 5;
-  }
-
-  #number(start: number): number {
-    const end = scanNumber(this.bytes, start, this.#limit);
+  #scalar(start: number): number {
+    const end = scanScalar(this.bytes, start, this.#limit);
     if (end >= 0) return end;
     return this.#unexpected(~end, ~end === start ? 'a value' : 'a digit');
-  }
-
-  #literal(at: number, word: Buffer): number {
-    for (let index = 0; index < word.length; index++) {
-      if (this.#peek(at + index) !== word[index]) return this.#unexpected(at, 'a value');
-    }
-    return at + word.length;
   }
 
   #skip(at: number): number {

@@ -62,3 +62,29 @@ export function scanNumber(bytes: Uint8Array, at: number, limit: number): number
   const exponent = skipDigits(bytes, at, limit);
   return exponent === at ? ~at : exponent;
 }
+
+const literals = {
+  [token.t]: Buffer.from('true'),
+  [token.f]: Buffer.from('false'),
+  [token.n]: Buffer.from('null'),
+} as const;
+
+/** The same for a number or one of the words true, false and null. */
+export function scanScalar(bytes: Uint8Array, at: number, limit: number): number {
+  switch (bytes[at]) {
+    case token.t:
+    case token.f:
+    case token.n:
+      return scanWord(bytes, at, limit, literals[bytes[at] as keyof typeof literals]);
+    default:
+      return scanNumber(bytes, at, limit);
+  }
+}
+
+function scanWord(bytes: Uint8Array, at: number, limit: number, word: Uint8Array): number {
+  if (at + word.length > limit) return ~at;
+  for (let index = 0; index < word.length; index++) {
+    if (bytes[at + index] !== word[index]) return ~at;
+  }
+  return at + word.length;
+}

@@ -74,9 +74,8 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
 
   const readMember: Read = (part, text) => {
     const index = json.find(names[part]);
-    if (index < 0 || json.kindOf(index) === token.n) text.ofCell(json.bytes, 0, 0);
-    else if (json.kindOf(index) !== token.quote) return 'the value is no string: put it in quotes';
-    else text.ofJson(json.bytes, json.valueStarts[index]! + 1, json.valueEnds[index]! - 1);
+    if (index < 0 || json.isEmptyAt(index)) text.ofCell(json.bytes, 0, 0);
+    else if (!json.stringAt(index, text)) return 'the value is no string: put it in quotes';
     return undefined;
   };
 

@@ -19,7 +19,7 @@ const text = new CellText();
 
 /** Checks the shape of a record that says its type, and writes it byte for byte. */
 export function writeTypedRecord(json: JsonText, records: RecordBuilder): string | undefined {
-  const type = textOf(json, json.find(name.type))?.toString();
+  const type = json.stringAt(json.find(name.type), text)?.toString();
   if (type !== 'profile' && type !== 'event') return 'type is neither "profile" nor "event"';
   records.isEvent = type === 'event';
   records.converges = !json.hasOperator;
@@ -37,7 +37,7 @@ function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
   for (const { part, name } of keys) {
     const index = json.find(name);
     if (index < 0) continue;
-    const value = textOf(json, index);
+    const value = json.stringAt(index, text);
     if (!value) return `${part} is no string: put it in quotes`;
     const fault = takeKey(part, value, records);
     if (fault !== undefined) return `${part}: ${fault}`;
@@ -65,16 +65,10 @@ function profileFault(json: JsonText): string | undefined {
 function eventFault(json: JsonText): string | undefined {
   const evtName = json.find(name.evtName);
   if (evtName < 0) return 'evtName is missing';
-  const value = textOf(json, evtName);
+  const value = json.stringAt(evtName, text);
   const fault = value ? textFault(value) : 'the value is no string';
   if (fault !== undefined) return `evtName: ${fault}`;
   const data = json.find(name.evtData);
   const isObject = data < 0 || json.kindOf(data) === token.openObject;
   return isObject ? undefined : 'evtData is no object';
-}
-
-/** The text of a member that is a string, until the next call. */
-function textOf(json: JsonText, index: number): CellText | undefined {
-  if (json.kindOf(index) !== token.quote) return undefined;
-  return text.ofJson(json.bytes, json.valueStarts[index]! + 1, json.valueEnds[index]! - 1);
 }

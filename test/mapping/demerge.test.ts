@@ -49,10 +49,10 @@ describe('a row to demerge', () => {
   });
 
   it.each([
-    ['12', 'the record is no string: put it in quotes'],
-    ['["a"]', 'the record is no string: put it in quotes'],
-    ['{"identity":12}', '"identity" is no string: put it in quotes'],
-    ['{"id":"a"}', '"identity" is missing'],
+    ['12', 'a record is a JSON object or string'],
+    ['["a"]', 'a record is a JSON object or string'],
+    ['{"identity":12}', 'column "identity": the value is no string: put it in quotes'],
+    ['{"id":"a"}', 'column "identity": the value is missing'],
     ['""', 'column "identity": the value is empty'],
     ['"a\\n"', 'column "identity": "a\\n" has a control character'],
   ])('is rejected: %s', (text, error) => {
