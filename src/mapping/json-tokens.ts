@@ -63,19 +63,21 @@ export function scanNumber(bytes: Uint8Array, at: number, limit: number): number
   return exponent === at ? ~at : exponent;
 }
 
-const literals = {
-  [token.t]: Buffer.from('true'),
-  [token.f]: Buffer.from('false'),
-  [token.n]: Buffer.from('null'),
-} as const;
+const [trueWord, falseWord, nullWord] = [
+  Buffer.from('true'),
+  Buffer.from('false'),
+  Buffer.from('null'),
+] as const;
 
 /** The same for a number or one of the words true, false and null. */
 export function scanScalar(bytes: Uint8Array, at: number, limit: number): number {
   switch (bytes[at]) {
     case token.t:
+      return scanWord(bytes, at, limit, trueWord);
     case token.f:
+      return scanWord(bytes, at, limit, falseWord);
     case token.n:
-      return scanWord(bytes, at, limit, literals[bytes[at] as keyof typeof literals]);
+      return scanWord(bytes, at, limit, nullWord);
     default:
       return scanNumber(bytes, at, limit);
   }
