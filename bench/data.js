@@ -23,6 +23,8 @@ const names = [
 ];
 const notes = ['VIP 🎉', 'said "call me"', 'moved, new address', 'prefers e-mail to phone calls'];
 
+const seed = 20261001;
+
 export const profileColumns = [
   'identity', 'Name', 'Email', 'Phone', 'Gender', 'City', 'Plan', 'Points', 'Last Seen', 'Note',
   'Referrer', 'MSG-email',
@@ -69,7 +71,7 @@ export function writeProfilesNdjson(path, rows) {
 }
 
 function writeLines(path, rows, header, line) {
-  const random = randomOf(rows);
+  const random = randomOf(seed);
   const file = openSync(path, 'w');
   let text = header;
   for (let n = 0; n < rows; n++) {

@@ -94,6 +94,8 @@ const writes: readonly Behaviour[] = [
       'upload-200-with-code-500-then-success',
       'upload-html-then-success',
       'upload-empty-then-success',
+      'upload-400-then-success',
+      'upload-555-then-success',
     ],
     local: { variants: everyWire },
     see: (outcome) =>
@@ -200,7 +202,7 @@ const reads: readonly Behaviour[] = [
     title: 'get-profile: no such user',
     argv: ['get-profile', '--email', 'nobody@example.test'],
     code: 3,
-    recordings: ['profile-missing', 'profile-missing-null', 'profile-missing-fail'],
+    recordings: ['profile-missing', 'profile-missing-null', 'profile-missing-fail', 'refused-404'],
     local: { variants: everyWire },
     see: ({ stdout, stderr }) => {
       expect(stdout).toBe('');
@@ -305,9 +307,13 @@ const refusals: readonly Behaviour[] = commandLines.flatMap((line): Behaviour[] 
   },
   {
     ...line,
-    title: `${line.argv[0] ?? ''}: a redirect`,
+    title: `${line.argv[0] ?? ''}: a redirect, or a refusal that nobody expects`,
     code: 7,
-    recordings: ['redirect'],
+    recordings: [
+      'redirect',
+      'refused-405-under-200',
+      ...(line.argv[0] === 'get-profile' ? [] : ['refused-404']),
+    ],
   },
 ]);
 
