@@ -7,7 +7,9 @@ import type { Runtime } from '../runtime.js';
 export interface ExportState extends RequestCounts {
   records: number;
   pages: number;
-  /** Written so far, to all documents. */
+  /** Of pages, so far. */
+  bytesReceived: number;
+  /** Of all documents that are complete, and of the one being written. */
   bytes: number;
   /** Time spent between the polls of cursors that were not ready. */
   pendingMs: number;
@@ -26,6 +28,8 @@ export interface ExportContext {
   readonly log: (line: string) => void;
   readonly warn: (text: string) => void;
   readonly state: ExportState;
+  /** Whether the next page is asked for while a page is still being received or written. */
+  readonly lookAhead: boolean;
   readonly pollIntervalMs: number;
   readonly pendingTimeoutMs: number;
 }
@@ -35,6 +39,7 @@ export const startState = (): ExportState => ({
   retries: 0,
   records: 0,
   pages: 0,
+  bytesReceived: 0,
   bytes: 0,
   pendingMs: 0,
   note: undefined,

@@ -28,52 +28,96 @@ export async function* exportPages(
   query: CursorQuery,
   context: ExportContext,
 ): AsyncGenerator<ScannedPage> {
-  const scanner = new PageScanner();
+  const left = new AbortController();
+  const signal = AbortSignal.any([context.signal, left.signal]);
+  try {
+    yield* follow(query, { ...context, signal });
+  } finally {
+    left.abort(); // the page that was asked for ahead
+  }
+}
+
+async function* follow(query: CursorQuery, context: ExportContext): AsyncGenerator<ScannedPage> {
   const seen = new Set<string>();
-  let cursor: string | undefined = await withRetry(
+  const scanners = [new PageScanner(), new PageScanner()] as const;
+  const request = (cursor: string, turn: number): Asked => {
+    seen.add(digestOf(cursor));
+    // Of two pages at the same time, each has its own scanner.
+    const scanner = context.lookAhead && turn % 2 === 1 ? scanners[1] : scanners[0];
+    return ask(cursor, { kind: query.kind, scanner, context });
+  };
+  const cursor = await withRetry(
     (signal) => context.client.openCursor(query, signal),
     retryContext(context, `POST ${paths[query.kind]}`),
   );
-  while (cursor !== undefined) {
-    refuseLoop(cursor, seen);
-    const answer = await whenReady(() => askPage(query.kind, cursor!, scanner, context), context);
-    if (answer.page.members.records === 'array') yield answer.page;
-    cursor = answer.next;
+  let asked = request(cursor, 0);
+  for (let turn = 1; ; turn += 1) {
+    const early = context.lookAhead ? await asked.nextCursor : undefined;
+    const isNew = early !== undefined && !seen.has(digestOf(early));
+    const ahead = isNew ? request(early, turn) : undefined;
+    const { page, next } = await asked.answer;
+    if (page.members.records === 'array') yield page;
+    if (next === undefined) return;
+    if (ahead?.cursor === next) {
+      asked = ahead;
+    } else {
+      // A page that was asked for twice may have come with another cursor the second time.
+      await ahead?.answer.catch(() => undefined);
+      if (seen.has(digestOf(next))) throw cursorLoop(seen.size);
+      asked = request(next, turn);
+    }
   }
 }
 
 /** Only digests are kept: a cursor may have 2 KB, and an export many thousands of them. */
-function refuseLoop(cursor: string, seen: Set<string>): void {
-  const digest = createHash('sha256').update(cursor).digest('base64');
-  if (seen.has(digest)) {
-    throw new EngagectlError('E-CURSOR', 'the service sent a cursor that it had sent before', {
-      why: `going on would repeat the pages since then (after ${seen.size} pages)`,
-      fix: 'start the export again with --fresh; if it happens again, it is a fault of the service',
-    });
-  }
-  seen.add(digest);
+const digestOf = (cursor: string): string => createHash('sha256').update(cursor).digest('base64');
+
+const cursorLoop = (pages: number): EngagectlError =>
+  new EngagectlError('E-CURSOR', 'the service sent a cursor that it had sent before', {
+    why: `going on would repeat pages that are there already (after ${pages} pages)`,
+    fix: 'start the export again with --fresh; if it happens again, it is a fault of the service',
+  });
+
+/** A page on its way. */
+interface Asked {
+  readonly cursor: string;
+  /** Settles as soon as the page's next cursor has been read; undefined when there is none. */
+  readonly nextCursor: Promise<string | undefined>;
+  readonly answer: Promise<PageAnswer & { kind: 'page' }>;
 }
 
-function askPage(
-  kind: ReadKind,
-  cursor: string,
-  scanner: PageScanner,
-  context: ExportContext,
-): Promise<PageAnswer> {
-  return withRetry(
-    async (signal) => readPage(await context.client.page(kind, cursor, signal), scanner),
-    retryContext(context, `GET ${paths[kind]}`),
+interface Asking {
+  readonly kind: ReadKind;
+  readonly scanner: PageScanner;
+  readonly context: ExportContext;
+}
+
+function ask(cursor: string, { kind, scanner, context }: Asking): Asked {
+  let tell!: (cursor?: string) => void;
+  const nextCursor = new Promise<string | undefined>((resolve) => {
+    tell = resolve;
+  });
+  const attempt = () =>
+    withRetry(
+      async (signal) => readPage(await context.client.page(kind, cursor, signal), scanner, tell),
+      retryContext(context, `GET ${paths[kind]}`),
+    );
+  const answer = whenReady(attempt, context);
+  answer.then(
+    () => tell(),
+    () => tell(), // who waits for the answer is told why
   );
+  return { cursor, nextCursor, answer };
 }
 
 /** Asks with growing pauses until the cursor's data is there. */
 async function whenReady(
-  ask: () => Promise<PageAnswer>,
+  attempt: () => Promise<PageAnswer>,
   { runtime, signal, state, log, pollIntervalMs, pendingTimeoutMs }: ExportContext,
 ): Promise<PageAnswer & { kind: 'page' }> {
   let waitedMs = 0;
   for (let polls = 1; ; polls += 1) {
-    const answer = await ask();
+    const answer = await attempt();
     if (answer.kind === 'refused') throw new CursorRefusedError(answer.message);
     if (answer.kind === 'page') {
       state.note = undefined;

@@ -16,23 +16,33 @@ export type PageAnswer =
 /**
  * Reads one attempt's answer into the scanner. A body that is no whole page is the attempt's
  * failure, and may be asked for again; a whole page that says nothing known throws E-ANSWER.
+ * `tellNext` gets the next cursor as soon as it has been read, often long before the page ends.
  */
 export async function readPage(
   attempt: Attempt<PageBody>,
   scanner: PageScanner,
+  tellNext: (cursor: string) => void,
 ): Promise<Attempt<PageAnswer>> {
   if (!attempt.ok) {
     const answer = refusalAnswer(attempt.failure);
     return answer === undefined ? attempt : { ok: true, answer };
   }
-  const page = await scanBody(attempt.answer, scanner);
+  const page = await scanBody(attempt.answer, scanner, tellNext);
   return { ok: true, answer: page.members.status === 'fail' ? failAnswer(page) : pageAnswer(page) };
 }
 
-async function scanBody({ length, chunks }: PageBody, scanner: PageScanner): Promise<ScannedPage> {
+async function scanBody(
+  { length, chunks }: PageBody,
+  scanner: PageScanner,
+  tellNext: (cursor: string) => void,
+): Promise<ScannedPage> {
   try {
     scanner.reset(length);
-    for await (const chunk of chunks) scanner.push(chunk);
+    for await (const chunk of chunks) {
+      scanner.push(chunk);
+      const { nextCursor } = scanner;
+      if (typeof nextCursor === 'string' && cursorPattern.test(nextCursor)) tellNext(nextCursor);
+    }
     return scanner.end();
   } catch (error) {
     if (!(error instanceof PageSyntaxError)) throw error;

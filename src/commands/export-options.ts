@@ -32,7 +32,7 @@ const requestOptions = (batchSize: (text: string) => number): Option[] => [
   new Option('--to <date>', 'last day, inclusive').makeOptionMandatory(),
   new Option('--batch-size <n>', 'records per page').argParser(batchSize).default(limits.batchSize),
   new Option('--app', 'with app fields: versions, make and model of devices'),
-  new Option('--no-event-summaries', 'without the summaries of each user’s events'),
+  new Option('--no-event-summaries', "without the summaries of users' events"),
   new Option('--no-profile-properties', 'without custom profile properties'),
   new Option('--poll-interval <duration>', 'first pause while the data is not ready; grows to 30s')
     .argParser(duration)

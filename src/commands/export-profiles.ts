@@ -30,7 +30,7 @@ export async function exportProfiles(
       name: 'export-profiles',
       kind: 'profiles',
       flags,
-      concurrency: 1,
+      concurrency: 2, // one cursor, one page ahead
       plan: (range) => [{ ...range, eventName: flags.event, file: flags.output }],
       restarts: false,
     },

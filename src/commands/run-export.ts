@@ -4,7 +4,7 @@ import { runExport, type ExportDocument, type ExportJob } from '../bulk/export.j
 import { formatDay } from '../contract/dates.js';
 import type { Zone } from '../contract/zones.js';
 import { exitCodeOf, exitCodes } from '../errors.js';
-import { openOutput, refuseOutputsInTheWay } from '../output/open-output.js';
+import { openOutput, openSpill, refuseOutputsInTheWay } from '../output/open-output.js';
 import { isStdout } from '../output/target.js';
 import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
@@ -71,6 +71,7 @@ async function runConnected(run: ExportRun): Promise<void> {
   said.note(`${command.name}: ${days}`);
   const job: ExportJob = {
     documents: await documentsOf(run, range),
+    concurrency: command.concurrency,
     restarts: command.restarts,
     ...(command.prepare && { prepare: command.prepare(zone) }),
   };
@@ -78,7 +79,9 @@ async function runConnected(run: ExportRun): Promise<void> {
   const state = startState();
   const started = runtime.monotonic();
   const progress = startProgress(() => progressOf(command, state), settings, runtime);
-  const failure = await failureOf(runExport(job, exportContext(run, state)));
+  const failure = await failureOf(
+    runExport(job, exportContext(run, { state, lookAhead: looksAhead(job) })),
+  );
   progress.stop();
   await summarize(run, { state, milliseconds: runtime.monotonic() - started, failure });
   if (failure !== undefined) throw failure;
@@ -96,6 +99,7 @@ async function documentsOf(run: ExportRun, range: DateRange): Promise<ExportDocu
   await refuseOutputsInTheWay(options, runtime);
   return options.map((output) => ({
     open: () => openOutput(output, runtime),
+    openSpill: () => openSpill(output.path, runtime),
     slices: documents.get(output.path) ?? [],
   }));
 }
@@ -107,7 +111,14 @@ const request = ({ batchSize, app, eventSummaries, profileProperties }: ExportFl
   ...(!profileProperties && { profile: false as const }),
 });
 
-function exportContext(run: ExportRun, state: ExportState): ExportContext {
+/** Several slices side by side use up the requests in flight without it. */
+const looksAhead = ({ documents, concurrency }: ExportJob): boolean =>
+  concurrency > 1 && documents.flatMap(({ slices }) => slices).length === 1;
+
+function exportContext(
+  run: ExportRun,
+  { state, lookAhead }: Pick<ExportContext, 'state' | 'lookAhead'>,
+): ExportContext {
   const { command, connection, runtime, said } = run;
   return {
     client: connection.client,
@@ -117,16 +128,17 @@ function exportContext(run: ExportRun, state: ExportState): ExportContext {
     log: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
     state,
+    lookAhead,
     pollIntervalMs: command.flags.pollInterval,
     pendingTimeoutMs: command.flags.pendingTimeout,
   };
 }
 
-const progressOf = ({ name }: ExportCommand, { records, bytes, note }: ExportState) => ({
+const progressOf = ({ name }: ExportCommand, { records, bytesReceived, note }: ExportState) => ({
   label: name,
   records,
   rejected: 0,
-  bytes,
+  bytes: bytesReceived,
   totalBytes: undefined,
   inFlight: 0,
   note,

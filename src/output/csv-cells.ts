@@ -4,6 +4,8 @@ import { skipBare, skipString, skipValue } from './json-skip.js';
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
+const newline = 0x0a;
+const carriageReturn = 0x0d;
 const mayOpenFormula = new Uint8Array(256);
 for (const byte of Buffer.from('=@+-')) mayOpenFormula[byte] = 1;
 
@@ -76,8 +78,9 @@ export class CsvCells {
     let to = this.start + 1;
     for (let at = opening; at < valueEnd; at += 1) {
       const byte = value[at]!;
+      if (byte === newline || byte === carriageReturn) continue; // between tokens, as in NDJSON
       if (byte === quote) bytes[to++] = quote;
-      if (byte === quote || byte === comma || byte < 0x20) isSpecial = true;
+      if (byte === quote || byte === comma) isSpecial = true;
       bytes[to++] = byte;
     }
     this.#close(to, isSpecial);

@@ -1,20 +1,21 @@
 import type { Encoding } from './encoding.js';
-import type { RecordPage } from './output.js';
+import { ndjsonLines } from './ndjson.js';
 
+const opening = Buffer.from('[\n');
 const separator = Buffer.from(',\n');
 
 /** One array, each record on a line of its own as in NDJSON: `[\n{…},\n{…}\n]\n`. */
 export const jsonArray: Encoding = {
   page: (page, isFirst) => {
+    const lines = ndjsonLines(page);
     const parts: Buffer[] = [];
-    for (let i = 0; i < page.count; i += 1) {
-      parts.push(isFirst && i === 0 ? Buffer.from('[\n') : separator, recordOf(page, i));
+    for (let start = 0; start < lines.length;) {
+      const end = lines.indexOf(0x0a, start);
+      parts.push(isFirst && start === 0 ? opening : separator, lines.subarray(start, end));
+      start = end + 1;
     }
     return Buffer.concat(parts);
   },
   end: (isEmpty) => Buffer.from(isEmpty ? '[]\n' : '\n]\n'),
   warnings: [],
 };
-
-const recordOf = ({ bytes, bounds }: RecordPage, i: number): Buffer =>
-  bytes.subarray(bounds[2 * i], bounds[2 * i + 1]);

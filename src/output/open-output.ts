@@ -9,6 +9,7 @@ import { GzipSink } from './gzip-sink.js';
 import { jsonArray } from './json-array.js';
 import { ndjsonLines } from './ndjson.js';
 import type { Output, OutputOptions } from './output.js';
+import { PageSpill } from './page-spill.js';
 import type { Sink } from './sink.js';
 import { StdoutSink } from './stdout-sink.js';
 import { StreamSink } from './stream-sink.js';
@@ -45,11 +46,23 @@ async function openCsv(sink: Sink, { target, options, env }: CsvRequest): Promis
   }
   const { CsvOutput } = await import('./csv-output.js');
   const keepSpool = target.kind === 'file';
-  const spoolPath = keepSpool
-    ? `${target.partial}.spool`
-    : join(env['TMPDIR'] ?? tmpdir(), `engagectl-${randomUUID()}.spool`);
+  const spoolPath = keepSpool ? `${target.partial}.spool` : temporaryPath(env);
   return CsvOutput.open(sink, { escapeFormulas, spoolPath, keepSpool });
 }
+
+/** Room for pages that wait for their turn: beside the file they will go to, where there is one. */
+export async function openSpill(
+  path: string | undefined,
+  { cwd, env }: Pick<Runtime, 'cwd' | 'env'>,
+): Promise<PageSpill> {
+  const target = await findTarget(path, cwd);
+  return PageSpill.open(
+    target.kind === 'file' ? `${target.partial}.${randomUUID()}` : temporaryPath(env),
+  );
+}
+
+const temporaryPath = (env: World['env']): string =>
+  join(env['TMPDIR'] ?? tmpdir(), `engagectl-${randomUUID()}.spool`);
 
 /** Refuses targets and partials that are in the way, before anything is asked of the service. */
 export async function refuseOutputsInTheWay(

@@ -159,6 +159,40 @@ describe('engagectl export-events', () => {
     expect(code).toBe(0);
   });
 
+  it('reads later days while the first one is late, with no more requests than allowed', async () => {
+    const wide = ['--from', '2024-01-01', '--to', '2024-01-08'];
+    await using server = await startPageServer((opening) => {
+      const [first, second] = daily(opening);
+      const others = (asked: readonly string[]) => asked.length >= 5;
+      const late = (next?: string) => ({ body: first!(next) as string, until: others });
+      return [opening.from === 20240101 ? late : first!, second!];
+    });
+    const world = makeWorld({ env: server.env });
+    const argv = ['export-events', '--event', 'A', ...wide, '-o', 'out.ndjson'];
+    expect((await world.run(argv)).code).toBe(0);
+    const expected = Array.from({ length: 8 }, (_, i) => dayLines('A', 20240101 + i)).join('');
+    expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(expected);
+    expect(server.mostInFlight).toBeLessThanOrEqual(3);
+    expect(readdirSync(world.cwd)).toEqual(['out.ndjson']);
+  });
+
+  it.each(['--concurrency=1', '--concurrency=2'])('keeps to %s', async (flag) => {
+    await using server = await startPageServer(daily);
+    const { stdout } = await makeWorld({ env: server.env }).run([...command, flag]);
+    expect(stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
+    expect(server.mostInFlight).toBeLessThanOrEqual(Number(flag.at(-1)));
+  });
+
+  it('writes the days before one that fails, and leaves no spill behind', async () => {
+    await using server = await startPageServer((opening) =>
+      opening.from === 20240102 ? [() => pendingBody] : daily(opening),
+    );
+    const world = makeWorld({ env: server.env });
+    const { code } = await world.run([...command, '-o', '{day}.ndjson']);
+    expect(code).toBe(5);
+    expect(readdirSync(world.cwd)).toEqual(['2024-01-01.ndjson', '2024-01-02.ndjson.partial']);
+  });
+
   it('goes over a day without records', async () => {
     await using server = await startPageServer((opening) =>
       opening.from === 20240102 ? [() => '{"status":"success"}'] : daily(opening),

@@ -220,6 +220,31 @@ describe('engagectl export-profiles', () => {
     expect(server.asked).toHaveLength(3);
   });
 
+  it('asks for the next page while this one is still arriving, and for each page once', async () => {
+    const cursorFirst: Page = (next) => ({
+      body: `{"status":"success"${nextMember(next)},"records":[${awkward[0]},${awkward[1]}]}`,
+      until: (asked) => asked.length >= 2,
+    });
+    await using server = await startPageServer(() => [cursorFirst, cursorFirst, twoPages[1]!]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(code).toBe(0);
+    expect(stdout).toBe(`${awkward[0]}\n${awkward[1]}\n${lines}`);
+    expect(new Set(server.asked).size).toBe(3);
+    expect(server.asked).toHaveLength(3);
+    expect(server.mostInFlight).toBe(2);
+  });
+
+  it('asks again for a page that was cut after the page behind it had been asked for', async () => {
+    const cut: Page = (next) => {
+      const body = `{"status":"success"${nextMember(next)},"records":[${awkward[0]},${awkward[1]}]}`;
+      return [{ body, cutAfter: body.length - 5 }, { body }];
+    };
+    await using server = await startPageServer(() => [cut, cut, twoPages[1]!]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(stdout).toBe(`${awkward[0]}\n${awkward[1]}\n${lines}`);
+    expect(code).toBe(0);
+  });
+
   it('gives up on a cursor that stays pending: exit 5', async () => {
     await using server = await startPageServer(() => [() => pendingBody]);
     const world = makeWorld({ env: server.env });

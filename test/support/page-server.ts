@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { buffer } from 'node:stream/consumers';
 
 /** One answer to one request for a page. */
@@ -10,6 +11,8 @@ export interface PageReply {
   readonly chunk?: number;
   /** The connection breaks after this many bytes of the body. */
   readonly cutAfter?: number;
+  /** The last byte waits for this; it gets the targets asked for so far, again and again. */
+  readonly until?: (asked: readonly string[]) => boolean;
 }
 
 /**
@@ -80,7 +83,7 @@ export async function startPageServer(
   const server = createServer(async (request, response) => {
     inFlight += 1;
     mostInFlight = Math.max(mostInFlight, inFlight);
-    await send(response, await answer(request));
+    await send(response, await answer(request), asked);
     inFlight -= 1;
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -127,17 +130,22 @@ function asReplies(answer: ReturnType<Page>): readonly PageReply[] {
   return Array.isArray(answer) ? (answer as readonly PageReply[]) : [answer as PageReply];
 }
 
-async function send(response: ServerResponse, reply: PageReply): Promise<void> {
+async function send(
+  response: ServerResponse,
+  reply: PageReply,
+  asked: readonly string[],
+): Promise<void> {
   const body = Buffer.from(reply.body);
-  const { status = 200, cutAfter, chunk = body.length } = reply;
+  const { status = 200, cutAfter, chunk = body.length, until } = reply;
   const length = reply.chunk === undefined ? { 'Content-Length': body.length } : {};
   response.writeHead(status, { 'Content-Type': 'application/json', ...length });
-  const end = cutAfter ?? body.length;
+  const end = cutAfter ?? body.length - (until ? 1 : 0);
   for (let at = 0; at < end; at += chunk) {
     await new Promise((resolve) =>
       response.write(body.subarray(at, Math.min(at + chunk, end)), resolve),
     );
   }
-  if (cutAfter === undefined) response.end();
+  while (until && !until(asked)) await setTimeout(1);
+  if (cutAfter === undefined) response.end(body.subarray(end));
   else response.destroy();
 }
