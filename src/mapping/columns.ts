@@ -38,7 +38,8 @@ function roleOf(name: string, key: string, options: UploadMapping): Role {
 
 /**
  * The columns of a CSV's header. Throws E-COLUMN-MISSING when an option names a column that is
- * not there or a required one is missing, E-HEADER-DUPLICATE when two are sent as the same key.
+ * not there or a required one is missing, E-HEADER-DUPLICATE when two are sent as the same key,
+ * E-USAGE when the identity is dropped.
  */
 export function columnsOf(
   header: readonly string[],
@@ -68,8 +69,13 @@ function refuseMissingParts(
   header: readonly string[],
   source: string,
 ): void {
-  if (kind === 'profile') return;
   const has = (role: Role): boolean => columns.some((column) => column.role === role);
+  if (!has('identity') && !has('objectId')) {
+    throw new EngagectlError('E-USAGE', 'the column of the identity is dropped', {
+      fix: 'leave it out of --drop, or key by objectId with --object-id <column>',
+    });
+  }
+  if (kind === 'profile') return;
   if (!has('ts') && tsNow === undefined) {
     throw missingColumns(
       ['ts'],

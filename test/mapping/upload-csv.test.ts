@@ -433,6 +433,12 @@ describe('the check of a header', () => {
     expect(check(['identity', 'mail', 'Email'], dropped)).not.toThrow();
   });
 
+  it('refuses to drop the only key', () => {
+    const drop = new Set(['identity']);
+    expect(check(['identity'], { drop })).toThrow(expect.objectContaining({ id: 'E-USAGE' }));
+    expect(check(['identity', 'id'], { drop, objectId: 'id' })).not.toThrow();
+  });
+
   it('happens for every header that rows come with', () => {
     const mapper = uploadMapper(uploadDefaults);
     mapper.map(csvRows(['identity', 'a'], [['x', 'y']]));
