@@ -72,16 +72,17 @@ class Sending {
   async run(dispatcher: Dispatcher, base: URL): Promise<RawAnswer> {
     const { method, endpoint, query = '', body = null } = this.#exchange;
     try {
-      const response = await orAbort(this.#watch.signal, () =>
-        dispatcher.compose(this.#noteSending).request({
-          origin: base.origin,
-          path: `${base.pathname.replace(/\/$/, '')}${endpoint}${query}`,
-          method,
-          headers: this.#options.headers,
-          body,
-          signal: this.#watch.signal,
-        }),
-      );
+      this.#watch.signal.throwIfAborted();
+      const request = dispatcher.compose(this.#noteSending).request({
+        origin: base.origin,
+        path: `${base.pathname.replace(/\/$/, '')}${endpoint}${query}`,
+        method,
+        headers: this.#options.headers,
+        body,
+        signal: this.#watch.signal,
+      });
+      // undici notices an abort only once it has a connection.
+      const response = await this.#watch.orAbort(request);
       this.#watch.resume();
       const { statusCode: status, headers } = response;
       return { status, headers, chunks: this.#read(status, response.body) };
@@ -148,27 +149,6 @@ class Sending {
     const milliseconds = Math.round(this.#options.monotonic() - this.#started);
     this.#options.log(`${method} ${endpoint}: ${outcome}, ${milliseconds} ms`);
   }
-}
-
-/** undici notices an abort only once it has a connection; this one is noticed at once. */
-async function orAbort<T>(signal: AbortSignal, start: () => Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  const { promise, stop } = abortOf(signal);
-  try {
-    return await Promise.race([start(), promise]);
-  } finally {
-    stop();
-  }
-}
-
-/** A promise that rejects when the signal is aborted, until it is stopped. */
-function abortOf(signal: AbortSignal) {
-  const listening = new AbortController();
-  const promise = new Promise<never>((_, reject) => {
-    const options = { once: true, signal: listening.signal };
-    signal.addEventListener('abort', () => reject(signal.reason), options);
-  });
-  return { promise, stop: () => listening.abort() };
 }
 
 const codeOf = (error: unknown): string | undefined =>

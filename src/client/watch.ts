@@ -8,6 +8,7 @@ export class Watch {
   readonly #limit: TimeLimit;
   readonly #timer: NodeJS.Timeout;
   #listening = true;
+  #leave: ((reason: unknown) => void) | undefined;
   #timedOut = false;
 
   constructor(milliseconds: number, limit: TimeLimit, caller: AbortSignal) {
@@ -24,6 +25,14 @@ export class Watch {
 
   get timedOut(): boolean {
     return this.#timedOut;
+  }
+
+  /** What `work` comes to, or the reason of an abort as soon as there is one. */
+  async orAbort<T>(work: Promise<T>): Promise<T> {
+    const aborted = new Promise<never>((_, reject) => {
+      this.#leave = reject;
+    });
+    return Promise.race([work, aborted]);
   }
 
   /** While we are busy with what was received, silence is not the service's. */
@@ -47,11 +56,16 @@ export class Watch {
       return;
     }
     this.#timedOut = true;
-    this.#controller.abort(new Error('time is up'));
+    this.#abort(new Error('time is up'));
   };
 
   readonly #onAbort = (): void => {
     clearTimeout(this.#timer);
-    this.#controller.abort(this.#caller.reason);
+    this.#abort(this.#caller.reason);
   };
+
+  #abort(reason: unknown): void {
+    this.#controller.abort(reason);
+    this.#leave?.(reason);
+  }
 }
