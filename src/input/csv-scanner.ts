@@ -67,7 +67,6 @@ export class CsvScanner {
         if (severalBytes) p = this.#pastFalseDelimiters(text, p);
         end = p;
       }
-      if (p === length && !last) return BEYOND;
       if (count < columns) {
         cells[to + 2 * count] = from;
         cells[to + 2 * count + 1] = end;

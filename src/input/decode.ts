@@ -6,8 +6,9 @@ const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
 const invalid = 0xff;
 const replacement = '\u{FFFD}';
 
-/** Bytes looked at to recognise UTF-16 without a byte order mark. */
+/** Bytes looked at to recognise UTF-16 without a byte order mark, as far as they are there. */
 const sampleBytes = 64;
+const leastBytes = 4;
 
 /**
  * UTF-8 text of an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding`. Only a mark
@@ -19,7 +20,7 @@ export async function* decode(
   name: string,
   encoding: string | undefined,
 ): AsyncGenerator<Buffer> {
-  const { head, all } = await withHead(chunks, sampleBytes);
+  const { head, all } = await withHead(chunks, leastBytes);
   const found = markedEncoding(head) ?? encoding ?? 'utf-8';
   if (encoding === undefined) refuseUnmarkedUtf16(head, name);
   if (new TextDecoder(found).encoding === 'utf-8') yield* withoutMark(all);
@@ -48,7 +49,7 @@ function markedEncoding(head: Buffer): string | undefined {
 /** ASCII as UTF-16 has a NUL in each pair of bytes, always on the same side. */
 function refuseUnmarkedUtf16(head: Buffer, name: string): void {
   const sample = head.subarray(0, Math.min(head.length & ~1, sampleBytes));
-  if (sample.length < 4) return;
+  if (sample.length < leastBytes) return;
   const nulAt = (side: number): boolean =>
     sample.every((byte, i) => (byte === 0) === (i % 2 === side));
   const encoding = nulAt(1) ? 'utf-16le' : nulAt(0) ? 'utf-16be' : undefined;

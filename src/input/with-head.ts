@@ -5,19 +5,14 @@ export interface WithHead {
   readonly all: AsyncGenerator<Buffer>;
 }
 
-/** Reads until `least` bytes are there. A source that fails after some bytes fails after them. */
+/** Reads until `least` bytes are there. */
 export async function withHead(chunks: AsyncIterable<Buffer>, least: number): Promise<WithHead> {
   const iterator = chunks[Symbol.asyncIterator]();
   let head: Buffer = Buffer.alloc(0);
-  try {
-    while (head.length < least) {
-      const { value, done } = await iterator.next();
-      if (done) break;
-      head = head.length === 0 ? value : Buffer.concat([head, value]);
-    }
-  } catch (failure) {
-    if (head.length === 0) throw failure;
-    return { head, all: startingWith(head, { next: () => Promise.reject(failure) }) };
+  while (head.length < least) {
+    const { value, done } = await iterator.next();
+    if (done) break;
+    head = head.length === 0 ? value : Buffer.concat([head, value]);
   }
   return { head, all: startingWith(head, iterator) };
 }

@@ -138,7 +138,22 @@ describe('a CSV', () => {
     expect(rows[0]?.cells).toEqual(['\0x\u{1b}', '\t']);
   });
 
-  it('takes away a byte order mark only at the start', async () => {
+  it('may have quotes and line breaks in its header', async () => {
+    const { headers, rows } = await readText('\n"a\n""x""",b\r\n1,2\n', { format: 'csv' });
+    expect(headers).toEqual([['a\n"x"', 'b']]);
+    expect(rows).toEqual([{ line: 4, text: '1,2', cells: ['1', '2'] }]);
+  });
+
+  it('takes away a byte order mark only at the start, wherever chunks end', async () => {
+    const bytes = Buffer.from('\u{FEFF}abc\n\u{FEFF}\n');
+    for (const size of [1, 7, 100]) {
+      const { headers, rows } = await readText(chunked(bytes, [size]), { format: 'csv' });
+      expect(headers).toEqual([['abc']]);
+      expect(rows[0]?.cells).toEqual(['\u{FEFF}']);
+    }
+  });
+
+  it('keeps a byte order mark in the middle', async () => {
     const { headers, rows } = await readText('\u{FEFF}a\n\u{FEFF}1\n', { format: 'csv' });
     expect(headers).toEqual([['a']]);
     expect(rows[0]?.cells).toEqual(['\u{FEFF}1']);

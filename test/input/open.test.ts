@@ -30,6 +30,7 @@ describe('the format of an input', () => {
     ['x.json', '[{"a":1}]\n', asNdjson],
     ['x', 'a,b\n1,2\n', asCsv],
     ['x.txt', 'a\tb\n1\t2\n', { headers: [['a', 'b']], texts: ['1\t2'] }],
+    ['x.txt', 'a\tx,b\n1,2\n', { headers: [['a\tx', 'b']], texts: ['1,2'] }],
     ['x.txt', '\n {"a":1}\n', asNdjson],
     ['x.txt', '[{"a":1}]\n', asNdjson],
     ['x.txt', 'a\n1\n', { headers: [['a']], texts: ['1'] }],

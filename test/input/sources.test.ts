@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { chunkSizes } from './documents.js';
-import { chunked, readText } from './read-rows.js';
+import { chunked, readFiles, readText } from './read-rows.js';
 
 const lines = (count: number): string =>
   Array.from({ length: count }, (_, i) => `{"n":${i},"x":"${(i * 7919) % 9973}"}\n`).join('');
@@ -37,6 +38,17 @@ describe('gzip', () => {
       message: 'stdin ends in the middle of its gzip data',
       details: { file: 'stdin' },
     });
+  });
+
+  it('or a pipe that was cut gives out a record longer than a read, and what follows', async () => {
+    const parts = [`{"a":"${'x'.repeat(70_000)}`, '"}\n{"a":2}\n{"a"'];
+    async function* cut(): AsyncGenerator<Buffer> {
+      for (const part of parts) yield Buffer.from(part);
+      throw new Error('the pipe broke');
+    }
+    const { rows, error } = await readFiles({ files: ['-'] }, { stdin: Readable.from(cut()) });
+    expect(rows.map(({ line }) => line)).toEqual([1, 2]);
+    expect(error).toMatchObject({ id: 'E-FILE-READ' });
   });
 
   it('that was cut in its last bytes is an error as well', async () => {
