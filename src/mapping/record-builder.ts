@@ -7,10 +7,7 @@ export type Fault = Pick<RecordReject, 'stage' | 'error'>;
 
 export const invalid = (error: string): Fault => ({ stage: 'validate', error });
 
-/**
- * Collects the records of one block after the other. The text is written to one buffer that is
- * used again, and copied once per block, so that a block that is kept holds no more than its text.
- */
+/** Collects the records of one block after the other, their text in one buffer that is used again. */
 export class RecordBuilder {
   readonly out = new JsonWriter();
   /** Of the record being written; see RecordBlock. */
@@ -48,8 +45,6 @@ export class RecordBuilder {
       kinds[count] = this.isEvent ? 1 : 0;
       count++;
     }
-    const json = Buffer.allocUnsafeSlow(out.length);
-    out.bytes.copy(json, 0, 0, out.length);
-    return { rows, count, row, json, bounds, keys, converges, kinds, rejects };
+    return { rows, count, row, json: out.bytes, bounds, keys, converges, kinds, rejects };
   }
 }

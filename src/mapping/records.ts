@@ -9,7 +9,7 @@ export interface RecordBlock {
   readonly count: number;
   /** Index in `rows` of record i. */
   readonly row: Int32Array;
-  /** UTF-8 JSON texts of the records. */
+  /** UTF-8 JSON texts of the records: lent, and overwritten by the mapper's next block. */
   readonly json: Buffer;
   /** Record i is `json[bounds[2i], bounds[2i+1])`. */
   readonly bounds: Int32Array;
