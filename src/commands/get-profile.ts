@@ -24,8 +24,7 @@ export function registerGetProfile(program: Command, runtime: Runtime, run = get
     .command('get-profile')
     .summary('one or many profiles by identifier')
     .description(
-      'Reads user profiles. One profile is indented on a terminal, and one line elsewhere; many\n' +
-        'are written one a line, in the order asked for.',
+      'Reads user profiles. One is indented on a terminal; many are written one a line, in order.',
     )
     .addHelpText('beforeAll', examples)
     .argument('[value...]', 'identities');

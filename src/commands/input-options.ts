@@ -21,7 +21,7 @@ export const inputOptions = (): Option[] => [
     delimiter,
   ),
   new Option('--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'),
-  new Option('--max-record-bytes <bytes>', 'a longer record is rejected (default: 1MiB)')
+  new Option('--max-record-bytes <bytes>', 'a longer record is rejected')
     .argParser(byteCount)
     .default(1024 * 1024, '1MiB'),
   new Option('--limit <n>', 'take the first n records only').argParser(integer({ min: 0 })),

@@ -218,6 +218,11 @@ describe('many users', () => {
     ['out.ndjson', (bytes: Buffer) => bytes.toString(), lines('a', 'b')],
     ['out.ndjson.gz', (bytes: Buffer) => gunzipSync(bytes).toString(), lines('a', 'b')],
     [
+      'out.csv',
+      (bytes: Buffer) => bytes.toString(),
+      'identity,big,price\na,12345678901234567890,1.00\nb,12345678901234567890,1.00\n',
+    ],
+    [
       'out.json',
       (bytes: Buffer) => JSON.stringify(JSON.parse(bytes.toString())),
       JSON.stringify(['a', 'b'].map((name) => JSON.parse(recordOf(name)) as object)),
