@@ -148,6 +148,7 @@ describe('a record over the limit', () => {
     ['csv', `a,b\n1,2\n3,${long}\n5,6`],
     ['ndjson', `\n{"a":1}\n{"a":"${long}"}\n{"a":2}`],
     ['json', `[\n{"a":1},\n{"a":"${long}"},\n{"a":2}]`],
+    ['json', `[\n{"a":1},\n{"a":"${'\\"]'.repeat(1000)}"},\n{"a":2}]`],
     ['list', `\na\n${long}\nb`],
   ] as const)('of %s is a fault, wherever chunks end', async (format, text) => {
     await fc.assert(
