@@ -10,17 +10,21 @@ import type { Service } from './service.js';
 export function eventPages(service: Service, opened: Export): PageSource {
   const { store } = service;
   const { event, start, stop, newest } = opened;
-  const valuesAfter = ({ ts, id }: Position) => [event, Math.max(start, ts), stop, ts, id, newest];
+  const valuesAfter = ({ ts, id }: Position, most: number): number[] =>
+    ts < start
+      ? [event, start - 1, newest, stop, newest, most]
+      : [event, ts, id, stop, newest, most];
   const selectRecords = `SELECT ${profileColumns(opened.parts)}, e.id AS event_id, e.ts, e.props
-    FROM events e JOIN profiles p ON p.id = e.profile WHERE ${inRange} ${inOrder} LIMIT ?`;
+    FROM (${places} LIMIT ?6) place CROSS JOIN events e ON e.id = place.id
+    CROSS JOIN profiles p ON p.id = e.profile ORDER BY place.ts, place.id`;
 
   return {
     positionsAfter: (from, skip) =>
       store
-        .all<{ id: number; ts: number }>(selectPositions, [...valuesAfter(from), skip])
+        .all<{ id: number; ts: number }>(selectPositions, [...valuesAfter(from, skip + 2), skip])
         .map(({ id, ts }) => ({ export: opened.id, ts, id })),
     recordsAfter: (from, most) => {
-      const rows = store.all<EventRow>(selectRecords, [...valuesAfter(from), most]);
+      const rows = store.all<EventRow>(selectRecords, valuesAfter(from, most));
       const last = rows.at(-1);
       return {
         texts: rows.map((row) => renderEvent(row, opened, service)),
@@ -30,9 +34,17 @@ export function eventPages(service: Service, opened: Export): PageSource {
   };
 }
 
-const inRange = 'e.event = ? AND e.ts >= ? AND e.ts < ? AND (e.ts, e.id) > (?, ?) AND e.id <= ?';
-const inOrder = 'ORDER BY e.ts, e.id';
-const selectPositions = `SELECT e.id, e.ts FROM events e WHERE ${inRange} ${inOrder} LIMIT 2 OFFSET ?`;
+/**
+ * Events after a position, at most ?6 of each part. `(ts, id) > (?2, ?3)` in one would read
+ * all events of that second again for every page: a date without a time has thousands.
+ */
+const places = `
+  SELECT id, ts FROM (SELECT id, ts FROM events
+    WHERE event = ?1 AND ts = ?2 AND id > ?3 AND id <= ?5 ORDER BY id LIMIT ?6)
+  UNION ALL
+  SELECT id, ts FROM (SELECT id, ts FROM events
+    WHERE event = ?1 AND ts > ?2 AND ts < ?4 AND id <= ?5 ORDER BY ts, id LIMIT ?6)`;
+const selectPositions = `${places} LIMIT 2 OFFSET ?7`;
 
 type EventRow = ProfileRow & {
   readonly event_id: number;

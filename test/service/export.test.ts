@@ -14,9 +14,9 @@ const noon = 1_700_049_600; // 2023-11-15 12:00 UTC
 const numbers = (pages: readonly Reply[]) =>
   pages.flatMap(({ records = [] }) => records.map(({ event_props }) => event_props['n']));
 
-/** Uploads events numbered from `first` on, of users in turn, a second apart. */
+/** Uploads events numbered from `first` on, of users in turn, ten in a second. */
 async function perform(service: Running, first: number, count: number): Promise<void> {
-  const record = (n: number) => eventRecord(`u${n % 7}`, 'Buy', noon + n, { n });
+  const record = (n: number) => eventRecord(`u${n % 7}`, 'Buy', noon + Math.floor(n / 10), { n });
   if (count > 0)
     await service.upload(...Array.from({ length: count }, (_, n) => record(first + n)));
 }
@@ -232,6 +232,16 @@ describe('cursors', () => {
       expect(page.records).toHaveLength(3);
     }
   });
+});
+
+it('gives 20,000 events of one second, each once and in order of upload', async () => {
+  const service = await run();
+  const records = (first: number) =>
+    Array.from({ length: 1000 }, (_, n) => eventRecord(`u${n % 7}`, 'Buy', noon, { n: first + n }));
+  for (let n = 0; n < 20; n++) await service.upload(...records(n * 1000));
+  const first = await service.open('events', 'Buy', 20231115, 20231115, '?batch_size=460');
+  const found = numbers(await service.pages('events', first));
+  expect(found).toEqual(Array.from({ length: 20_000 }, (_, n) => n));
 });
 
 it('pages partition the events exactly, whatever the batch size and the uploads in between', async () => {
