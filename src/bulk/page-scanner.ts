@@ -127,6 +127,11 @@ export class PageScanner {
           } else {
             state = stringIsKey ? colon : commaOrClose;
             if (depth === 1) this.#endString(stringIsKey, tokenStart, at);
+            // Mostly the colon follows at once: a turn of the loop less for every key.
+            if (stringIsKey && at < end && bytes[at] === 0x3a) {
+              state = value;
+              at += 1;
+            }
           }
           break;
         case commaOrClose:

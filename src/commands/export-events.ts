@@ -15,11 +15,23 @@ type EventFlags = ExportFlags & {
   readonly concurrency: number;
 };
 
+const examples = `Examples:
+  engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz
+  engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv
+  engagectl export-events --event Charged --from 2026-01-01 --to 2026-01-31 -o '{event}-{day}.ndjson'
+  engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3
+`;
+
 export function registerExportEvents(program: Command, runtime: Runtime, run = exportEvents): void {
   const event = new Option('--event <name>', 'the event; may be repeated; case-sensitive');
   const command = program
     .command('export-events')
     .summary('events in a date range')
+    .description(
+      'Exports the events of a range of days, both inclusive, in the order of the events given,\n' +
+        'then of days. NDJSON holds every record byte for byte as the service sent it.',
+    )
+    .addHelpText('beforeAll', examples)
     .addOption(repeatable(event).makeOptionMandatory())
     .action((flags: EventFlags) => run(flags, resolveSettings(command, runtime), runtime));
   addExportOptions(command, eventBatchSize)

@@ -5,6 +5,12 @@ import { resolveSettings, type Settings } from './options.js';
 
 type ProfileFlags = ExportFlags & { readonly event: string };
 
+const examples = `Examples:
+  engagectl export-profiles --event "App Launched" --from 30d --to yesterday -o users.ndjson.gz
+  engagectl export-profiles --event Charged --from 2026-01-01 --to 2026-01-31 -o users.csv
+  engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries | head -n 3
+`;
+
 export function registerExportProfiles(
   program: Command,
   runtime: Runtime,
@@ -13,6 +19,11 @@ export function registerExportProfiles(
   const command = program
     .command('export-profiles')
     .summary('profiles of users who did an event in a date range')
+    .description(
+      'Exports the profiles of all users who did an event in a range of days, both inclusive.\n' +
+        'NDJSON holds every record byte for byte as the service sent it.',
+    )
+    .addHelpText('beforeAll', examples)
     .requiredOption('--event <name>', 'the event that the users did; names are case-sensitive')
     .action((flags: ProfileFlags) => run(flags, resolveSettings(command, runtime), runtime));
   addExportOptions(command, profileBatchSize);

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PageSyntaxError } from '../../src/bulk/page-envelope.js';
 import { PageScanner, type ScannedPage } from '../../src/bulk/page-scanner.js';
@@ -108,7 +108,7 @@ describe('PageScanner', () => {
   });
 
   it('refuses exactly what JSON.parse refuses after a byte was changed, dropped or added', () => {
-    const wrong = fc.constantFrom(...'{}[]:,"\\0123.eE+-tfnu /x\u0001\n');
+    const wrong = fc.constantFrom(...'{}[]:,"\\0123.eE+-tfnu /x\u0001\n'.split(''));
     const edit = fc.record({
       at: fc.nat(),
       drop: fc.nat(1),

@@ -5,6 +5,7 @@ import { makeWorld } from '../support/world.js';
 
 const local = ['--region', 'local'];
 const range = ['--from', '2024-05-01', '--to', '2024-05-03'];
+const charged = [...local, '--event', 'Charged', ...range, '--batch-size', '23'];
 
 it('exports from the local service what was uploaded to it', async () => {
   const world = makeWorld();
@@ -31,8 +32,11 @@ it('exports from the local service what was uploaded to it', async () => {
   }
 
   const exported = await world.run([
-    ...[...local, 'export-events', '--event', 'Charged', ...range],
-    ...['--batch-size', '23', '--with-event-name', '--json', '-o', 'out.ndjson'],
+    'export-events',
+    ...charged,
+    '--with-event-name',
+    '--json',
+    '--output=out.ndjson',
   ]);
   expect(exported.stderr).not.toContain('error');
   expect(JSON.parse(exported.stdout)).toMatchObject({ region: 'local', records: 180, pages: 9 });
@@ -42,15 +46,17 @@ it('exports from the local service what was uploaded to it', async () => {
   expect(new Set(days)).toEqual(new Set(['2024-05-01', '2024-05-02', '2024-05-03']));
 
   const csv = await world.run([
-    ...[...local, 'export-profiles', '--event', 'Charged', ...range],
-    ...['--batch-size', '23', '--format', 'csv', '--columns', 'identity,profileData.City'],
+    'export-profiles',
+    ...charged,
+    '--format=csv',
+    '--columns=identity,profileData.City',
   ]);
   const rows: string[][] = parse(csv.stdout);
   expect(rows[0]).toEqual(['identity', 'profileData.City']);
   expect(
     rows
       .slice(1)
-      .map(([identity]) => identity)
+      .map(([identity]) => String(identity))
       .toSorted(),
   ).toEqual(users.toSorted());
   expect(rows.slice(1).every(([identity, city]) => city === `C, "${identity}"`)).toBe(true);

@@ -80,12 +80,13 @@ export async function startPageServer(
     page.asked += 1;
     return page.replies[Math.min(page.asked, page.replies.length) - 1]!;
   };
-  const server = createServer(async (request, response) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     inFlight += 1;
     mostInFlight = Math.max(mostInFlight, inFlight);
     await send(response, await answer(request), asked);
     inFlight -= 1;
-  });
+  };
+  const server = createServer((request, response) => void respond(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
@@ -136,16 +137,16 @@ async function send(
   asked: readonly string[],
 ): Promise<void> {
   const body = Buffer.from(reply.body);
-  const { status = 200, cutAfter, chunk = body.length, until } = reply;
+  const { status = 200, cutAfter, chunk = body.length, until = () => true } = reply;
   const length = reply.chunk === undefined ? { 'Content-Length': body.length } : {};
   response.writeHead(status, { 'Content-Type': 'application/json', ...length });
-  const end = cutAfter ?? body.length - (until ? 1 : 0);
+  const end = cutAfter ?? body.length - (reply.until ? 1 : 0);
   for (let at = 0; at < end; at += chunk) {
     await new Promise((resolve) =>
       response.write(body.subarray(at, Math.min(at + chunk, end)), resolve),
     );
   }
-  while (until && !until(asked)) await setTimeout(1);
+  while (!until(asked)) await setTimeout(1);
   if (cutAfter === undefined) response.end(body.subarray(end));
   else response.destroy();
 }
