@@ -85,10 +85,20 @@ export async function writeAll(file: FileHandle, bytes: Buffer, position: number
   }
 }
 
+/** File systems without hard links say one of these. */
+const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
 /** `rename` would replace a file that appeared meanwhile; `link` fails then, with EEXIST. */
 async function renameToNew(from: string, to: string): Promise<void> {
-  await link(from, to);
-  await unlink(from);
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    const place = await open(to, O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    await place.close();
+    return rename(from, to);
+  }
+  return unlink(from);
 }
 
 /** Without this a power cut may take back the new name. */

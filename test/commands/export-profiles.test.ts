@@ -9,6 +9,7 @@ import {
 } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
 import {
   inTurn,
   nextMember,
@@ -253,6 +254,20 @@ describe('engagectl export-profiles', () => {
     expect(stderr).toContain('E-PENDING');
     expect(stderr).toContain('pending for 2 s, asked 2 times, next in 3 s');
     expect(server.asked).toHaveLength(5); // after 0, 2, 5, 9.5 and 10 seconds
+  });
+
+  it.each([
+    ['E-INTERRUPTED', 130],
+    ['E-TERMINATED', 143],
+  ] as const)('stops at once, even while it waits: %s', async (id, exitCode) => {
+    const stop = new AbortController();
+    await using server = await startPageServer(() => [twoPages[0]!, () => pendingBody]);
+    const world = makeWorld({ env: server.env, sleep: 'real', signal: stop.signal });
+    const running = world.run([...toFile, '--poll-interval', '1h']);
+    while (server.asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    stop.abort(new EngagectlError(id, 'stopped'));
+    expect((await running).code).toBe(exitCode);
+    expect(readdirSync(world.cwd)).toEqual(['out.ndjson.partial']);
   });
 
   it('stops at wrong credentials: exit 4', async () => {
