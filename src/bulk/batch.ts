@@ -21,39 +21,39 @@ export interface BulkRecord {
   readonly end: number;
 }
 
-/** The records of one request, and its body, which grows while the batch is filled. */
+/**
+ * The records of one request, and its body, which grows while the batch is filled. Its memory
+ * is used again: per-record objects that live as long as a request would end as old garbage.
+ */
 export class Batch {
-  readonly rows: RowBlock[] = [];
-  readonly row: number[] = [];
-  readonly keys: number[] = [];
   readonly #frame: Frame;
-  readonly #converges: boolean[] = [];
-  /** Where each record starts in the body. */
-  readonly #starts: number[] = [];
-  #buffer: Buffer;
-  #end: number;
+  readonly #rows: RowBlock[] = [];
+  /** Per record: row, key, start in the body; and whether it converges. */
+  #numbers = new Int32Array(3 * 16);
+  #converges = new Uint8Array(16);
+  #size = 0;
+  #body = Buffer.allocUnsafeSlow(4096);
+  #end = 0;
 
-  /** `buffer` is where the body is written, as long as it fits. */
-  constructor(frame: Frame, buffer: Buffer) {
+  constructor(frame: Frame) {
     this.#frame = frame;
-    this.#buffer = buffer;
-    this.#end = frame.open.length;
-    this.#reserve(0);
-    frame.open.copy(this.#buffer);
+    this.clear();
+  }
+
+  /** Makes the batch an empty one. */
+  clear(): void {
+    this.#rows.length = 0;
+    this.#size = 0;
+    this.#end = this.#frame.open.copy(this.#body);
   }
 
   get size(): number {
-    return this.row.length;
+    return this.#size;
   }
 
   /** True when sending the whole batch twice ends in the same state. */
   get converges(): boolean {
-    return !this.#converges.includes(false);
-  }
-
-  /** The memory of the body, for another batch once this one is settled. */
-  get buffer(): Buffer {
-    return this.#buffer;
+    return !this.#converges.subarray(0, this.#size).includes(0);
   }
 
   /** Bytes of the body with `more` bytes of another record. */
@@ -63,60 +63,75 @@ export class Batch {
 
   add({ rows, row, key, converges, json, start, end }: BulkRecord): void {
     this.#reserve(end - start);
-    if (this.size > 0) {
-      this.#buffer[this.#end] = comma;
+    if (this.#size > 0) {
+      this.#body[this.#end] = comma;
       this.#end += 1;
     }
-    this.rows.push(rows);
-    this.row.push(row);
-    this.keys.push(key);
-    this.#converges.push(converges);
-    this.#starts.push(this.#end);
-    this.#end += json.copy(this.#buffer, this.#end, start, end);
+    const at = 3 * this.#size;
+    this.#numbers[at] = row;
+    this.#numbers[at + 1] = key;
+    this.#numbers[at + 2] = this.#end;
+    this.#converges[this.#size] = converges ? 1 : 0;
+    this.#rows.push(rows);
+    this.#size += 1;
+    this.#end += json.copy(this.#body, this.#end, start, end);
   }
 
-  /** The request body. */
+  /** The request body, until the batch is cleared. */
   body(): Buffer {
     const { close } = this.#frame;
-    close.copy(this.#buffer, this.#end);
-    return this.#buffer.subarray(0, this.#end + close.length);
+    close.copy(this.#body, this.#end);
+    return this.#body.subarray(0, this.#end + close.length);
+  }
+
+  key(position: number): number {
+    return this.#numbers[3 * position + 1] ?? 0;
   }
 
   isConvergent(position: number): boolean {
-    return this.#converges[position] === true;
+    return this.#converges[position] === 1;
   }
 
   record(position: number): BulkRecord {
-    const rows = this.rows[position];
+    const rows = this.#rows[position];
     if (rows === undefined) throw new RangeError(`the batch has no record ${position}`);
-    const next = this.#starts[position + 1];
+    const isLast = position === this.#size - 1;
     return {
       rows,
-      row: this.row[position] ?? 0,
-      key: this.keys[position] ?? 0,
+      row: this.#numbers[3 * position] ?? 0,
+      key: this.key(position),
       converges: this.isConvergent(position),
-      json: this.#buffer,
-      start: this.#starts[position] ?? 0,
-      end: next === undefined ? this.#end : next - 1,
+      json: this.#body,
+      start: this.#numbers[3 * position + 2] ?? 0,
+      end: isLast ? this.#end : (this.#numbers[3 * position + 5] ?? 0) - 1,
     };
   }
 
   /** Another batch with the records at these positions. */
   pick(positions: readonly number[]): Batch {
-    const picked = new Batch(this.#frame, Buffer.alloc(0));
+    const picked = new Batch(this.#frame);
     for (const position of positions) picked.add(this.record(position));
     return picked;
   }
 
   positions(): number[] {
-    return Array.from({ length: this.size }, (_, position) => position);
+    return Array.from({ length: this.#size }, (_, position) => position);
   }
 
+  /** Makes room for one more record of so many bytes. */
   #reserve(bytes: number): void {
     const needed = this.bytesWith(bytes);
-    if (needed <= this.#buffer.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));
-    this.#buffer.copy(larger, 0, 0, this.#end);
-    this.#buffer = larger;
+    if (needed > this.#body.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#body.length));
+      this.#body.copy(larger, 0, 0, this.#end);
+      this.#body = larger;
+    }
+    if (this.#size < this.#converges.length) return;
+    const numbers = new Int32Array(2 * this.#numbers.length);
+    numbers.set(this.#numbers);
+    this.#numbers = numbers;
+    const converges = new Uint8Array(2 * this.#converges.length);
+    converges.set(this.#converges);
+    this.#converges = converges;
   }
 }

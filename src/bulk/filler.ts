@@ -1,5 +1,5 @@
 import type { RecordBlock } from '../mapping/records.js';
-import { Batch, type BulkRecord } from './batch.js';
+import type { Batch, BulkRecord } from './batch.js';
 import type { Sender } from './sender.js';
 import { Window } from './window.js';
 import type { WriteJob } from './write-job.js';
@@ -22,7 +22,9 @@ export class Filler {
   constructor(job: WriteJob, sender: Sender) {
     this.#job = job;
     this.#sender = sender;
-    sender.onSettled = ({ keys }) => this.#window.settle(keys);
+    sender.onSettled = (batch) => {
+      for (let at = 0; at < batch.size; at += 1) this.#window.settle(batch.key(at));
+    };
   }
 
   /** Takes a record. False: wait for `makeRoom` before the next one. */
@@ -86,7 +88,7 @@ export class Filler {
       batch = undefined;
     }
     if (batch === undefined) {
-      batch = new Batch(this.#job.frame, this.#sender.takeBuffer());
+      batch = this.#sender.takeBatch();
       this.#filling.set(kind, batch);
     }
     batch.add(record);

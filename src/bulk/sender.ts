@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { Batch } from './batch.js';
+import { Batch } from './batch.js';
 import type { Halt } from './halt.js';
 import type { Fate, Settler } from './settler.js';
 import type { WriteJob } from './write-job.js';
@@ -19,8 +19,8 @@ export class Sender {
   readonly #job: WriteJob;
   readonly #settler: Settler;
   readonly #settling = new Set<Promise<void>>();
-  /** Bodies of settled batches, to be used again: fresh ones would be garbage of 350 KB each. */
-  readonly #buffers: Buffer[] = [];
+  /** Settled batches, to be filled again. */
+  readonly #free: Batch[] = [];
   #unknownInARow = 0;
   #refusedInARow = 0;
 
@@ -35,9 +35,9 @@ export class Sender {
     return this.#settling.size;
   }
 
-  /** Memory for the body of a new batch. */
-  takeBuffer(): Buffer {
-    return this.#buffers.pop() ?? Buffer.alloc(0);
+  /** An empty batch. */
+  takeBatch(): Batch {
+    return this.#free.pop() ?? new Batch(this.#job.frame);
   }
 
   /** Takes a batch when there is a place for it; false when the run stopped meanwhile. */
@@ -51,13 +51,17 @@ export class Sender {
   }
 
   async #settle(batch: Batch): Promise<void> {
+    let reusable = false;
     await this.halt.guard(async () => {
       const fate = await this.#settler.settle(batch);
-      // After a failed attempt the bytes may still be on their way out of an old socket.
-      if (fate.attempts === 0) this.#buffers.push(batch.buffer);
       this.#judge(batch, fate);
+      // After a failed attempt the body may still be on its way out of an old socket.
+      reusable = fate.attempts === 0;
     });
     this.onSettled(batch);
+    if (!reusable) return;
+    batch.clear();
+    this.#free.push(batch);
   }
 
   async nextSettled(): Promise<void> {

@@ -1,3 +1,4 @@
+import { KeySet } from './key-set.js';
 import type { BulkRecord } from './batch.js';
 import type { RowBlock } from '../input/rows.js';
 
@@ -11,7 +12,7 @@ const heldBytesMaximum = 32 * 1024 * 1024;
  */
 export class Window {
   /** Keys of records that passed and are not settled. */
-  readonly #busy = new Set<number>();
+  readonly #busy = new KeySet();
   readonly #held = new Map<number, BulkRecord[]>();
   readonly #ready: BulkRecord[] = [];
   /** Held records of each block of rows: a block stays in memory until none of its rows is held. */
@@ -21,9 +22,7 @@ export class Window {
 
   /** True when a record of this key may go into a batch now; else it is to be held. */
   admit(key: number): boolean {
-    if (this.#busy.has(key)) return false;
-    this.#busy.add(key);
-    return true;
+    return this.#busy.add(key);
   }
 
   /** Keeps a copy of the record until its key is settled. */
@@ -36,15 +35,13 @@ export class Window {
     this.#count(held, 1);
   }
 
-  /** The records of these keys are settled: the next held one of each key becomes ready. */
-  settle(keys: readonly number[]): void {
-    for (const key of keys) {
-      const queue = this.#held.get(key);
-      const next = queue?.shift();
-      if (next === undefined) this.#busy.delete(key);
-      else this.#ready.push(next);
-      if (queue?.length === 0) this.#held.delete(key);
-    }
+  /** The record of this key is settled: the next held one, if any, becomes ready. */
+  settle(key: number): void {
+    const queue = this.#held.get(key);
+    const next = queue?.shift();
+    if (next === undefined) this.#busy.delete(key);
+    else this.#ready.push(next);
+    if (queue?.length === 0) this.#held.delete(key);
   }
 
   /** Held records whose turn has come; they pass before any new input. */

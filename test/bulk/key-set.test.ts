@@ -1,0 +1,37 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { KeySet } from '../../src/bulk/key-set.js';
+
+/** Few different keys, many of them with the same slot, so that keys are moved and found again. */
+const key = fc.oneof(
+  fc.integer({ min: 0, max: 40 }),
+  fc.integer({ min: 0, max: 8 }).map((n) => n * 1024 + 7),
+  fc.constant(0x7fff_ffff),
+);
+
+it('tells like a Set which keys are in it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.boolean(), key), { maxLength: 400 }), (steps) => {
+      const keys = new KeySet();
+      const oracle = new Set<number>();
+      for (const [adds, value] of steps) {
+        if (adds) {
+          expect(keys.add(value)).toBe(!oracle.has(value));
+          oracle.add(value);
+        } else {
+          keys.delete(value);
+          oracle.delete(value);
+        }
+      }
+      for (const value of oracle) expect(keys.add(value)).toBe(false);
+    }),
+  );
+});
+
+it('grows', () => {
+  const keys = new KeySet();
+  const many = Array.from({ length: 10_000 }, (_, n) => Math.imul(n, 2_654_435_761) & 0x7fff_ffff);
+  for (const value of many) expect(keys.add(value)).toBe(true);
+  for (const value of many) keys.delete(value);
+  for (const value of many) expect(keys.add(value)).toBe(true);
+});
