@@ -28,9 +28,8 @@ export function demerge({ body }: ServiceRequest, { store }: Service): Answer {
 }
 
 function identitiesOf(body: string | undefined): string[] {
-  const text = body?.trimStart();
-  if (!isObject(text)) throw malformed();
-  const list = membersOf(text).get('identities') ?? '[]';
+  if (!isObject(body)) throw malformed();
+  const list = membersOf(body).get('identities') ?? '[]';
   if (!isArray(list)) throw malformed();
   const identities = elementsOf(list).map((element) => stringOf(element));
   if (identities.length > limits.identitiesPerDemerge) throw malformed();

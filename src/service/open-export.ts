@@ -9,6 +9,7 @@ import { rangeOf } from './local-time.js';
 import { isObject, membersOf, stringOf } from './raw-json.js';
 import { malformed, refused } from './refusal.js';
 import type { Service, ServiceRequest } from './service.js';
+import { wellFormed } from './well-formed.js';
 
 /** Endpoints 3 and 6: checks what is asked for, and fixes the newest event the pages will show. */
 export function openExport(
@@ -16,7 +17,8 @@ export function openExport(
   { query, body }: ServiceRequest,
   { store, zone, options, now, cursorSecret }: Service,
 ): Answer {
-  const wanted = wantedOf(query.get('query') ?? body);
+  const inQuery = query.get('query');
+  const wanted = wantedOf(inQuery === null ? body : wellFormed(inQuery));
   if (kind === 'events' && unexportable.has(wanted.name)) {
     throw refused(400, 'Export not allowed for this event');
   }
@@ -61,9 +63,8 @@ function standardEvent(name: string): number {
 }
 
 function wantedOf(text: string | undefined): { name: string; from: Day; to: Day } {
-  const trimmed = text?.trim();
-  if (!isObject(trimmed)) throw malformed();
-  const members = membersOf(trimmed);
+  if (!isObject(text)) throw malformed();
+  const members = membersOf(text);
   const name = stringOf(members.get('event_name'));
   const from = dayOfText(members.get('from'));
   const to = dayOfText(members.get('to'));

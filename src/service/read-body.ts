@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { limits } from '../contract/limits.js';
 import { malformed, refused } from './refusal.js';
+import { wellFormed } from './well-formed.js';
 
 /** The body as well-formed JSON; undefined when it is empty. Throws the Refusals 413 and 400. */
 export async function readBody(request: IncomingMessage): Promise<string | undefined> {
@@ -24,11 +25,5 @@ function checkContentType(type: string | undefined): void {
 
 function jsonText(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw malformed();
-  const text = bytes.toString('utf8').trim();
-  try {
-    JSON.parse(text);
-  } catch {
-    throw malformed();
-  }
-  return text;
+  return wellFormed(bytes.toString('utf8'));
 }

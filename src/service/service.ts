@@ -20,7 +20,7 @@ export interface ServiceRequest {
   readonly query: URLSearchParams;
   /** The `cursor` parameter as it stands in the URL, not decoded. */
   readonly cursor: string | undefined;
-  /** Well-formed JSON, or undefined for a request without a body. */
+  /** Well-formed JSON without blanks around it, or undefined for a request without a body. */
   readonly body: string | undefined;
 }
 

@@ -14,7 +14,7 @@ import { malformed } from './refusal.js';
 
 /** The elements of `d` (endpoints 1 and 2), at most `most` of them. */
 export function recordsOf(body: string | undefined, most: number): string[] {
-  const list = isObject(body?.trimStart()) ? membersOf(body.trimStart()).get('d') : undefined;
+  const list = isObject(body) ? membersOf(body).get('d') : undefined;
   const records = isArray(list) ? elementsOf(list) : undefined;
   if (records === undefined || records.length > most) throw malformed();
   return records;

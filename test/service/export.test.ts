@@ -234,6 +234,12 @@ describe('cursors', () => {
   });
 });
 
+it.each(['', '{', '{"event_name"', '[]', 'null'])('refuses ?query=%s', async (query) => {
+  const service = await run();
+  const path = `/1/events.json?query=${encodeURIComponent(query)}`;
+  expect(await service.call('GET', path)).toMatchObject({ http: 400, error: 'Malformed request' });
+});
+
 it('gives 20,000 events of one second, each once and in order of upload', async () => {
   const service = await run();
   const records = (first: number) =>
