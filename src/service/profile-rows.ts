@@ -11,7 +11,7 @@ export interface ProfileParts {
 }
 
 /** A profile with what lies in other tables. Columns that were not asked for are null. */
-export type ProfileRow = StoredProfile & {
+export type ProfileRow = Omit<StoredProfile, 'social_ids'> & {
   /** Sum of `blockedBits`: which of the profile's addresses are unsubscribed. */
   readonly blocked: number;
   /** Members of the event summaries, as JSON text without braces. */
@@ -35,3 +35,14 @@ export const profileColumns = (parts: ProfileParts): string => `
   ${isBlocked('phone', 'phone')} + ${isBlocked('whatsapp', 'phone')} + ${isBlocked('email', 'email')}
     AS blocked,
   ${parts.summaries ? summaries : 'NULL'} AS event_summaries`;
+
+/** The row of these columns, which come first; `rest` are those that follow. */
+export function profileRowOf(tuple: readonly unknown[]): {
+  row: ProfileRow;
+  rest: readonly unknown[];
+} {
+  const [id, identities, object_ids, email, name, phone, data, blocked, event_summaries, ...rest] =
+    tuple;
+  const row = { id, identities, object_ids, email, name, phone, data, blocked, event_summaries };
+  return { row: row as ProfileRow, rest };
+}
