@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+
+/** What a run is, without secrets: written once, at its beginning. */
+export interface RunHeader {
+  readonly version: 1;
+  readonly run: string;
+  /** Runs of the same command, account and files have the same key; see `runKey`. */
+  readonly key: string;
+  readonly command: string;
+  /** The command line without the program's name, and the folder it was typed in. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** ISO 8601. */
+  readonly started: string;
+  readonly accountId: string;
+  /** Host of the service; for `local` the region's name. */
+  readonly host: string;
+  /** Absolute paths of the inputs of a write, of the output of an export. */
+  readonly files: readonly string[];
+  /** Digest of the options that change what is sent or asked for. */
+  readonly options: string;
+}
+
+/** A folder (0700) that holds what is known of one unfinished run. */
+export interface RunFolder {
+  readonly path: string;
+  readonly header: RunHeader;
+}
+
+const headerFile = 'run.json';
+
+export const runKey = (what: Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files'>): string =>
+  digest([what.command, what.accountId, what.host, what.files]);
+
+/** SHA-256 of a value's JSON, hexadecimal. */
+export const digest = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex');
+
+/** Makes a run folder under `root`; it exists for others once its header is on the disk. */
+export async function createRun(root: string, header: RunHeader): Promise<RunFolder> {
+  const folder = path.join(root, header.run);
+  try {
+    await mkdir(root, { recursive: true, mode: 0o700 });
+    await mkdir(folder, { mode: 0o700 });
+    await writeDurably(path.join(folder, headerFile), `${JSON.stringify(header, null, 2)}\n`);
+    return { path: folder, header };
+  } catch (cause) {
+    throw new EngagectlError('E-FILE-WRITE', `cannot make the run folder ${folder}`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      fix: 'make the state folder writable, name another in ENGAGECTL_STATE_DIR, or do without: --no-journal',
+      file: folder,
+      cause,
+    });
+  }
+}
+
+/** The unfinished runs under `root`, the oldest first. Folders without a header are none. */
+export async function listRuns(root: string): Promise<readonly RunFolder[]> {
+  const names = await readdir(root).catch(() => []);
+  const runs: RunFolder[] = [];
+  for (const name of names.toSorted()) {
+    const header = await readHeader(path.join(root, name, headerFile));
+    if (header) runs.push({ path: path.join(root, name), header });
+  }
+  return runs;
+}
+
+export async function removeRun({ path: folder }: RunFolder): Promise<void> {
+  // The header first: without it the rest is no run any more.
+  await rm(path.join(folder, headerFile), { force: true });
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** Temporary file, sync, rename, sync of the folder: all of it is there, or the old one is. */
+export async function writeDurably(file: string, text: string): Promise<void> {
+  const handle = await open(`${file}.new`, 'w', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${file}.new`, file);
+  await syncFolder(path.dirname(file));
+}
+
+/** Makes new and renamed files of a folder survive a power cut. */
+export async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return; // folders cannot be opened there
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readHeader(file: string): Promise<RunHeader | undefined> {
+  try {
+    const header = JSON.parse(await readFile(file, 'utf8')) as RunHeader;
+    return header.version === 1 ? header : undefined;
+  } catch {
+    return undefined;
+  }
+}
