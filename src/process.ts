@@ -1,6 +1,7 @@
-import { EngagectlError, exitCodes } from './errors.js';
+import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime } from './runtime.js';
+import { showError } from './ui/show-error.js';
 
 /** Milliseconds that requests in flight get to finish after the first Ctrl-C. */
 const graceMilliseconds = 10_000;
@@ -16,6 +17,25 @@ export async function runProcess(): Promise<void> {
   };
   process.on('SIGINT', () => onSignal('SIGINT', 'E-INTERRUPTED'));
   process.on('SIGTERM', () => onSignal('SIGTERM', 'E-TERMINATED'));
+  let unwritten: EngagectlError | undefined;
+  process.stdout.on('error', (error) => (unwritten ??= stdoutFailure(error)));
+  process.stderr.on('error', () => undefined); // there is nowhere left to tell it
 
-  process.exitCode = await main(process.argv.slice(2), nodeRuntime(stop.signal));
+  const argv = process.argv.slice(2);
+  const code = await main(argv, nodeRuntime(stop.signal));
+  await new Promise(setImmediate); // an error of the last write is told on the next turn
+  if (unwritten && code === exitCodes.ok) {
+    showError(unwritten, process, { json: argv.includes('--json'), verbose: false });
+  }
+  process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);
+}
+
+/** What help, a list or a summary ends with when stdout does not take it. */
+function stdoutFailure(error: NodeJS.ErrnoException): EngagectlError {
+  if (error.code === 'EPIPE') return new EngagectlError('E-STDOUT-CLOSED', 'stdout was closed');
+  return new EngagectlError('E-FILE-WRITE', 'stdout could not be written', {
+    why: error.message,
+    fix: 'make room, or write elsewhere',
+    cause: error,
+  });
 }

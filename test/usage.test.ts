@@ -1,0 +1,135 @@
+import type { Command } from 'commander';
+import { expect, it } from 'vitest';
+import { buildProgram } from '../src/main.js';
+import { makeWorld } from './support/world.js';
+
+// Contract §1: help, and how a wrong command line is answered. Nothing here reaches a network.
+
+const opensWithExamples = /^Examples:\n(?: {2}.*engagectl .+\n){2,4}\nUsage: /;
+
+it.each([[[]], [['-h']], [['--help']], [['help']], [['--json', '--help']]])(
+  '%j prints help on stdout',
+  async (argv) => {
+    const { code, stdout, stderr } = await makeWorld().run(argv);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(opensWithExamples);
+  },
+);
+
+const namesOf = (command: Command, path = ''): string[] =>
+  command.commands.flatMap((child) => [
+    `${path}${child.name()}`,
+    ...namesOf(child, `${path}${child.name()} `),
+  ]);
+
+it('the help of every command opens with two to four examples, by flag and by help', async () => {
+  const world = makeWorld();
+  const names = namesOf(buildProgram(world.runtime()));
+  expect(names).toContain('config set');
+  for (const name of names) {
+    const byHelp = await world.run(['help', ...name.split(' ')]);
+    const byFlag = await world.run([...name.split(' '), '--help']);
+    expect(byHelp, name).toEqual({ code: 0, stdout: byFlag.stdout, stderr: '' });
+    expect(byHelp.stdout, name).toMatch(opensWithExamples);
+  }
+});
+
+it.each([
+  ['export', 'engagectl export-profiles, engagectl export-events'],
+  ['exprot-events', 'engagectl export-events'],
+  ['uplod users.csv', 'engagectl upload'],
+  ['config s', 'engagectl config set, engagectl config show'],
+  ['config lst', 'engagectl config list'],
+  ['--json --region x config lst', 'engagectl config list'],
+  ['help export', 'engagectl export-profiles, engagectl export-events'],
+  ['help config sett', 'engagectl config set'],
+  ['upload --identty x', '--identity'],
+  ['upload --conc 3', '--concurrency'],
+  ['upload --head X', '--header-prefix'],
+])('%s: suggests %s', async (line, names) => {
+  const { code, stdout, stderr } = await makeWorld().run([...line.split(' '), '--quiet']);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(`did you mean: ${names}`);
+  expect(stderr).toContain('E-USAGE');
+});
+
+it('a name like no other is answered with where the names are', async () => {
+  const { code, stderr } = await makeWorld().run(['config', 'zzz']);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: "engagectl: E-USAGE: unknown command 'zzz'\n  fix: engagectl config --help\n",
+  });
+});
+
+it('a passcode typed as a flag is not repeated', async () => {
+  const world = makeWorld();
+  for (const flag of ['--passcode=s3cret', '--pass=s3cret', '--passcode-stdin=s3cret']) {
+    for (const command of ['upload', 'config set']) {
+      const { code, stderr } = await world.run([...command.split(' '), flag, '--verbose']);
+      expect(code).toBe(2);
+      expect(stderr).not.toContain('s3cret');
+    }
+  }
+});
+
+it.each([['config --json'], ['upload --json']])(
+  '%s: stderr carries JSON lines only, help included',
+  async (line) => {
+    const { code, stdout, stderr } = await makeWorld({ tty: true }).run(line.split(' '));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    const error: unknown = JSON.parse(stderr);
+    expect(error).toMatchObject({ error: { id: 'E-USAGE', exitCode: 2 } });
+  },
+);
+
+/** Flags that a plain `1` does not fit. */
+const fitting: Readonly<Record<string, string>> = {
+  '--timezone': 'UTC',
+  '--timeout': '1s',
+  '--retry-for': '1s',
+  '--retry-base': '1s',
+  '--poll-interval': '1s',
+  '--pending-timeout': '1s',
+  '--progress': 'never',
+  '--input-format': 'csv',
+  '--order': 'none',
+  '--type': 'email',
+  '--status': 'Unsubscribe',
+  '--empty': 'null',
+  '--ts': 'now',
+  '--from': 'today',
+  '--to': 'today',
+  '--format': 'csv',
+  '--batch-size': '23',
+  '--csv-formulas': 'escape',
+  '--by': 'email',
+  '--max-concurrent': '1,1',
+  '--connection': 'close',
+  '--echo': 'changed',
+  '--expired-cursor': 'text',
+  '--key-style': 'folded',
+  '--next-cursor': 'before',
+  'serve --status': 'last',
+  'upload --type': 'event',
+  '--whitespace': 'spaced',
+};
+const repeatable = new Set(['--map', '--drop', '--only', '--types']);
+
+it('every flag that takes one value is refused when it is given twice', async () => {
+  const world = makeWorld();
+  const program = buildProgram(world.runtime());
+  for (const command of program.commands) {
+    for (const { long, required } of [...program.options, ...command.options]) {
+      if (!required || typeof long !== 'string' || repeatable.has(long)) continue;
+      if (`${command.name()} ${long}` === 'export-events --event') continue;
+      const value = fitting[`${command.name()} ${long}`] ?? fitting[long] ?? '1';
+      const flag = [long, value];
+      const argv = [command.name(), ...flag, ...flag];
+      const { code, stderr } = await world.run(argv);
+      expect(stderr, argv.join(' ')).toContain('given twice');
+      expect(code).toBe(2);
+    }
+  }
+  const around = await world.run(['--region', 'local', 'upload', '--region', 'local']);
+  expect(around.stderr).toContain('given twice');
+});
