@@ -7,6 +7,7 @@ import { registerExportEvents } from './commands/export-events.js';
 import { registerExportProfiles } from './commands/export-profiles.js';
 import { registerGetProfile } from './commands/get-profile.js';
 import { registerHelp } from './commands/help.js';
+import { registerRuns } from './commands/runs.js';
 import { registerServe } from './commands/serve.js';
 import { registerSubscribe } from './commands/subscribe.js';
 import { registerUpload } from './commands/upload.js';
@@ -65,6 +66,9 @@ export function buildProgram(runtime: Runtime): Command {
   registerGetProfile(program, runtime);
   registerConfig(program, runtime);
   registerServe(program, runtime);
+  registerRuns(program, runtime, async (argv, world) => {
+    await buildProgram(world).parseAsync([...argv], { from: 'user' });
+  });
   registerHelp(program);
   refuseRepeatedFlags(program);
   return program;

@@ -92,13 +92,19 @@ export class Batch {
     return this.#converges[position] === 1;
   }
 
-  record(position: number): BulkRecord {
+  /** Where the record was read. */
+  source(position: number): [rows: RowBlock, row: number] {
     const rows = this.#rows[position];
     if (rows === undefined) throw new RangeError(`the batch has no record ${position}`);
+    return [rows, this.#numbers[3 * position] ?? 0];
+  }
+
+  record(position: number): BulkRecord {
+    const [rows, row] = this.source(position);
     const isLast = position === this.#size - 1;
     return {
       rows,
-      row: this.#numbers[3 * position] ?? 0,
+      row,
       key: this.key(position),
       converges: this.isConvergent(position),
       json: this.#body,

@@ -65,7 +65,7 @@ export class Filler {
     await this.#sender.idle();
   }
 
-  /** The records that were taken and never submitted, for the account of a run that stopped. */
+  /** The records that were taken and never submitted, for the tally of a run that stopped. */
   *drain(): Generator<BulkRecord> {
     for (const batch of [...this.#full.splice(0), ...this.#filling.values()]) {
       for (const position of batch.positions()) yield batch.record(position);

@@ -6,10 +6,10 @@ const judgedFrom = 1000;
 
 /** The error to stop with when more records were rejected than `--max-rejects` allows. */
 export function rejectLimitReached(
-  { maxRejects, account }: WriteJob,
+  { maxRejects, tally }: WriteJob,
   when: 'running' | 'end',
 ): EngagectlError | undefined {
-  const { rejected, read } = account.counts;
+  const { rejected, read } = tally.counts;
   if (maxRejects === undefined || rejected === 0) return undefined;
   const limit =
     'records' in maxRejects ? maxRejects.records : Math.floor((read * maxRejects.percent) / 100);
@@ -18,6 +18,6 @@ export function rejectLimitReached(
   const allowed = 'records' in maxRejects ? `${maxRejects.records}` : `${maxRejects.percent} %`;
   return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
     why: `--max-rejects allows ${allowed}`,
-    fix: `correct ${account.rejects.path}, or allow more with --max-rejects`,
+    fix: `correct ${tally.rejects.path}, or allow more with --max-rejects`,
   });
 }

@@ -1,7 +1,23 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
+import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
 
 export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
+
+/** Length of a rejects file and CRC-32 of its content. */
+export interface RejectsMark {
+  readonly bytes: number;
+  readonly crc: number;
+}
 
 /** One line of the rejects file; `record` is JSON text of what was read. */
 export interface Reject {
@@ -28,10 +44,28 @@ export class RejectsFile {
   #lines: string[] = [];
   #created = false;
   #failed = false;
+  #synced = true;
+  #mark: RejectsMark = { bytes: 0, crc: 0 };
 
   constructor(path: string, absolutePath: string) {
     this.path = path;
     this.#file = absolutePath;
+  }
+
+  /**
+   * Goes on with the file of an earlier part of the run, cut back to what its journal knows.
+   * Throws E-REJECTS-CHANGED when that part is not what it was.
+   */
+  resume(mark: RejectsMark): void {
+    if (mark.bytes === 0) return;
+    const content = readUpTo(this.#file, mark.bytes);
+    if (content === undefined || crc32(content) !== mark.crc) throw rejectsChanged(this.path);
+    this.#guard(() => {
+      truncateSync(this.#file, mark.bytes);
+      this.#descriptor = openSync(this.#file, 'a');
+    });
+    this.#created = true;
+    this.#mark = mark;
   }
 
   /** True from the first reject on. */
@@ -51,17 +85,32 @@ export class RejectsFile {
     const bytes = Buffer.from(this.#lines.join(''));
     this.#guard(() => {
       this.#descriptor ??= createFile(this.#file);
+      this.#synced = false;
       for (let at = 0; at < bytes.length;) at += writeSync(this.#descriptor, bytes, at);
     });
     this.#lines = [];
+    this.#mark = { bytes: this.#mark.bytes + bytes.length, crc: crc32(bytes, this.#mark.crc) };
+  }
+
+  /** What stands in the file. */
+  get mark(): RejectsMark {
+    return this.#mark;
+  }
+
+  /** Writes what was added so far, and waits until the disk has it. */
+  sync(): void {
+    this.flush();
+    const descriptor = this.#descriptor;
+    if (descriptor === undefined || this.#synced) return;
+    this.#guard(() => fsyncSync(descriptor));
+    this.#synced = true;
   }
 
   /** Flushes, syncs to disk and closes. */
   close(): void {
-    this.flush();
+    this.sync();
     const descriptor = this.#descriptor;
     if (descriptor === undefined) return;
-    this.#guard(() => fsyncSync(descriptor));
     closeSync(descriptor);
     this.#descriptor = undefined;
   }
@@ -80,6 +129,23 @@ export class RejectsFile {
     }
   }
 }
+
+/** The first bytes of a file; undefined when it is shorter or cannot be read. */
+function readUpTo(path: string, bytes: number): Buffer | undefined {
+  try {
+    const content = readFileSync(path);
+    return content.length < bytes ? undefined : content.subarray(0, bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+const rejectsChanged = (path: string): EngagectlError =>
+  new EngagectlError('E-REJECTS-CHANGED', `${path} was changed since the run began`, {
+    why: 'the rest of the run would be added to it',
+    fix: 'restore it and go on with --resume, or move it away and start anew with --fresh',
+    file: path,
+  });
 
 function createFile(path: string): number {
   if (existsSync(path)) renameSync(path, `${path}.1`);

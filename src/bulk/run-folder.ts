@@ -61,7 +61,7 @@ export async function createRun(root: string, header: RunHeader): Promise<RunFol
 export async function listRuns(root: string): Promise<readonly RunFolder[]> {
   const names = await readdir(root).catch(() => []);
   const runs: RunFolder[] = [];
-  for (const name of names.toSorted()) {
+  for (const name of names.toSorted((a, b) => (a < b ? -1 : 1))) {
     const header = await readHeader(path.join(root, name, headerFile));
     if (header) runs.push({ path: path.join(root, name), header });
   }

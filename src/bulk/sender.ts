@@ -1,6 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { Batch } from './batch.js';
 import type { Halt } from './halt.js';
+import { rejectLimitReached } from './reject-limit.js';
 import type { Fate, Settler } from './settler.js';
 import type { WriteJob } from './write-job.js';
 
@@ -72,8 +73,9 @@ export class Sender {
     await Promise.all(this.#settling);
   }
 
-  /** Stops a run whose every batch goes wrong in the same way. */
+  /** Stops a run with too many rejects, or whose every batch goes wrong in the same way. */
   #judge({ size }: Batch, { unknown, refused }: Fate): void {
+    this.halt.stopAt(rejectLimitReached(this.#job, 'running'));
     this.#unknownInARow = unknown === size ? this.#unknownInARow + 1 : 0;
     this.#refusedInARow = size > 1 && refused === size ? this.#refusedInARow + 1 : 0;
     if (this.#unknownInARow >= unknownBatchesMaximum) {
@@ -85,8 +87,8 @@ export class Sender {
   }
 
   #stop(what: string): void {
-    const { endpoint, account } = this.#job;
-    const fix = `see the reasons in ${account.rejects.path}, and try a few records with --limit 10`;
+    const { endpoint, tally } = this.#job;
+    const fix = `see the reasons in ${tally.rejects.path}, and try a few records with --limit 10`;
     this.halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { fix }));
   }
 }

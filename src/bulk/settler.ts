@@ -7,6 +7,7 @@ import type { Batch } from './batch.js';
 import { checkAnswer } from './check-answer.js';
 import { Gate } from './gate.js';
 import type { Halt } from './halt.js';
+import { ordinalOfRow } from './ordinals.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 /** What became of one batch so far, over all its attempts and halves. */
@@ -19,7 +20,7 @@ export interface Fate {
   refused: number;
 }
 
-/** Sends a batch until each of its records has one outcome in the account. */
+/** Sends a batch until each of its records has one outcome in the tally. */
 export class Settler {
   readonly traffic: Traffic = { requests: 0, retries: 0, bytesSent: 0 };
   readonly gate: Gate;
@@ -35,9 +36,17 @@ export class Settler {
   async settle(batch: Batch): Promise<Fate> {
     const since = this.#job.runtime.monotonic();
     const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0 };
+    await this.#intend(batch);
     await this.#send(batch, fate);
-    this.#job.account.rejects.flush();
+    this.#job.tally.rejects.flush();
+    await this.#job.tally.log?.commit();
     return fate;
+  }
+
+  /** Records that must not be sent twice are written down before the first byte of them goes out. */
+  async #intend(batch: Batch): Promise<void> {
+    const once = onceOf(batch);
+    if (once.length > 0) await this.#job.tally.log?.intend(once);
   }
 
   async #send(batch: Batch, fate: Fate): Promise<void> {
@@ -88,7 +97,7 @@ export class Settler {
       case 'wait':
         log(`${endpoint}: ${failure.message}; again in ${Math.round(decision.ms)} ms`);
         if (await this.#halt.sleep(decision.ms)) return true;
-        this.#notSent(batch, 'the run stopped before the next attempt');
+        await this.#notSent(batch, 'the run stopped before the next attempt');
         return false;
       case 'split':
         await this.#refused(batch, failure, fate);
@@ -99,7 +108,7 @@ export class Settler {
       case 'stop':
       case 'giveUp':
         this.#halt.stopAt(failureError(failure, { what: endpoint, attempts: fate.attempts }));
-        this.#notSent(batch, failure.message);
+        await this.#notSent(batch, failure.message);
         return false;
       default:
         return decision satisfies never;
@@ -107,13 +116,13 @@ export class Settler {
   }
 
   async #conclude(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Promise<void> {
-    if (answer === undefined) return this.#job.account.accept(batch.size);
+    if (answer === undefined) return this.#accept(batch);
     const checked = checkAnswer(answer, batch);
     if (!checked.addsUp) return this.#doesNotAddUp(batch, checked.why, fate);
-    if (!checked.outcomes) return this.#job.account.accept(batch.size);
+    if (!checked.outcomes) return this.#accept(batch);
     const again: number[] = [];
     for (const [position, outcome] of checked.outcomes.entries()) {
-      if (outcome.status === 'accepted') this.#job.account.accept(1);
+      if (outcome.status === 'accepted') this.#job.tally.accept(...batch.source(position));
       else if (outcome.status === 'again' && this.#mayRepeat(fate)) again.push(position);
       else this.#reject(batch, position, outcome);
     }
@@ -131,7 +140,7 @@ export class Settler {
     const { policy, runtime } = this.#job;
     const wait = runtime.random() * policy.retryBaseMs * 2 ** (fate.attempts - 1);
     if (await this.#halt.sleep(wait)) return this.#send(again, fate);
-    this.#notSent(again, 'the run stopped before the next attempt');
+    return this.#notSent(again, 'the run stopped before the next attempt');
   }
 
   /** The answer's counts are wrong: find the record it lies about, or call the batch unknown. */
@@ -174,18 +183,36 @@ export class Settler {
     fate.unknown += batch.size;
     for (const position of batch.positions()) {
       const { rows, row } = batch.record(position);
-      this.#job.account.turnDown(rows, row, { stage: 'unknown', error });
+      this.#job.tally.turnDown(rows, row, { stage: 'unknown', error });
     }
   }
 
-  #notSent(batch: Batch, why: string): void {
+  /** Records that provably were not processed, or that may safely be sent again. */
+  async #notSent(batch: Batch, why: string): Promise<void> {
     for (const position of batch.positions()) {
-      this.#job.account.notSent(batch.record(position), `not sent: ${why}`);
+      this.#job.tally.notSent(...batch.source(position), `not sent: ${why}`);
+    }
+    const once = onceOf(batch);
+    if (once.length > 0) await this.#job.tally.log?.takeBack(once);
+  }
+
+  #accept(batch: Batch): void {
+    for (let position = 0; position < batch.size; position += 1) {
+      this.#job.tally.accept(...batch.source(position));
     }
   }
 
   #reject(batch: Batch, position: number, reason: { code: number | undefined; error: string }) {
     const { rows, row } = batch.record(position);
-    this.#job.account.turnDown(rows, row, { stage: 'service', ...reason });
+    this.#job.tally.turnDown(rows, row, { stage: 'service', ...reason });
   }
 }
+
+/** Ordinals of the records that must not be sent twice. */
+const onceOf = (batch: Batch): number[] =>
+  batch.converges
+    ? []
+    : batch
+        .positions()
+        .filter((position) => !batch.isConvergent(position))
+        .map((position) => ordinalOfRow(...batch.source(position)));

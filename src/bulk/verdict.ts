@@ -1,9 +1,9 @@
 import { EngagectlError, exitCodes, mostSerious, type ExitCode } from '../errors.js';
-import type { Account } from './account.js';
+import type { Tally } from './tally.js';
 
 /** The most serious thing that can be said of a run that ended; undefined when all went well. */
 export function verdict(
-  { counts, rejects }: Account,
+  { counts, rejects }: Tally,
   { stopped, command }: { readonly stopped: EngagectlError | undefined; readonly command: string },
 ): EngagectlError | undefined {
   const { read, rejected, unknown } = counts;

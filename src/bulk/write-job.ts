@@ -4,7 +4,8 @@ import type { WriteAnswer } from '../contract/answers.js';
 import type { RowBlock } from '../input/rows.js';
 import type { RecordBlock } from '../mapping/records.js';
 import type { Runtime } from '../runtime.js';
-import type { Account } from './account.js';
+import type { EarlierParts } from './earlier-parts.js';
+import type { Tally } from './tally.js';
 import type { Frame } from './batch.js';
 import type { IdentitySet } from './identity-set.js';
 
@@ -33,11 +34,15 @@ export interface WriteJob {
   readonly concurrency: number;
   readonly order: 'key' | 'none';
   readonly maxRejects?: RejectLimit | undefined;
-  readonly account: Account;
+  readonly tally: Tally;
   readonly policy: RetryPolicy;
   readonly runtime: Runtime;
   /** The endpoint as messages name it, e.g. `POST /1/upload`. */
   readonly endpoint: string;
+  /** What earlier parts of the run settled, and what they may have sent. */
+  readonly earlier?: Pick<EarlierParts, 'settled' | 'intended'> | undefined;
+  /** Send records whose outcome is unknown again, knowingly. */
+  readonly retryUnknown: boolean;
   /** What is left unread when the run stops is counted: false where it cannot be read again. */
   readonly countUnread: boolean;
   readonly log: (line: string) => void;

@@ -6,6 +6,7 @@ import { firstRecords } from './first-records.js';
 import { identityAt, tooManyIdentities } from './identities.js';
 import { Halt } from './halt.js';
 import { Interruptible } from './interruptible.js';
+import { ordinalOfFault, ordinalOfRow } from './ordinals.js';
 import { rejectLimitReached } from './reject-limit.js';
 import { Sender } from './sender.js';
 import { Settler } from './settler.js';
@@ -23,7 +24,7 @@ export interface WriteRun {
 }
 
 /**
- * Sends the records of all rows in batches. Every row ends in the account as exactly one
+ * Sends the records of all rows in batches. Every row ends in the tally as exactly one
  * outcome, also when the run stops early. The result rejects only for defects.
  */
 export function write(job: WriteJob): WriteRun {
@@ -45,7 +46,7 @@ interface Parts {
 }
 
 async function run({ job, halt, sender, filler }: Parts): Promise<EngagectlError | undefined> {
-  const { account } = job;
+  const { tally } = job;
   const input = new Interruptible(
     job.limit === undefined ? job.rows : firstRecords(job.rows, job.limit),
   );
@@ -57,32 +58,53 @@ async function run({ job, halt, sender, filler }: Parts): Promise<EngagectlError
   });
   await sender.idle();
   await halt.guard(async () => {
-    for (const record of filler.drain()) account.notSent(record, 'not sent: the run stopped');
+    for (const { rows, row } of filler.drain()) {
+      tally.notSent(rows, row, 'not sent: the run stopped');
+    }
     if (halt.error && job.countUnread) await countUnread(input, job);
-    account.rejects.close();
+    await tally.log?.commit();
+    tally.rejects.close();
   });
   halt.close();
-  account.assertBalanced();
+  tally.assertBalanced();
   return halt.error ?? rejectLimitReached(job, 'end');
 }
 
-/** One block: its faults and rejects to the account, its records to the filler. */
+/** One block: its faults and rejects to the tally, its records to the filler. */
 async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void> {
-  const { account } = job;
-  account.counts.read += rows.count + rows.faults.length;
-  for (const fault of rows.faults) account.fault(rows.source, fault);
+  const { tally } = job;
+  tally.log?.opened(rows);
   const block = job.map(rows);
-  for (const { row, stage, error } of block.rejects) account.turnDown(rows, row, { stage, error });
+  if (turnDownUnsendable(rows, block, job)) await tally.log?.commit();
   let next = 0;
   while (next < block.count && !halt.error) {
     next = fill(block, next, { job, filler });
     await filler.makeRoom();
   }
   for (; next < block.count; next += 1) {
-    account.notSent(source(block, next), 'not sent: the run stopped');
+    if (isSettled(job, rows, ordinalOfRow(...source(block, next)))) continue;
+    tally.counts.read += 1;
+    tally.notSent(...source(block, next), 'not sent: the run stopped');
   }
-  account.rejects.flush();
+  tally.rejects.flush();
   halt.stopAt(rejectLimitReached(job, 'running') ?? (job.seen && tooManyIdentities(job.seen)));
+}
+
+/** Records that cannot be read or break a local rule; true when there were any. */
+function turnDownUnsendable(rows: RowBlock, block: RecordBlock, job: WriteJob): boolean {
+  const { tally } = job;
+  const before = tally.counts.read;
+  for (const fault of rows.faults) {
+    if (isSettled(job, rows, ordinalOfFault(rows, fault))) continue;
+    tally.counts.read += 1;
+    tally.fault(rows, fault);
+  }
+  for (const { row, stage, error } of block.rejects) {
+    if (isSettled(job, rows, ordinalOfRow(rows, row))) continue;
+    tally.counts.read += 1;
+    tally.turnDown(rows, row, { stage, error });
+  }
+  return tally.counts.read > before;
 }
 
 /** Gives records to the filler until it wants to make room; returns the next index. */
@@ -91,22 +113,49 @@ function fill(
   from: number,
   { job, filler }: Pick<Parts, 'job' | 'filler'>,
 ): number {
+  const { tally, seen, send, earlier } = job;
   for (let index = from; index < block.count; index += 1) {
-    if (job.seen?.add(identityAt(block, index)) === false) job.account.duplicate();
-    else if (job.send === undefined) job.account.notSent(source(block, index), 'only checked');
+    const isNew = seen?.add(identityAt(block, index)) !== false;
+    if (earlier && wasSent(job, block, index)) continue;
+    tally.counts.read += 1;
+    if (!isNew) tally.duplicate(...source(block, index));
+    else if (send === undefined) tally.notSent(...source(block, index), 'only checked');
     else if (!filler.add(block, index)) return index + 1;
   }
   return block.count;
 }
 
-const source = ({ rows, row }: RecordBlock, index: number) => ({ rows, row: row[index] ?? 0 });
+/** True for a record that an earlier part of the run settled, or may have sent and must not repeat. */
+function wasSent(job: WriteJob, block: RecordBlock, index: number): boolean {
+  const [rows, row] = source(block, index);
+  const ordinal = ordinalOfRow(rows, row);
+  if (isSettled(job, rows, ordinal)) return true;
+  if (job.retryUnknown || job.earlier?.intended.has(ordinal) !== true) return false;
+  const error = 'the run was killed after this record was sent and before its outcome was known';
+  job.tally.counts.read += 1;
+  job.tally.turnDown(rows, row, { stage: 'unknown', error });
+  return true;
+}
+
+function isSettled({ earlier, tally }: WriteJob, rows: RowBlock, ordinal: number): boolean {
+  if (earlier?.settled.has(ordinal) !== true) return false;
+  tally.log?.skipped(rows);
+  return true;
+}
+
+const source = ({ rows, row }: RecordBlock, index: number): [rows: RowBlock, row: number] => [
+  rows,
+  row[index] ?? 0,
+];
 
 /** A run that stops accounts for the rest of its files as not sent; an interrupted one just ends. */
 async function countUnread(
   input: Interruptible<RowBlock>,
-  { account, runtime }: WriteJob,
+  { tally, runtime, earlier }: WriteJob,
 ): Promise<void> {
-  for await (const { count, faults } of input.until(runtime.signal)) {
-    account.notRead(count + faults.length);
+  for await (const { first, count, faults } of input.until(runtime.signal)) {
+    const ordinals = Array.from({ length: count + faults.length }, (_, n) => first + n);
+    const open = earlier ? ordinals.filter((at) => !earlier.settled.has(at)) : ordinals;
+    tally.notRead(open.length);
   }
 }

@@ -4,7 +4,7 @@ import { limits } from '../contract/limits.js';
 import type { Runtime } from '../runtime.js';
 import { needInput } from './need-input.js';
 import { resolveSettings, type Settings } from './options.js';
-import { addWriteOptions, type WriteFlags } from './write-options.js';
+import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.js';
 
 interface DemergeFlags extends WriteFlags {
   readonly identity: string;
@@ -64,16 +64,17 @@ async function demerge(
       flags,
       listColumn: flags.identity,
       checkOnly: flags.check === true || flags.dryRun === true,
+      meaning: { ...inputMeaning(flags), identity: flags.identity },
       endpoint: `POST ${paths.demerge}`,
       frame: ['{"identities":[', ']}'],
       mapper: () => mapper,
       send: (client) => (body, signal) => client.demerge(body, signal),
       seen: new IdentitySet(),
-      confirm: async ({ account: { accountId, region } }, openAgain) => {
-        const inputIsStdin = files.length === 0 || files.includes('-');
+      confirm: async ({ account: { accountId, region } }, again) => {
+        const inputIsStdin = again === undefined;
         const { count, first } = inputIsStdin
           ? { count: 0, first: [] }
-          : await surveyIdentities((await openAgain()).blocks(), (rows) => mapper.map(rows));
+          : await surveyIdentities((await again()).blocks(), (rows) => mapper.map(rows));
         await confirmDemerge(
           { accountId, region, count, firstIdentities: first },
           { yes: flags.yes === true, inputIsStdin },

@@ -66,6 +66,8 @@ function valueRows(values: readonly string[], column: string): RowBlock {
     bounds,
     lines: Uint32Array.from(texts, (_, index) => index + 1),
     cells: { header: [column], bounds },
+    first: 0,
+    end: { input: 0, offset: end, line: values.length + 1, ordinal: values.length },
     faults: [],
   };
 }

@@ -17,6 +17,8 @@ export interface Settings {
   readonly verbose: boolean;
   readonly progress: 'auto' | 'always' | 'never';
   readonly color: boolean;
+  /** The command line as it was typed, without the program's name. */
+  readonly argv: readonly string[];
   /** Which of the settings were given as flags: a flag outranks whole groups of variables. */
   readonly flags: ReadonlySet<string>;
 }
@@ -139,8 +141,15 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
     verbose: settings['verbose'] === true,
     progress: settings['progress'] as Settings['progress'],
     color: settings['color'] !== false && env['NO_COLOR'] === undefined && env['TERM'] !== 'dumb',
+    argv: wordsOf(command),
     flags,
   };
+}
+
+/** commander keeps the words of the command line, though its types do not say so. */
+function wordsOf(command: Command): readonly string[] {
+  const { parent } = command;
+  return parent ? wordsOf(parent) : (command as Command & { rawArgs: string[] }).rawArgs;
 }
 
 function optional<K extends string>(

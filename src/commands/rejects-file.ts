@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Account } from '../bulk/account.js';
+import type { Tally } from '../bulk/tally.js';
 import { RejectsFile } from '../bulk/rejects.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
@@ -32,7 +32,7 @@ export function openRejects(
 }
 
 /** The first few rejects, then how many there were of each kind. */
-export function showRejects({ firstRejects, rejectKinds, rejects }: Account, said: Messages): void {
+export function showRejects({ firstRejects, rejectKinds, rejects }: Tally, said: Messages): void {
   for (const line of firstRejects) said.warn(line);
   const total = [...rejectKinds.values()].reduce((sum, count) => sum + count, 0);
   if (total <= firstRejects.length) return;

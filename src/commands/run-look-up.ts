@@ -1,4 +1,4 @@
-import { Account } from '../bulk/account.js';
+import { Tally } from '../bulk/tally.js';
 import { Interruptible } from '../bulk/interruptible.js';
 import { lookUp, type LookedUp, type Wanted } from '../bulk/look-up.js';
 import { withReachability } from '../bulk/reachability.js';
@@ -33,7 +33,7 @@ interface LookUpRun {
   readonly said: Messages;
   readonly users: Users;
   readonly connection: Connection;
-  readonly account: Account;
+  readonly tally: Tally;
   readonly traffic: { requests: number; retries: number };
 }
 
@@ -48,11 +48,11 @@ export async function runLookUp(
   const users = await openUsers(command, runtime);
   let connection: Connection | undefined;
   try {
-    const account = openAccount(command, users, runtime);
+    const tally = openTally(command, users, runtime);
     const maxInFlight = command.flags.concurrency;
     connection = await connect(settings, runtime, { maxInFlight, messages: said });
     const traffic = { requests: 0, retries: 0 };
-    await runConnected({ command, settings, runtime, said, users, connection, account, traffic });
+    await runConnected({ command, settings, runtime, said, users, connection, tally, traffic });
   } finally {
     await users.close();
     await connection?.close();
@@ -63,12 +63,12 @@ export async function runLookUp(
 const isSingle = ({ wanted }: LookUpCommand): boolean =>
   'values' in wanted && wanted.values.length === 1;
 
-function openAccount(command: LookUpCommand, users: Users, runtime: Runtime): Account {
+function openTally(command: LookUpCommand, users: Users, runtime: Runtime): Tally {
   const { wanted, flags } = command;
   const files = 'input' in wanted ? [wanted.input] : [];
   // Only an input has a place beside which the rejects can lie.
   const first = files.length === 0 ? 'stdin' : users.first;
-  return new Account({
+  return new Tally({
     rejects: openRejects({ command: 'get-profile', named: flags.rejects, files, first }, runtime),
     sourceRecord,
     listNotSent: users.totalBytes === undefined,
@@ -76,7 +76,7 @@ function openAccount(command: LookUpCommand, users: Users, runtime: Runtime): Ac
 }
 
 async function runConnected(run: LookUpRun): Promise<void> {
-  const { command, runtime, said, account } = run;
+  const { command, runtime, said, tally } = run;
   const started = runtime.monotonic();
   const sink = await openProfileSink(command.flags, { single: isSingle(command) }, runtime);
   const progress = startProgress(() => progressOf(run), run.settings, runtime);
@@ -90,10 +90,10 @@ async function runConnected(run: LookUpRun): Promise<void> {
   } finally {
     progress.stop();
     await sink.abort();
-    if (!isSingle(command)) account.rejects.close();
+    if (!isSingle(command)) tally.rejects.close();
   }
-  account.assertBalanced();
-  if (!isSingle(command)) showRejects(account, said);
+  tally.assertBalanced();
+  if (!isSingle(command)) showRejects(tally, said);
   const error = failure ?? notFound(run);
   await summarize(run, { sink, milliseconds: runtime.monotonic() - started, error });
   if (error) throw error;
@@ -118,7 +118,7 @@ async function* wantedOf({
   command,
   runtime,
   users,
-  account,
+  tally,
 }: LookUpRun): AsyncGenerator<Wanted<Place>> {
   const { limit = Number.POSITIVE_INFINITY } = command.flags;
   let taken = 0;
@@ -126,8 +126,8 @@ async function* wantedOf({
     for (const fault of rows.faults) {
       if (taken === limit) return;
       taken += 1;
-      account.counts.read += 1;
-      account.fault(rows.source, fault);
+      tally.counts.read += 1;
+      tally.fault(rows, fault);
     }
     for (let row = 0; row < rows.count; row += 1) {
       if (taken === limit) return;
@@ -137,35 +137,35 @@ async function* wantedOf({
         yield { identifier: read, origin: { rows, row } };
         continue;
       }
-      account.counts.read += 1;
-      account.turnDown(rows, row, read);
+      tally.counts.read += 1;
+      tally.turnDown(rows, row, read);
     }
   }
 }
 
 async function settle(
-  { command, account }: LookUpRun,
+  { command, tally }: LookUpRun,
   { answer, origin: { rows, row } }: LookedUp<Place>,
   sink: ProfileSink,
 ): Promise<void> {
-  account.counts.read += 1;
+  tally.counts.read += 1;
   if (answer?.record) {
-    account.accept(1);
+    tally.accept(rows, row);
     await sink.write(command.flags.reachability ? withReachability(answer.record) : answer.record);
   } else if (answer) {
-    account.turnDown(rows, row, { stage: 'service', error: 'no such user' });
+    tally.turnDown(rows, row, { stage: 'service', error: 'no such user' });
   } else {
-    account.turnDown(rows, row, { stage: 'notSent', error: 'the run stopped before' });
+    tally.turnDown(rows, row, { stage: 'notSent', error: 'the run stopped before' });
   }
-  if (!isSingle(command)) account.rejects.flush();
+  if (!isSingle(command)) tally.rejects.flush();
 }
 
 function notFound({
   command: { wanted },
-  account,
+  tally,
   connection,
 }: LookUpRun): EngagectlError | undefined {
-  const { rejected, read } = account.counts;
+  const { rejected, read } = tally.counts;
   if (rejected === 0) return undefined;
   if ('values' in wanted && wanted.values.length === 1) {
     const who = `${wanted.by} ${JSON.stringify(wanted.values[0])}`;
@@ -175,14 +175,14 @@ function notFound({
     });
   }
   return new EngagectlError('E-NOT-FOUND', `${rejected} of ${read} users were not found`, {
-    fix: `see ${account.rejects.path} for which, and why`,
+    fix: `see ${tally.rejects.path} for which, and why`,
   });
 }
 
-const progressOf = ({ users, account }: LookUpRun) => ({
+const progressOf = ({ users, tally }: LookUpRun) => ({
   label: `get-profile ${users.first}`,
-  records: account.counts.read,
-  rejected: account.counts.rejected,
+  records: tally.counts.read,
+  rejected: tally.counts.rejected,
   bytes: users.bytesRead(),
   totalBytes: users.totalBytes === 0 ? undefined : users.totalBytes,
   inFlight: 0,
@@ -197,7 +197,7 @@ interface Ending {
 
 /** One profile needs no figures for people; a reader of stdout that left wants none either. */
 async function summarize(run: LookUpRun, { sink, milliseconds, error }: Ending): Promise<void> {
-  const { command, settings, runtime, said, connection, account, traffic } = run;
+  const { command, settings, runtime, said, connection, tally, traffic } = run;
   for (const warning of sink.warnings) said.warn(warning);
   const exitCode = error?.exitCode ?? exitCodes.ok;
   if (exitCode === exitCodes.closedPipe || (isSingle(command) && !settings.json)) return;
@@ -211,11 +211,11 @@ async function summarize(run: LookUpRun, { sink, milliseconds, error }: Ending):
       profile: profile ?? null,
       region,
       accountId,
-      ...account.counts,
+      ...tally.counts,
       ...traffic,
       bytes: sink.bytes,
       seconds: Math.round(milliseconds) / 1000,
-      rejectsFile: account.rejects.created && !isSingle(command) ? account.rejects.path : null,
+      rejectsFile: tally.rejects.created && !isSingle(command) ? tally.rejects.path : null,
       output: recordsOnStdout ? null : output,
       exitCode,
     },

@@ -4,7 +4,7 @@ import { limits } from '../contract/limits.js';
 import type { Runtime } from '../runtime.js';
 import { needInput } from './need-input.js';
 import { choice, resolveSettings, type Settings } from './options.js';
-import { addWriteOptions, type WriteFlags } from './write-options.js';
+import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.js';
 
 interface SubscribeFlags extends WriteFlags {
   readonly type?: 'phone' | 'whatsapp' | 'email';
@@ -74,6 +74,8 @@ async function subscribe(
       flags,
       ...(type && status && { listColumn: 'value' }),
       checkOnly: flags.check === true,
+      dryRun: flags.dryRun === true,
+      meaning: { ...inputMeaning(flags), type, status },
       endpoint: `POST ${paths.subscribe}`,
       frame: ['{"d":[', ']}'],
       mapper: () =>

@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime.js';
 import { needInput } from './need-input.js';
 import { choice, resolveSettings, type Settings } from './options.js';
 import { repeatable } from './repeated-flags.js';
-import { addWriteOptions, type WriteFlags } from './write-options.js';
+import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.js';
 
 interface UploadFlags extends WriteFlags {
   readonly type: 'profile' | 'event';
@@ -93,6 +93,7 @@ async function upload(
       files,
       flags,
       checkOnly: flags.check === true || flags.dryRun === true,
+      meaning: { ...inputMeaning(flags), ...mappingMeaning(mapping) },
       endpoint: `POST ${paths.upload}`,
       frame: ['{"d":[', ']}'],
       mapper: (zone) => uploadMapper({ ...mapping, zone }),
@@ -110,6 +111,23 @@ function refuseEventFlags({ type, ts }: UploadFlags): void {
     fix: 'add --type event, or leave it out',
   });
 }
+
+/** The mapping without the time of `--ts now`, which is another one in every part of a run. */
+const mappingMeaning = ({
+  map,
+  types,
+  drop,
+  only,
+  tsNow,
+  ...rest
+}: Omit<UploadMapping, 'zone'>) => ({
+  ...rest,
+  map: [...map],
+  types: [...types],
+  drop: [...drop],
+  only: only && [...only],
+  tsNow: tsNow !== undefined,
+});
 
 async function mappingOf(
   flags: UploadFlags,

@@ -13,6 +13,10 @@ export interface WriteFlags extends InputFlags {
   readonly maxRejects?: RejectLimit;
   readonly strict?: boolean;
   readonly retryUnknown?: boolean;
+  readonly resume?: boolean;
+  readonly fresh?: boolean;
+  /** False with `--no-journal`. */
+  readonly journal: boolean;
   readonly check?: boolean;
   readonly dryRun?: boolean;
 }
@@ -31,6 +35,7 @@ export function addWriteOptions(command: Command, defaults: WriteDefaults): Comm
   for (const option of inputOptions()) command.addOption(option.helpGroup('Input:'));
   for (const option of sendingOptions(defaults)) command.addOption(option.helpGroup('Sending:'));
   for (const option of rejectOptions()) command.addOption(option.helpGroup('Rejected records:'));
+  for (const option of resumeOptions()) command.addOption(option.helpGroup('Interrupted runs:'));
   return command;
 }
 
@@ -58,6 +63,15 @@ const sendingOptions = (defaults: WriteDefaults): Option[] => [
     : []),
 ];
 
+const resumeOptions = (): Option[] => [
+  new Option(
+    '--resume',
+    'go on with the unfinished run of this command; without one, start afresh',
+  ),
+  new Option('--fresh', 'forget the unfinished run of this command and start anew'),
+  new Option('--no-journal', 'keep nothing to resume from'),
+];
+
 const rejectOptions = (): Option[] => [
   new Option('--rejects <file>', 'where rejected records go (default: beside the first input)'),
   new Option('--max-rejects <n|n%>', 'stop when more than that were rejected').argParser(
@@ -74,3 +88,12 @@ function rejectLimit(text: string): RejectLimit {
   if (match && match[2] === '' && Number.isInteger(value)) return { records: value };
   throw new InvalidArgumentError('Use a number like 100, or a percentage like 2%.');
 }
+
+/** The input flags that decide what is sent: a run is only resumed with the same ones. */
+export const inputMeaning = ({
+  inputFormat,
+  delimiter,
+  encoding,
+  maxRecordBytes,
+  limit,
+}: WriteFlags) => ({ inputFormat, delimiter, encoding, maxRecordBytes, limit });

@@ -1,11 +1,11 @@
-import { Account } from '../bulk/account.js';
 import type { IdentitySet } from '../bulk/identity-set.js';
+import { Tally } from '../bulk/tally.js';
 import { verdict } from '../bulk/verdict.js';
 import { write } from '../bulk/write.js';
 import type { WriteJob } from '../bulk/write-job.js';
 import type { Client } from '../client/client.js';
-import type { Zone } from '../contract/zones.js';
-import { exitCodes } from '../errors.js';
+import { zoneOf, type Zone } from '../contract/zones.js';
+import { exitCodes, type EngagectlError } from '../errors.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import { sourceRecord } from '../mapping/source-record.js';
@@ -18,6 +18,7 @@ import { inputsOf } from './input-options.js';
 import type { Settings } from './options.js';
 import { openRejects, showRejects } from './rejects-file.js';
 import { runId } from './run-id.js';
+import { openRun, type OpenRun } from './write-journal.js';
 import type { WriteFlags } from './write-options.js';
 
 /** What makes one write command different from the others. */
@@ -29,6 +30,10 @@ export interface WriteCommand {
   readonly listColumn?: string;
   /** Read and validate only: no connection is made. */
   readonly checkOnly: boolean;
+  /** Keep no journal: nothing is changed that would have to be done once. */
+  readonly dryRun?: boolean;
+  /** All options that decide what is sent, for a run that is resumed. */
+  readonly meaning: unknown;
   readonly endpoint: string;
   /** What surrounds the records in a request body. */
   readonly frame: readonly [open: string, close: string];
@@ -36,8 +41,11 @@ export interface WriteCommand {
   send(client: Client): WriteJob['send'];
   readonly seen?: IdentitySet;
   /** Last chance to refuse, before the first request. */
-  confirm?(connection: Connection, openAgain: () => Promise<Inputs>): Promise<void>;
+  confirm?(connection: Connection, again: InputsAgain): Promise<void>;
 }
+
+/** Opens the inputs once more; undefined where they can be read only once. */
+export type InputsAgain = (() => Promise<Inputs>) | undefined;
 
 interface WriteContext {
   readonly command: WriteCommand;
@@ -55,14 +63,12 @@ export async function runWrite(
   runtime: Runtime,
 ): Promise<void> {
   const said = messages(settings, runtime);
-  const inputs = await openInputs(inputsOf(command), runtime);
+  const inputs = await openInputs({ ...inputsOf(command), checksum: true }, runtime);
   let connection: Connection | undefined;
   try {
     if (!command.checkOnly) {
-      connection = await connect(settings, runtime, {
-        maxInFlight: command.flags.concurrency,
-        messages: said,
-      });
+      const maxInFlight = command.flags.concurrency;
+      connection = await connect(settings, runtime, { maxInFlight, messages: said });
     }
     await runConnected({ command, settings, runtime, said, inputs, connection });
   } finally {
@@ -72,61 +78,104 @@ export async function runWrite(
 }
 
 async function runConnected(context: WriteContext): Promise<void> {
-  const { command, settings, runtime, said, inputs, connection } = context;
-  const zone = connection?.zone ?? (await checkZone(settings));
-  const mapper = command.mapper(zone);
+  const { command, settings, runtime, inputs, connection } = context;
+  const mapper = command.mapper(connection?.zone ?? zoneOf(settings.timezone ?? 'UTC'));
   for (const { header, source } of inputs.headers) mapper.check(header, source);
-  if (connection) {
-    await command.confirm?.(connection, async () => openInputs(inputsOf(command), runtime));
-  }
+  const isFile = inputs.totalBytes !== undefined;
+  const again = async () => openInputs(inputsOf(command), runtime);
+  if (connection) await command.confirm?.(connection, isFile ? again : undefined);
 
+  const run = await journalOf(context);
+  let outcome: Outcome = { done: false, error: undefined };
+  try {
+    outcome = await runJournalled(context, { mapper, run });
+  } finally {
+    const stays = await run?.close(outcome);
+    if (stays) context.said.note(`unfinished: engagectl runs resume ${run?.id} goes on with it`);
+  }
+  if (outcome.error) throw outcome.error;
+}
+
+/** Runs from files keep a journal; a pipe cannot be read again, so there is nothing to resume. */
+async function journalOf(context: WriteContext): Promise<OpenRun | undefined> {
+  const { command, settings, connection, inputs, said } = context;
+  if (!connection || command.dryRun === true || !command.flags.journal) return undefined;
+  if (inputs.totalBytes === undefined) {
+    if (command.flags.resume) said.note('input from a pipe cannot be resumed: starting afresh');
+    return undefined;
+  }
+  return openRun({
+    ...context,
+    ...command,
+    command: command.name,
+    connection,
+    argv: settings.argv,
+  });
+}
+
+interface Parts {
+  readonly mapper: Mapper;
+  readonly run: OpenRun | undefined;
+}
+
+interface Outcome {
+  /** The whole input was worked through. */
+  readonly done: boolean;
+  /** What the command must end with. */
+  readonly error: EngagectlError | undefined;
+}
+
+async function runJournalled(context: WriteContext, parts: Parts): Promise<Outcome> {
+  const { command, settings, runtime, said, inputs } = context;
   const started = runtime.monotonic();
-  const account = openAccount(context);
-  const run = write(writeJob(context, mapper, account));
+  const tally = openTally(context);
+  parts.run?.attach(tally);
+  const job = writeJob(context, { ...parts, tally });
+  const writing = write(job);
   const progress = startProgress(
     () => ({
       label: `${command.name} ${inputs.first}`,
-      records: account.counts.read,
-      rejected: account.counts.rejected,
+      records: tally.counts.read,
+      rejected: tally.counts.rejected,
       bytes: inputs.bytesRead(),
       totalBytes: inputs.totalBytes,
-      inFlight: run.inFlight(),
+      inFlight: writing.inFlight(),
       note: undefined,
     }),
     settings,
     runtime,
   );
-  const result = await run.result.finally(() => progress.stop());
+  const { stopped, ...traffic } = await writing.result.finally(() => progress.stop());
 
-  const error = verdict(account, { stopped: result.stopped, command: command.name });
-  showRejects(account, said);
-  if (result.stopped && error !== result.stopped) said.warn(result.stopped.message);
-  const { requests, retries, bytesSent } = result;
-  await showSummary(
-    {
-      command: command.name,
-      run: runId(runtime),
-      ...(connection ? accountFields(connection) : noAccount),
-      ...account.counts,
-      requests,
-      retries,
-      bytesSent,
-      seconds: seconds(runtime.monotonic() - started),
-      rejectsFile: account.rejects.created ? account.rejects.path : null,
-      exitCode: error?.exitCode ?? exitCodes.ok,
-    },
-    { settings, runtime, messages: said, recordsOnStdout: false },
-  );
-  if (error) throw error;
+  const error = verdict(tally, { stopped, command: command.name });
+  showRejects(tally, said);
+  if (stopped && error !== stopped) said.warn(stopped.message);
+  const summary = {
+    command: command.name,
+    run: parts.run?.id ?? runId(runtime),
+    ...accountFields(context.connection),
+    ...tally.counts,
+    ...traffic,
+    seconds: Math.round(runtime.monotonic() - started) / 1000,
+    rejectsFile: tally.rejects.created ? tally.rejects.path : null,
+    exitCode: error?.exitCode ?? exitCodes.ok,
+  };
+  await showSummary(summary, { settings, runtime, messages: said, recordsOnStdout: false });
+  return { done: stopped === undefined, error };
 }
 
-function writeJob(context: WriteContext, mapper: Mapper, account: Account): WriteJob {
+function writeJob(
+  context: WriteContext,
+  { mapper, run, tally }: Parts & { tally: Tally },
+): WriteJob {
   const { command, runtime, said, inputs, connection } = context;
   const { flags, frame, seen } = command;
+  // Of a demerge, all identities have to be seen again to tell duplicates.
+  const from = seen ? undefined : run?.earlier.watermark;
   return {
-    rows: inputs.blocks(),
+    rows: inputs.blocks(from),
     map: (rows) => mapper.map(rows),
-    limit: flags.limit,
+    limit: flags.limit === undefined ? undefined : flags.limit - (from?.ordinal ?? 0),
     seen,
     send: connection ? command.send(connection.client) : undefined,
     frame: { open: Buffer.from(frame[0]), close: Buffer.from(frame[1]) },
@@ -135,19 +184,21 @@ function writeJob(context: WriteContext, mapper: Mapper, account: Account): Writ
     concurrency: flags.concurrency,
     order: flags.order ?? 'none',
     maxRejects: flags.strict ? { records: 0 } : flags.maxRejects,
-    account,
+    tally,
     policy: connection?.policy ?? noRetries,
     runtime,
     endpoint: command.endpoint,
+    earlier: run?.earlier,
+    retryUnknown: flags.retryUnknown === true,
     countUnread: inputs.totalBytes !== undefined,
     log: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
   };
 }
 
-function openAccount({ command, runtime, inputs }: WriteContext): Account {
+function openTally({ command, runtime, inputs }: WriteContext): Tally {
   const { name, flags, files } = command;
-  return new Account({
+  return new Tally({
     rejects: openRejects(
       { command: name, named: flags.rejects, files, first: inputs.first },
       runtime,
@@ -157,18 +208,11 @@ function openAccount({ command, runtime, inputs }: WriteContext): Account {
   });
 }
 
-const accountFields = ({ account: { profile, region, accountId } }: Connection) => ({
-  profile: profile ?? null,
-  region,
-  accountId,
-});
-const noAccount = { profile: null, region: null, accountId: null };
-const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
-
-/** A check needs no account; its time zone is the flag's. */
-async function checkZone({ timezone }: Settings): Promise<Zone> {
-  const { zoneOf } = await import('../contract/zones.js');
-  return zoneOf(timezone ?? 'UTC');
+/** Null where only a check was made, without an account. */
+function accountFields(connection: Connection | undefined) {
+  if (!connection) return { profile: null, region: null, accountId: null };
+  const { profile, region, accountId } = connection.account;
+  return { profile: profile ?? null, region, accountId };
 }
 
-const seconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;
+const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };

@@ -1,5 +1,5 @@
 import { rawOf, type Cut, type Cutter } from './cutter.js';
-import type { RowBlock, RowFault } from './rows.js';
+import type { Position, RowBlock, RowFault } from './rows.js';
 import { overlong, screen } from './screen.js';
 import type { TextWindow } from './window.js';
 
@@ -8,8 +8,8 @@ export interface CutInput {
   readonly source: string;
   readonly window: TextWindow;
   readonly cutter: Cutter;
-  /** Physical line on which the window starts. */
-  readonly line: number;
+  /** Where the window starts. */
+  readonly start: Position;
   readonly maxRecordBytes: number;
 }
 
@@ -18,8 +18,13 @@ export interface CutInput {
  * Whatever is wrong with a record becomes a fault; only the source itself can throw.
  */
 export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
-  const { source, window, cutter, maxRecordBytes } = input;
-  let line = input.line;
+  const { window, cutter, maxRecordBytes } = input;
+  let { line, ordinal } = input.start;
+  const toBlock = (bytes: Buffer, cut: Cut): RowBlock => {
+    const first = ordinal;
+    ordinal += cut.count + cut.faults.length;
+    return blockOf(input, bytes, { cut, first, line, ordinal });
+  };
   for (;;) {
     const text = window.bytes;
     const cut = cutter.cut(text, line, window.ended);
@@ -27,14 +32,14 @@ export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
     window.drop(cut.used);
     if (cut.count > 0 || cut.faults.length > 0) {
       const bytes = text.subarray(0, cut.used);
-      yield toBlock(source, bytes, cutter, screen(bytes, cut, maxRecordBytes));
+      yield toBlock(bytes, screen(bytes, cut, maxRecordBytes));
     }
     if (cut.used > 0) continue;
     // A line end may take two more bytes, and is not part of the record.
     if (text.length > maxRecordBytes + 2) {
       const fault = overlongFault(text, line, maxRecordBytes);
       line = await skipRecord(window, cutter, line);
-      yield { ...toBlock(source, text.subarray(0, 0), cutter, noRecords), faults: [fault] };
+      yield toBlock(text.subarray(0, 0), { ...noRecords, faults: [fault] });
     } else if (window.ended) {
       return;
     } else {
@@ -65,13 +70,20 @@ const noRecords: Cut = {
   faults: [],
 };
 
-function toBlock(source: string, bytes: Buffer, { header }: Cutter, cut: Cut): RowBlock {
+function blockOf(
+  { source, window, cutter, start }: CutInput,
+  bytes: Buffer,
+  { cut, first, line, ordinal }: { cut: Cut; first: number; line: number; ordinal: number },
+): RowBlock {
   const { count, bounds, lines, faults } = cut;
+  const { header, state } = cutter;
   const cells = header && cut.cells ? { header, bounds: cut.cells } : undefined;
-  return { source, bytes, count, bounds, lines, cells, faults };
+  const place = { input: start.input, offset: window.offset, line, ordinal };
+  const end = state === undefined ? place : { ...place, state };
+  return { source, bytes, count, bounds, lines, cells, first, end, faults };
 }
 
 function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowFault {
   // A copy, so that the fault does not keep the whole window.
-  return { line, error: overlong(maxRecordBytes), raw: Buffer.from(rawOf(text)) };
+  return { at: 0, line, error: overlong(maxRecordBytes), raw: Buffer.from(rawOf(text)) };
 }

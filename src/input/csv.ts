@@ -14,6 +14,7 @@ const mostCells = 65_536;
  */
 export class CsvCutter implements Cutter {
   readonly header: readonly string[];
+  readonly state = undefined;
   readonly skip = skipLine;
   readonly #scanner: CsvScanner;
   readonly #bounds: Int32Array;
@@ -71,18 +72,18 @@ export class CsvCutter implements Cutter {
   ): RowFault | undefined {
     if (end === FAULT) return this.#quotingFault(text, start, line);
     if (end === start || this.#scanner.count === this.header.length) return undefined;
-    return this.#raggedFault(text.subarray(start, end), line);
+    return { at: start, ...this.#raggedFault(text.subarray(start, end), line) };
   }
 
   #quotingFault(text: Buffer, start: number, line: number): RowFault {
     const { fault, faultAt } = this.#scanner;
     const raw = rawOf(text.subarray(start, endOfLine(text, start)));
     const below = countLineEnds(text, start, faultAt);
-    if (below > 0) return { line, error: `${fault}, on line ${line + below}`, raw };
-    return { line, column: faultAt - start + 1, error: fault, raw };
+    if (below > 0) return { at: start, line, error: `${fault}, on line ${line + below}`, raw };
+    return { at: start, line, column: faultAt - start + 1, error: fault, raw };
   }
 
-  #raggedFault(record: Buffer, line: number): RowFault {
+  #raggedFault(record: Buffer, line: number): Omit<RowFault, 'at'> {
     const cells = this.#scanner.count === 1 ? '1 cell' : `${this.#scanner.count} cells`;
     return {
       line,

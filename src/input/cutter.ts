@@ -25,6 +25,8 @@ export interface Skip {
 export interface Cutter {
   /** Column names; undefined when records are JSON texts. */
   readonly header: readonly string[] | undefined;
+  /** What another cutter has to know to go on where this one is; see Position. */
+  readonly state: string | undefined;
   /**
    * Cuts the records that end in `text`, which starts between two records on physical line
    * `line`. `last`: nothing follows. `used` 0 says that the first record ends beyond the text.

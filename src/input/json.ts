@@ -13,7 +13,8 @@ const CLOSING: ReadonlyMap<number | undefined, number> = new Map([
 const valueStarts: ReadonlySet<number> = new Set(Buffer.from('{["-0123456789tfn'));
 
 /** What the array waits for; `broken`: the rest of the input is not read as anything. */
-type State = 'array' | 'first' | 'value' | 'comma' | 'nothing' | 'broken';
+const states = ['array', 'first', 'value', 'comma', 'nothing', 'broken'] as const;
+type State = (typeof states)[number];
 
 /** By byte: `[`, `,` and `]`. */
 const punctuation: Readonly<Record<State, Readonly<Record<number, State>>>> = {
@@ -48,10 +49,19 @@ interface Found {
 export class JsonCutter implements Cutter {
   readonly header = undefined;
   readonly #value = new JsonValueScanner();
-  #state: State = 'array';
+  #state: State;
   #skipping = false;
   /** Bytes of the current line that came before the text at hand. */
   #columnsBefore = 0;
+
+  /** `state` is that of the cutter that stopped where this one goes on. */
+  constructor(state = 'array') {
+    this.#state = states.find((known) => known === state) ?? 'array';
+  }
+
+  get state(): State {
+    return this.#state;
+  }
 
   cut(text: Buffer, firstLine: number, last: boolean): Cut {
     const found: Found = { bounds: [], lines: [], faults: [], lineAt: lines(text, firstLine) };
@@ -127,8 +137,9 @@ export class JsonCutter implements Cutter {
     const raw = rawOf(text.subarray(from));
     const line = lineAt(from);
     const lineBelow = lineAt(at);
-    if (lineBelow > line) faults.push({ line, error: `${error}, on line ${lineBelow}`, raw });
-    else faults.push({ line, column: this.#column(text, at), error, raw });
+    const found = { at: from, line, raw };
+    if (lineBelow > line) faults.push({ ...found, error: `${error}, on line ${lineBelow}` });
+    else faults.push({ ...found, column: this.#column(text, at), error });
     return text.length;
   }
 

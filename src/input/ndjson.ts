@@ -9,6 +9,7 @@ const mostRecords = 4096;
  */
 export class NdjsonCutter implements Cutter {
   readonly header = undefined;
+  readonly state = undefined;
   readonly #bounds = new Int32Array(2 * mostRecords);
   readonly #lines = new Uint32Array(mostRecords);
 

@@ -11,7 +11,8 @@ import { takeHeader, takeListHeader } from './header.js';
 import { JsonCutter } from './json.js';
 import { NdjsonCutter } from './ndjson.js';
 import type { InputOptions } from './options.js';
-import type { InputFormat } from './rows.js';
+import { changedInput } from './changed-input.js';
+import type { InputFormat, Position } from './rows.js';
 import type { Source } from './source.js';
 import { TextWindow } from './window.js';
 
@@ -25,20 +26,30 @@ export interface OpenInput extends CutInput {
  * Opens an input: bytes → gunzip → UTF-8 text → the cutter of its format.
  * Throws EngagectlError E-FILE-READ, E-FORMAT, E-HEADER….
  */
-export async function openInput(source: Source, options: InputOptions): Promise<OpenInput> {
+export async function openInput(
+  source: Source,
+  options: InputOptions,
+  from: Position,
+): Promise<OpenInput> {
   const { name } = source;
   const opened = source.open();
   try {
     const inflated = gunzip(opened.chunks, name);
-    const window = new TextWindow(decode(inflated, name, options.encoding));
+    const window = new TextWindow(decode(inflated, name, options.encoding), {
+      checksum: options.checksum === true,
+    });
     await window.grow(); // a source that cannot be read at all shows it here
     const format = options.format ?? (await detectFormat(name, window, options));
     const { maxRecordBytes } = options;
-    const cutterAndLine = await cutterFor(format, { window, name, options });
+    const { cutter, line } = await cutterFor(format, { window, name, options, state: from.state });
+    // A place in the middle lies behind the header, and the text before it was there before.
+    if (!(await window.skipTo(from.offset))) throw changedInput(name, 'it is shorter now');
+    const start = from.offset === 0 ? { ...from, line } : from;
     return {
       source: name,
       window,
-      ...cutterAndLine,
+      cutter,
+      start,
       maxRecordBytes,
       bytesRead: () => opened.bytesRead(),
       close: () => opened.close(),
@@ -62,11 +73,13 @@ interface TextStart {
   readonly window: TextWindow;
   readonly name: string;
   readonly options: InputOptions;
+  /** Of the cutter, when reading goes on in the middle. */
+  readonly state: string | undefined;
 }
 
 async function cutterFor(
   format: InputFormat,
-  { window, name, options }: TextStart,
+  { window, name, options, state }: TextStart,
 ): Promise<{ cutter: Cutter; line: number }> {
   const input = { window, name, maxRecordBytes: options.maxRecordBytes };
   switch (format) {
@@ -85,7 +98,7 @@ async function cutterFor(
       return { cutter: new NdjsonCutter(), line: 1 };
     case 'json':
       await expectArray(input);
-      return { cutter: new JsonCutter(), line: 1 };
+      return { cutter: new JsonCutter(state), line: 1 };
     default:
       throw format satisfies never;
   }

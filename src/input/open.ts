@@ -4,7 +4,9 @@ import { readBlocks } from './blocks.js';
 import { checkEncoding } from './decode.js';
 import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
-import type { RowBlock } from './rows.js';
+import { changedInput } from './changed-input.js';
+import type { Position, RowBlock, TextDigest } from './rows.js';
+import { verifyText } from './verify-text.js';
 import { fileSource, stdinSource, type Source } from './source.js';
 
 export type { InputOptions } from './options.js';
@@ -20,10 +22,14 @@ export interface Inputs {
   /** Bytes on disk read so far. */
   bytesRead(): number;
   /**
-   * All rows, once. Throws EngagectlError: E-FILE-READ when a source fails half-way (rows before
-   * that are given out), E-FORMAT when a later file was changed since it was checked.
+   * All rows from a place on, once. Throws EngagectlError: E-FILE-READ when a source fails
+   * half-way (rows before that are given out), E-INPUT-CHANGED when a file is not what it was.
    */
-  blocks(): AsyncGenerator<RowBlock>;
+  blocks(from?: Position): AsyncGenerator<RowBlock>;
+  /** Of the text read since the last call, per input. Only with the option `checksum`. */
+  takeDigests(): readonly TextDigest[];
+  /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED when it is another. */
+  verify(digests: readonly TextDigest[]): Promise<void>;
   /** Ends reading at once, also while standard input is waited for. */
   close(): Promise<void>;
 }
@@ -62,7 +68,7 @@ async function checkAll(
   const checked: CheckedInput[] = [];
   try {
     for (const source of sources) {
-      const open = await openInput(source, options);
+      const open = await openInput(source, options, inputsStart);
       const { header } = open.cutter;
       const once = source.size === undefined;
       checked.push({ source, header, open: once ? open : undefined });
@@ -83,6 +89,7 @@ class SequentialInputs implements Inputs {
   readonly #options: InputOptions;
   #current: OpenInput | undefined;
   #bytesBefore = 0;
+  #digests: TextDigest[] = [];
 
   constructor(inputs: readonly CheckedInput[], options: InputOptions) {
     this.#inputs = inputs;
@@ -98,19 +105,55 @@ class SequentialInputs implements Inputs {
     return this.#bytesBefore + (this.#current?.bytesRead() ?? 0);
   }
 
-  async *blocks(): AsyncGenerator<RowBlock> {
+  async *blocks(from: Position = inputsStart): AsyncGenerator<RowBlock> {
     try {
-      for (const input of this.#inputs) {
-        const open = input.open ?? (await openInput(input.source, this.#options));
+      let start = from;
+      for (const input of this.#inputs.slice(from.input)) {
+        const open = input.open ?? (await openInput(input.source, this.#options, start));
         this.#current = open;
         if (open.cutter.header?.join('\n') !== input.header?.join('\n')) throw changed(input);
-        yield* readBlocks(open);
+        let { ordinal } = start;
+        for await (const block of readBlocks(open)) {
+          ({ ordinal } = block.end);
+          yield block;
+        }
         this.#bytesBefore += open.bytesRead();
+        this.#noteDigest();
         this.#current = undefined;
         open.close();
+        start = { ...inputsStart, input: start.input + 1, ordinal };
       }
     } finally {
       await this.close();
+    }
+  }
+
+  takeDigests(): readonly TextDigest[] {
+    this.#noteDigest();
+    return this.#digests.splice(0);
+  }
+
+  /** Of what was read of the current input so far. */
+  #noteDigest(): void {
+    if (!this.#current) return;
+    const { window, start } = this.#current;
+    this.#digests.push({
+      input: start.input,
+      offset: window.offset,
+      crc: window.crc,
+      lastByte: window.lastByte,
+    });
+  }
+
+  async verify(digests: readonly TextDigest[]): Promise<void> {
+    for (const digest of digests) {
+      const { source } = this.#inputs[digest.input]!;
+      const open = await openInput(source, this.#options, { ...inputsStart, ...digest });
+      try {
+        await verifyText(open, digest);
+      } finally {
+        open.close();
+      }
     }
   }
 
@@ -119,6 +162,8 @@ class SequentialInputs implements Inputs {
     this.#current?.close();
   }
 }
+
+const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
 
 function total(sizes: readonly (number | undefined)[]): number | undefined {
   let sum = 0;
@@ -136,9 +181,4 @@ const stdinTwice = (): EngagectlError =>
   });
 
 const changed = ({ source }: CheckedInput): EngagectlError =>
-  new EngagectlError('E-FORMAT', `${source.name} was changed while the run was under way`, {
-    file: source.name,
-    line: 1,
-    why: 'its header is no longer the one that was checked at the start',
-    fix: 'run again when nothing writes this file any more',
-  });
+  changedInput(source.name, 'its header is no longer the one that was checked at the start');

@@ -12,6 +12,8 @@ export interface InputOptions {
   readonly encoding?: string;
   /** The column that a bare list stands for; without it no list is accepted. */
   readonly listColumn?: string;
+  /** Keep checksums of what was read, so that another process can go on. */
+  readonly checksum?: boolean;
   /** A longer record is a fault. */
   readonly maxRecordBytes: number;
 }

@@ -2,6 +2,30 @@
 export const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;
 export type InputFormat = (typeof inputFormats)[number];
 
+/** A place between two records of the input, from which reading can go on in another process. */
+export interface Position {
+  /** Index of the input among those that were opened. */
+  readonly input: number;
+  /** Bytes of decoded UTF-8 text before it. */
+  readonly offset: number;
+  /** Physical line on which the text goes on, 1-based. */
+  readonly line: number;
+  /** Records of all inputs before it, unreadable ones included. */
+  readonly ordinal: number;
+  /** What the cutter of the format has to know besides, if anything. */
+  readonly state?: string;
+}
+
+/** What the text of an input was, up to some point, when it was read. */
+export interface TextDigest {
+  readonly input: number;
+  /** Bytes of decoded UTF-8 text it stands for. */
+  readonly offset: number;
+  /** CRC-32 of them, and the last of them. */
+  readonly crc: number;
+  readonly lastByte: number;
+}
+
 /**
  * A stretch of input cut into records that are still bytes; what travels from input to mapping.
  * A block is never changed after it was handed on: whoever holds a record may keep its block.
@@ -18,7 +42,11 @@ export interface RowBlock {
   readonly lines: Uint32Array;
   /** Columns of CSV, TSV and lists; undefined when each record is a JSON text. */
   readonly cells: Cells | undefined;
-  /** Records in this stretch that could not be read: each is one outcome (stage `parse`). */
+  /** Ordinal of the block's first record, unreadable ones counted; 0 is the run's first. */
+  readonly first: number;
+  /** Where the next block begins. */
+  readonly end: Position;
+  /** Records in this stretch that could not be read, in order: each is one outcome (stage `parse`). */
   readonly faults: readonly RowFault[];
 }
 
@@ -35,6 +63,8 @@ export interface Cells {
 
 /** A record that could not be read. */
 export interface RowFault {
+  /** Where in the block's bytes the record starts: its place among the others. */
+  readonly at: number;
   /** Physical line on which it starts, 1-based. */
   readonly line: number;
   /** Byte within the line where the fault lies, 1-based, when that is known. */

@@ -14,10 +14,10 @@ export function screen(text: Buffer, cut: Cut, maxRecordBytes: number): Cut {
   for (let i = 0; i < cut.count; i++) {
     const record = text.subarray(cut.bounds[2 * i], cut.bounds[2 * i + 1]);
     const fault = faultOf(record, cut.lines[i]!, maxRecordBytes);
-    if (fault) faults.push(fault);
+    if (fault) faults.push({ ...fault, at: cut.bounds[2 * i]! });
     else kept.push(i);
   }
-  faults.sort((a, b) => a.line - b.line);
+  faults.sort((a, b) => a.at - b.at);
   return { ...pick(cut, kept), faults };
 }
 
@@ -32,7 +32,11 @@ function longest({ bounds, count }: Cut): number {
   return longest;
 }
 
-function faultOf(record: Buffer, line: number, maxRecordBytes: number): RowFault | undefined {
+function faultOf(
+  record: Buffer,
+  line: number,
+  maxRecordBytes: number,
+): Omit<RowFault, 'at'> | undefined {
   const raw = rawOf(record);
   if (record.length > maxRecordBytes) return { line, error: overlong(maxRecordBytes), raw };
   if (isUtf8(record)) return undefined;

@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib';
+
 /** Up to here one more chunk is worth a look at once: it may come from a slow pipe. */
 const smallWindow = 64 * 1024;
 
@@ -11,12 +13,19 @@ export class TextWindow {
   bytes: Buffer = nothing;
   /** Nothing follows `bytes`. */
   ended = false;
+  /** Bytes given up so far: where in the text `bytes` starts. */
+  offset = 0;
+  /** CRC-32 of them; 0 when nobody wants to know. */
+  crc = 0;
+  lastByte = 0;
+  readonly #checksum: boolean;
   readonly #chunks: AsyncGenerator<Buffer>;
   /** Thrown by the next `grow`, after the bytes that came before it. */
   #failure: unknown;
 
-  constructor(chunks: AsyncGenerator<Buffer>) {
+  constructor(chunks: AsyncGenerator<Buffer>, { checksum = false } = {}) {
     this.#chunks = chunks;
+    this.#checksum = checksum;
   }
 
   /**
@@ -46,6 +55,21 @@ export class TextWindow {
 
   /** Gives up the first `count` bytes. */
   drop(count: number): void {
+    if (count === 0) return;
+    if (this.#checksum) this.crc = crc32(this.bytes.subarray(0, count), this.crc);
+    this.lastByte = this.bytes[count - 1]!;
+    this.offset += count;
     this.bytes = this.bytes.subarray(count);
+  }
+
+  /** Gives up the text before `offset`; false when the text ends earlier. */
+  async skipTo(offset: number): Promise<boolean> {
+    while (this.offset < offset) {
+      this.drop(Math.min(this.bytes.length, offset - this.offset));
+      if (this.offset === offset) break;
+      if (this.ended) return false;
+      await this.grow();
+    }
+    return true;
   }
 }

@@ -15,6 +15,7 @@ const local: Settings = {
   verbose: true,
   progress: 'never',
   color: false,
+  argv: [],
   flags: new Set(['region']),
 };
 const upload = Buffer.from(
@@ -78,6 +79,7 @@ test('a time zone of the config profile that does not exist is exit 2', async ()
     region: 'eu1',
     baseUrl: 'https://eu1.example',
     timezone: 'Mars/Olympus',
+    argv: [],
     flags: new Set(['baseUrl', 'timezone']),
   };
   const runtime = world.runtime({ env: { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' } });

@@ -146,7 +146,7 @@ describe('several inputs', () => {
     const options = { files: ['1.csv'], maxRecordBytes };
     const inputs = await openInputs(options, { stdin: Readable.from([]), cwd });
     await write('1.csv', 'b,a\n1,2\n');
-    await expect(inputs.blocks().next()).rejects.toMatchObject({ id: 'E-FORMAT' });
+    await expect(inputs.blocks().next()).rejects.toMatchObject({ id: 'E-INPUT-CHANGED' });
   });
 });
 

@@ -37,6 +37,8 @@ export function csvRows(
     bounds: Int32Array.from(bounds),
     lines: Uint32Array.from(rows.map((_, index) => index + 2)),
     cells: { header, bounds: Int32Array.from(cellBounds) },
+    first: 0,
+    end: { input: 0, offset: length, line: rows.length + 2, ordinal: rows.length },
     faults: [],
   };
 }
@@ -57,6 +59,8 @@ export function jsonRows(texts: readonly (string | Buffer)[], source = 'users.nd
     bounds: Int32Array.from(bounds),
     lines: Uint32Array.from(texts.map((_, index) => index + 1)),
     cells: undefined,
+    first: 0,
+    end: { input: 0, offset: at, line: texts.length + 1, ordinal: texts.length },
     faults: [],
   };
 }

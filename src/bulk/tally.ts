@@ -1,6 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { RowBlock, RowFault } from '../input/rows.js';
+import type { SettledCounts } from './journal.js';
+import { ordinalOfFault, ordinalOfRow } from './ordinals.js';
 import type { Reject, RejectsFile, RejectStage } from './rejects.js';
+import type { RunLog } from './run-log.js';
 
 /** Every record read is counted in exactly one of the others, `read` aside. */
 export interface Counts {
@@ -20,7 +23,7 @@ const shownRejects = 5;
 const rawBytesMaximum = 64 * 1024;
 
 /** Where every record's outcome is written down and counted; nothing else counts records. */
-export class Account {
+export class Tally {
   readonly counts: Counts = {
     read: 0,
     accepted: 0,
@@ -38,6 +41,8 @@ export class Account {
   readonly #sourceRecord: (rows: RowBlock, row: number) => string;
   /** Records that were not sent are listed only where they cannot be read again. */
   readonly #listNotSent: boolean;
+  /** Set for the rest of a run that keeps a journal. */
+  log: RunLog | undefined;
 
   constructor(options: {
     readonly rejects: RejectsFile;
@@ -49,17 +54,22 @@ export class Account {
     this.#listNotSent = options.listNotSent;
   }
 
-  accept(count: number): void {
-    this.counts.accepted += count;
+  accept(rows: RowBlock, row: number): void {
+    this.counts.accepted += 1;
+    this.log?.settled(rows, ordinalOfRow(rows, row), 'accepted');
   }
 
-  duplicate(): void {
+  duplicate(rows: RowBlock, row: number): void {
     this.counts.duplicates += 1;
+    this.log?.settled(rows, ordinalOfRow(rows, row), 'duplicates');
   }
 
   /** A record that could not be read at all. */
-  fault(source: string, { line, column, error, raw }: RowFault): void {
+  fault(rows: RowBlock, fault: RowFault): void {
+    const { line, column, error, raw } = fault;
+    const { source } = rows;
     this.counts.rejected += 1;
+    this.log?.settled(rows, ordinalOfFault(rows, fault), 'rejected');
     const where = column === undefined ? error : `${error} (column ${column})`;
     this.#list({ source, line, stage: 'parse', error: where, ...rawText(raw) });
   }
@@ -70,16 +80,23 @@ export class Account {
     row: number,
     { stage, code, error }: { stage: RejectStage; code?: number | undefined; error: string },
   ): void {
-    if (stage === 'notSent') this.counts.notSent += 1;
-    else if (stage === 'unknown') this.counts.unknown += 1;
-    else this.counts.rejected += 1;
-    if (stage === 'notSent' && !this.#listNotSent) return;
+    const how = stage === 'notSent' || stage === 'unknown' ? stage : 'rejected';
+    this.counts[how] += 1;
+    if (how !== 'notSent') this.log?.settled(rows, ordinalOfRow(rows, row), how);
+    else if (!this.#listNotSent) return;
     const record = this.#sourceRecord(rows, row);
     this.#list({ source: rows.source, line: rows.lines[row] ?? 0, stage, code, error, record });
   }
 
-  notSent({ rows, row }: { readonly rows: RowBlock; readonly row: number }, error: string): void {
+  notSent(rows: RowBlock, row: number, error: string): void {
     this.turnDown(rows, row, { stage: 'notSent', error });
+  }
+
+  /** Starts with the figures of the run's earlier parts. */
+  resume({ accepted, rejected, unknown, duplicates }: SettledCounts): void {
+    this.counts.read = accepted + rejected + unknown + duplicates;
+    this.counts.resumed = accepted;
+    Object.assign(this.counts, { rejected, unknown, duplicates });
   }
 
   /** Records of a file that was not read to its end because the run stopped. */
@@ -93,7 +110,7 @@ export class Account {
     const { read, accepted, rejected, unknown, notSent, resumed, duplicates } = this.counts;
     const ended = accepted + rejected + unknown + notSent + resumed + duplicates;
     if (ended !== read) {
-      throw new Error(`the account does not balance: ${JSON.stringify(this.counts)}`);
+      throw new Error(`the tally does not balance: ${JSON.stringify(this.counts)}`);
     }
   }
 

@@ -1,0 +1,105 @@
+import type { Position, RowBlock, TextDigest } from '../input/rows.js';
+import type { Journal, SettledCounts, Settlement } from './journal.js';
+import { rangesOf } from './ranges.js';
+import type { RejectsFile } from './rejects.js';
+import { Watermark } from './watermark.js';
+
+/** How a record ended; one that was not sent is not settled. */
+export type Settled = keyof SettledCounts;
+
+/** What a run keeps of its outcomes, so that another process can go on after any crash. */
+export interface RunLog {
+  opened(rows: RowBlock): void;
+  /** Notes an outcome; it is on the disk when the next `commit` resolves. */
+  settled(rows: RowBlock, ordinal: number, how: Settled): void;
+  /** A record that an earlier part of the run settled. */
+  skipped(rows: RowBlock): void;
+  /** Must resolve before the first byte of records that may not be sent twice goes out. */
+  intend(ordinals: readonly number[]): Promise<void>;
+  /** Takes an intent back: these records provably were not processed. */
+  takeBack(ordinals: readonly number[]): Promise<void>;
+  /** Throws E-FILE-WRITE; then nothing more may be sent. */
+  commit(): Promise<void>;
+}
+
+/** Writes outcomes to a journal. Commits asked for while one is under way share the next. */
+export class JournalLog implements RunLog {
+  readonly #journal: Journal;
+  readonly #rejects: RejectsFile;
+  readonly #digests: () => readonly TextDigest[];
+  readonly #watermark: Watermark;
+  #ordinals: number[] = [];
+  #counts = noCounts();
+  #current: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+
+  constructor(options: {
+    readonly journal: Journal;
+    readonly rejects: RejectsFile;
+    readonly digests: () => readonly TextDigest[];
+    readonly start: Position;
+  }) {
+    this.#journal = options.journal;
+    this.#rejects = options.rejects;
+    this.#digests = options.digests;
+    this.#watermark = new Watermark(options.start);
+  }
+
+  opened(rows: RowBlock): void {
+    this.#watermark.opened(rows);
+  }
+
+  settled(rows: RowBlock, ordinal: number, how: Settled): void {
+    this.#watermark.settled(rows);
+    this.#ordinals.push(ordinal);
+    this.#counts[how] += 1;
+  }
+
+  skipped(rows: RowBlock): void {
+    this.#watermark.settled(rows);
+  }
+
+  async intend(ordinals: readonly number[]): Promise<void> {
+    await this.#journal.append({ intent: rangesOf(ordinals) });
+  }
+
+  async takeBack(ordinals: readonly number[]): Promise<void> {
+    await this.#journal.append({ unsent: rangesOf(ordinals) });
+  }
+
+  async commit(): Promise<void> {
+    // What is noted and not waiting is being written just now.
+    if (this.#ordinals.length === 0) return this.#current;
+    this.#next ??= this.#writeAfter(this.#current);
+    return this.#next;
+  }
+
+  async #writeAfter(current: Promise<void>): Promise<void> {
+    await current;
+    this.#current = this.#next ?? current;
+    this.#next = undefined;
+    const settlement = this.#takeSettlement();
+    // The rejects first: what the journal says of them must stand in the file.
+    this.#rejects.sync();
+    await this.#journal.append({ ...settlement, rejects: this.#rejects.mark });
+  }
+
+  #takeSettlement(): Omit<Settlement, 'rejects'> {
+    const settlement = {
+      settled: rangesOf(this.#ordinals),
+      counts: this.#counts,
+      watermark: this.#watermark.position,
+      digests: this.#digests(),
+    };
+    this.#ordinals = [];
+    this.#counts = noCounts();
+    return settlement;
+  }
+}
+
+const noCounts = (): Record<Settled, number> => ({
+  accepted: 0,
+  rejected: 0,
+  unknown: 0,
+  duplicates: 0,
+});

@@ -1,0 +1,80 @@
+import { listRuns, removeRun, type RunFolder } from '../bulk/run-folder.js';
+import { lockRun } from '../bulk/run-lock.js';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import { aligned } from '../ui/aligned.js';
+import { inert } from '../ui/inert.js';
+import type { Settings } from './options.js';
+import type { RunArgv } from './runs.js';
+import { runsFolder } from './unfinished-run.js';
+
+/** `runs list`: the oldest first. */
+export async function listUnfinished({ json }: Settings, runtime: Runtime): Promise<void> {
+  const runs = await listRuns(runsFolder(runtime));
+  if (json) return void runtime.stdout.write(`${JSON.stringify(runs.map(asObject))}\n`);
+  if (runs.length === 0) return void runtime.stderr.write('no unfinished runs\n');
+  const rows = runs.map(({ header }) => [
+    header.run,
+    header.started,
+    `${header.accountId} (${header.host})`,
+    ['engagectl', ...header.argv].join(' '),
+  ]);
+  runtime.stdout.write(inert(aligned([['RUN', 'BEGUN', 'ACCOUNT', 'COMMAND'], ...rows])));
+}
+
+/** `runs show`. Throws E-USAGE for an id that is none. */
+export async function showRun(id: string, { json }: Settings, runtime: Runtime): Promise<void> {
+  const { stdout } = runtime;
+  const run = await runOf(id, runtime);
+  if (json) return void stdout.write(`${JSON.stringify(asObject(run))}\n`);
+  const rows = Object.entries(asObject(run)).map(([name, value]) => [name, String(value)]);
+  stdout.write(inert(aligned(rows)));
+}
+
+const asObject = ({ path, header }: RunFolder) => ({
+  run: header.run,
+  begun: header.started,
+  command: ['engagectl', ...header.argv].join(' '),
+  cwd: header.cwd,
+  accountId: header.accountId,
+  host: header.host,
+  files: header.files,
+  folder: path,
+  resume: `engagectl runs resume ${header.run}`,
+});
+
+/** `runs resume`: the command line the run was begun with, in the same folder, with --resume. */
+export async function resumeRun(id: string, runtime: Runtime, runArgv: RunArgv): Promise<void> {
+  const { header } = await runOf(id, runtime);
+  const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
+  await runArgv([...words, '--resume'], { ...runtime, cwd: header.cwd });
+}
+
+/** `runs prune`: milliseconds since they were begun. */
+export async function pruneRuns(
+  olderThan: number,
+  { json }: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const runs = await listRuns(runsFolder(runtime));
+  const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
+  for (const run of old) {
+    const lock = await lockRun(`${runsFolder(runtime)}:${run.header.key}`);
+    await removeRun(run);
+    await lock.release();
+  }
+  if (json)
+    runtime.stdout.write(`${JSON.stringify({ pruned: old.map(({ header }) => header.run) })}\n`);
+  else runtime.stderr.write(`forgot ${old.length} of ${runs.length} unfinished runs\n`);
+}
+
+async function runOf(id: string, runtime: Runtime): Promise<RunFolder> {
+  const runs = await listRuns(runsFolder(runtime));
+  const found = runs.find(({ header }) => header.run === id);
+  if (found) return found;
+  const known = runs.map(({ header }) => header.run).join(', ');
+  throw new EngagectlError('E-USAGE', `there is no unfinished run ${id}`, {
+    why: known === '' ? 'there is none at all' : `unfinished are ${known}`,
+    fix: 'engagectl runs list',
+  });
+}

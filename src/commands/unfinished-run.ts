@@ -1,0 +1,46 @@
+import path from 'node:path';
+import { listRuns, removeRun, runKey, type RunFolder, type RunHeader } from '../bulk/run-folder.js';
+import type { Account } from '../config/account.js';
+import { stateFolder } from '../config/folders.js';
+import { localRegion } from '../config/saved-account.js';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+
+export const runsFolder = (runtime: Runtime): string => path.join(stateFolder(runtime), 'runs');
+
+/** The host that a run belongs to; the embedded service has another port every time. */
+export const hostOf = ({ region, baseUrl }: Account): string =>
+  region === localRegion ? localRegion : new URL(baseUrl).host;
+
+type Wanted = Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files' | 'options'> & {
+  readonly flags: { readonly resume?: boolean; readonly fresh?: boolean };
+};
+
+/**
+ * The unfinished run to go on with; undefined when there is none, or when `--fresh` removed it.
+ * To be called while holding the run's lock. Throws E-RUN-UNFINISHED and E-RUN-CHANGED.
+ */
+export async function unfinishedRun(root: string, wanted: Wanted): Promise<RunFolder | undefined> {
+  const key = runKey(wanted);
+  const runs = await listRuns(root);
+  const found = runs.find(({ header }) => header.key === key);
+  if (!found) return undefined;
+  if (wanted.flags.fresh === true) {
+    await removeRun(found);
+    return undefined;
+  }
+  const { run, started, options } = found.header;
+  if (wanted.flags.resume !== true) {
+    throw new EngagectlError('E-RUN-UNFINISHED', `run ${run} of this command is not finished`, {
+      why: `it was begun at ${started}; starting anew would send what was sent already`,
+      fix: 'go on with it by --resume, or forget it and start anew by --fresh',
+      file: found.path,
+    });
+  }
+  if (options === wanted.options) return found;
+  throw new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with other options`, {
+    why: 'some of them change what is sent, so its parts would not fit together',
+    fix: `engagectl runs resume ${run} goes on with its own options; --fresh starts anew`,
+    file: found.path,
+  });
+}

@@ -1,0 +1,123 @@
+import path from 'node:path';
+import { earlierParts, type EarlierParts } from '../bulk/earlier-parts.js';
+import { Journal } from '../bulk/journal.js';
+import { createRun, digest, removeRun, runKey, type RunFolder } from '../bulk/run-folder.js';
+import { lockRun } from '../bulk/run-lock.js';
+import { JournalLog } from '../bulk/run-log.js';
+import type { Tally } from '../bulk/tally.js';
+import type { Inputs } from '../input/open.js';
+import type { Runtime } from '../runtime.js';
+import type { Messages } from '../ui/messages.js';
+import type { Connection } from './connect.js';
+import { runId } from './run-id.js';
+import { hostOf, runsFolder, unfinishedRun } from './unfinished-run.js';
+import type { WriteFlags } from './write-options.js';
+
+/** What a run that keeps a journal is made of. */
+interface JournalledRun {
+  readonly command: string;
+  readonly flags: WriteFlags;
+  readonly files: readonly string[];
+  /** All that decides what is sent. */
+  readonly meaning: unknown;
+  readonly argv: readonly string[];
+  readonly connection: Connection;
+  readonly inputs: Inputs;
+  readonly runtime: Runtime;
+  readonly said: Messages;
+}
+
+/** A run with its journal open and nobody else at work on it. */
+export interface OpenRun {
+  readonly id: string;
+  readonly earlier: EarlierParts;
+  /** From now on the tally's outcomes are kept. */
+  attach(tally: Tally): void;
+  /**
+   * Lets go of the run. Its folder is removed when it is done, or when there is nothing in it
+   * that could be resumed. True when it stays.
+   */
+  close(options: { readonly done: boolean }): Promise<boolean>;
+}
+
+/**
+ * Finds the unfinished run that `--resume` means, or begins a new one. Throws E-RUN-UNFINISHED,
+ * E-RUN-LOCKED, E-RUN-CHANGED, E-INPUT-CHANGED, E-JOURNAL, E-FILE-WRITE.
+ */
+export async function openRun(run: JournalledRun): Promise<OpenRun> {
+  const { runtime, inputs } = run;
+  const root = runsFolder(runtime);
+  const identity = identityOf(run);
+  const lock = await lockRun(`${root}:${runKey(identity)}`);
+  try {
+    const found = await unfinishedRun(root, {
+      ...identity,
+      options: digest(run.meaning),
+      flags: run.flags,
+    });
+    const folder = found ?? (await createRun(root, headerOf(run)));
+    const { journal, entries } = await Journal.open(path.join(folder.path, 'journal.ndjson'));
+    const earlier = earlierParts(entries);
+    await inputs.verify(earlier.digests).catch(async (error: unknown) => {
+      await journal.close();
+      throw error;
+    });
+    return {
+      id: folder.header.run,
+      earlier,
+      attach: (tally) => attach(tally, { journal, earlier, inputs }),
+      close: async ({ done }) => {
+        await journal.close();
+        const stays = !done && (await hasContent(folder));
+        if (!stays) await removeRun(folder);
+        await lock.release();
+        return stays;
+      },
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+function attach(
+  tally: Tally,
+  parts: { readonly journal: Journal; readonly earlier: EarlierParts; readonly inputs: Inputs },
+): void {
+  const { journal, earlier, inputs } = parts;
+  const { rejects } = tally;
+  rejects.resume(earlier.rejects);
+  tally.resume(earlier.counts);
+  tally.log = new JournalLog({
+    journal,
+    rejects,
+    digests: () => inputs.takeDigests(),
+    start: earlier.watermark,
+  });
+}
+
+const identityOf = ({ command, connection, files, runtime }: JournalledRun) => ({
+  command,
+  accountId: connection.account.accountId,
+  host: hostOf(connection.account),
+  files: files.map((file) => path.resolve(runtime.cwd, file)),
+});
+
+const headerOf = (run: JournalledRun) => ({
+  version: 1 as const,
+  run: runId(run.runtime),
+  key: runKey(identityOf(run)),
+  ...identityOf(run),
+  argv: run.argv,
+  cwd: run.runtime.cwd,
+  started: new Date(run.runtime.now()).toISOString(),
+  options: digest(run.meaning),
+});
+
+/** An outcome or an intent was written down. */
+async function hasContent(folder: RunFolder): Promise<boolean> {
+  const { journal, entries } = await Journal.open(path.join(folder.path, 'journal.ndjson'));
+  await journal.close();
+  const { settled, intended } = earlierParts(entries);
+  return !settled.isEmpty || !intended.isEmpty;
+}

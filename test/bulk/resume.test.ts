@@ -1,0 +1,325 @@
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import {
+  accept,
+  answer,
+  commit,
+  reset,
+  startFaultServer,
+  type Script,
+  type Step,
+} from '../support/fault-server.js';
+import { judge, recordsOf } from '../support/judge.js';
+import { makeWorld, type World } from '../support/world.js';
+
+interface Summary {
+  readonly [figure: string]: unknown;
+  readonly read: number;
+  readonly accepted: number;
+  readonly resumed: number;
+  readonly notSent: number;
+  readonly rejected: number;
+  readonly unknown: number;
+  readonly duplicates: number;
+}
+
+/** Two services one after the other at one address in time: the second part of a run meets another. */
+async function stages(...scripts: Script[]) {
+  let stage = 0;
+  const taken = scripts.map(() => 0);
+  const server = await startFaultServer((received) => {
+    const script = scripts[stage] ?? [accept()];
+    const index = taken[stage] ?? 0;
+    taken[stage] = index + 1;
+    if (typeof script === 'function') return script(received, index);
+    return script[Math.min(index, script.length - 1)] ?? script[0];
+  });
+  const world = makeWorld({
+    env: {
+      ENGAGECTL_BASE_URL: server.url,
+      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
+      ENGAGECTL_PASSCODE: 'seeded-secret-7f3a',
+    },
+  });
+  return {
+    server,
+    world,
+    next: () => (stage += 1),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function run(world: World, argv: readonly string[]) {
+  const { code, stdout, stderr } = await world.run([...argv, '--json']);
+  const summary = (stdout === '' ? {} : JSON.parse(stdout)) as Summary;
+  const { read, accepted, rejected, unknown, notSent, resumed, duplicates } = summary;
+  if (stdout !== '') {
+    expect(accepted + rejected + unknown + notSent + resumed + duplicates).toBe(read);
+  }
+  return { code, summary, stderr };
+}
+
+const runsOf = (world: World): string[] => {
+  const folder = path.join(world.stateDir, 'runs');
+  return existsSync(folder) ? readdirSync(folder) : [];
+};
+
+const identitiesOf = (bodies: readonly { readonly body: Buffer }[]) =>
+  bodies.flatMap(({ body }) => recordsOf(body).map(({ identity }) => String(identity)));
+
+const csv = (count: number): string =>
+  `identity,Note\n${Array.from({ length: count }, (_, n) => `user-${n},"line ${n}\nüñ"\n`).join('')}`;
+const ndjson = (count: number): string =>
+  Array.from({ length: count }, (_, n) => `{"identity":"user-${n}","Note":"${n}"}\n`).join('');
+const json = (count: number): string =>
+  `[${Array.from({ length: count }, (_, n) => `{"identity":"user-${n}", "Note":"${n}"}`).join(', ')}]\n`;
+
+const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
+const small = ['--chunk-size', '10', '--concurrency', '1'];
+
+/** Takes the first requests, then refuses. */
+const takes =
+  (requests: number): Script =>
+  (_received, index) =>
+    index < requests ? accept() : refuse;
+
+describe('--resume', () => {
+  const inputs: [string, Buffer | string][] = [
+    ['users.csv', csv(95)],
+    ['users.ndjson', ndjson(95)],
+    ['users.json', json(95)],
+    ['users.csv.gz', gzipSync(csv(95))],
+    ['users.utf16.csv', Buffer.from(`\uFEFF${csv(95)}`, 'utf16le')],
+  ];
+
+  it.each(inputs)('goes on with %s where the run stopped', async (name, content) => {
+    await using stage = await stages(takes(4), [accept()]);
+    const { world, server } = stage;
+    writeFileSync(world.path(name), content);
+    const first = await run(world, ['upload', name, ...small]);
+    expect([first.code, first.summary.accepted]).toEqual([4, 40]);
+    expect(first.stderr).toContain('engagectl runs resume');
+    stage.next();
+    const second = await run(world, ['upload', name, ...small, '--resume']);
+    expect([second.code, second.summary.resumed, second.summary.accepted]).toEqual([0, 40, 55]);
+    expect(identitiesOf(server.executed)).toEqual(
+      Array.from({ length: 95 }, (_, n) => `user-${n}`),
+    );
+    expect(runsOf(world)).toEqual([]);
+  });
+
+  it('goes on over several inputs', async () => {
+    await using stage = await stages(takes(7), [accept()]);
+    const { world, server } = stage;
+    writeFileSync(world.path('a.csv'), csv(45));
+    writeFileSync(world.path('b.ndjson'), ndjson(45).replaceAll('user-', 'other-'));
+    await run(world, ['upload', 'a.csv', 'b.ndjson', ...small]);
+    stage.next();
+    const { code, summary } = await run(world, [
+      'upload',
+      'a.csv',
+      'b.ndjson',
+      ...small,
+      '--resume',
+    ]);
+    expect([code, summary.read, summary.resumed]).toEqual([0, 90, 70]);
+    expect(new Set(identitiesOf(server.executed)).size).toBe(90);
+    expect(identitiesOf(server.executed)).toHaveLength(90);
+  });
+
+  it('starts afresh where nothing is unfinished', async () => {
+    await using stage = await stages([accept()]);
+    writeFileSync(stage.world.path('users.csv'), csv(5));
+    const { code, summary } = await run(stage.world, ['upload', 'users.csv', '--resume']);
+    expect([code, summary.accepted, summary.resumed]).toEqual([0, 5, 0]);
+  });
+
+  it('keeps the rejects of the earlier part, and counts them once', async () => {
+    const picky = judge(({ identity }) =>
+      /[05]$/.test(String(identity)) ? { code: 515, error: 'no' } : undefined,
+    );
+    await using stage = await stages((_, index) => (index < 4 ? picky : refuse), [picky]);
+    const { world } = stage;
+    writeFileSync(world.path('users.csv'), `${csv(95)}broken,row,here\n`);
+    await run(world, ['upload', 'users.csv', ...small]);
+    const rejects = world.path('users.csv.rejects.ndjson');
+    appendFileSync(rejects, '{"torn');
+    stage.next();
+    const { code, summary } = await run(world, ['upload', 'users.csv', ...small, '--resume']);
+    expect([code, summary.rejected, summary.read]).toEqual([3, 20, 96]);
+    const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n');
+    const numbers = lines.map((line) => (JSON.parse(line) as { line: number }).line);
+    expect(new Set(numbers).size).toBe(20);
+    expect(lines).toHaveLength(20);
+  });
+});
+
+describe('an unfinished run', () => {
+  const begun = async () => {
+    const stage = await stages(takes(2), [accept()]);
+    writeFileSync(stage.world.path('users.csv'), csv(50));
+    await run(stage.world, ['upload', 'users.csv', ...small]);
+    stage.next();
+    return stage;
+  };
+
+  it('is not started anew in silence', async () => {
+    await using stage = await begun();
+    const { code, stderr } = await run(stage.world, ['upload', 'users.csv']);
+    expect(code).toBe(8);
+    expect(stderr).toContain('--resume');
+    expect(stderr).toContain('--fresh');
+  });
+
+  it('is forgotten by --fresh', async () => {
+    await using stage = await begun();
+    const { code, summary } = await run(stage.world, ['upload', 'users.csv', '--fresh']);
+    expect([code, summary.accepted, summary.resumed]).toEqual([0, 50, 0]);
+    expect(runsOf(stage.world)).toEqual([]);
+  });
+
+  it('takes text appended after a final newline', async () => {
+    await using stage = await begun();
+    appendFileSync(stage.world.path('users.csv'), 'late,comer\n');
+    const { code, summary } = await run(stage.world, ['upload', 'users.csv', '--resume']);
+    expect([code, summary.read]).toEqual([0, 51]);
+  });
+
+  it.each<[string, (text: string) => string]>([
+    ['a changed part that was sent', (text) => text.replace('line 3', 'lime 3')],
+    ['a changed header', (text) => text.replace('Note', 'Nota')],
+    ['a shorter file', (text) => text.slice(0, 100)],
+  ])('refuses %s', async (_name, change) => {
+    await using stage = await begun();
+    const file = stage.world.path('users.csv');
+    writeFileSync(file, change(readFileSync(file, 'utf8')));
+    const { code, stderr } = await run(stage.world, ['upload', 'users.csv', '--resume']);
+    expect(code).toBe(8);
+    expect(stderr).toContain('users.csv');
+    expect(stage.server.executed).toHaveLength(2);
+  });
+
+  it('refuses options that change what is sent', async () => {
+    await using stage = await begun();
+    const argv = ['upload', 'users.csv', '--resume', '--map', 'Note=Remark'];
+    const { code, stderr } = await run(stage.world, argv);
+    expect(code).toBe(8);
+    expect(stderr).toContain('options');
+  });
+
+  it('refuses an edited rejects file', async () => {
+    const picky = judge(() => ({ code: 515, error: 'no' }));
+    await using stage = await stages((_, index) => (index < 2 ? picky : refuse), [accept()]);
+    writeFileSync(stage.world.path('users.csv'), csv(50));
+    await run(stage.world, ['upload', 'users.csv', ...small]);
+    const rejects = stage.world.path('users.csv.rejects.ndjson');
+    writeFileSync(rejects, readFileSync(rejects, 'utf8').replace('"no', '"xx'));
+    const { code, stderr } = await run(stage.world, ['upload', 'users.csv', '--resume']);
+    expect(code).toBe(8);
+    expect(stderr).toContain('rejects');
+  });
+
+  it('leaves nothing behind when nothing was settled', async () => {
+    await using stage = await stages([refuse]);
+    writeFileSync(stage.world.path('users.csv'), csv(5));
+    await run(stage.world, ['upload', 'users.csv']);
+    expect(runsOf(stage.world)).toEqual([]);
+  });
+
+  it('is not kept with --no-journal', async () => {
+    await using stage = await stages(takes(2));
+    writeFileSync(stage.world.path('users.csv'), csv(50));
+    await run(stage.world, ['upload', 'users.csv', ...small, '--no-journal']);
+    expect(runsOf(stage.world)).toEqual([]);
+  });
+
+  it('never holds the passcode', async () => {
+    await using stage = await begun();
+    const folder = path.join(stage.world.stateDir, 'runs', runsOf(stage.world)[0] ?? '');
+    const written = readdirSync(folder).map((name) =>
+      readFileSync(path.join(folder, name), 'utf8'),
+    );
+    expect(written.join('')).not.toContain('seeded-secret-7f3a');
+    expect(written.join('')).toContain('ACCOUNT-1');
+  });
+});
+
+describe('records that must not be sent twice', () => {
+  const events = (count: number): string =>
+    `identity,ts\n${Array.from({ length: count }, (_, n) => `user-${n},1700000000\n`).join('')}`;
+  const asEvents = ['--type', 'event', '--event-name', 'Visit', ...small];
+  const cutOff: Step = commit(reset());
+
+  it('are settled as unknown, and a resume goes on behind them', async () => {
+    await using stage = await stages(
+      (_, index) => [accept(), cutOff, accept()][index] ?? refuse,
+      [accept()],
+    );
+    const { world, server } = stage;
+    writeFileSync(world.path('e.csv'), events(60));
+    const first = await run(world, ['upload', 'e.csv', ...asEvents]);
+    expect([first.code, first.summary.unknown, first.summary.accepted]).toEqual([6, 10, 20]);
+    stage.next();
+    const second = await run(world, ['upload', 'e.csv', ...asEvents, '--resume']);
+    expect([second.code, second.summary.unknown, second.summary.resumed]).toEqual([6, 10, 20]);
+    expect(identitiesOf(server.executed)).toHaveLength(60);
+  });
+
+  it('of a demerge are told from duplicates across the parts of a run', async () => {
+    const done = answer(200, { status: 'success' });
+    await using stage = await stages(
+      (_, index) => (index < 2 ? commit(done) : refuse),
+      [commit(done)],
+    );
+    const { world, server } = stage;
+    const names = Array.from({ length: 40 }, (_, n) => `user-${n % 25}\n`).join('');
+    writeFileSync(world.path('ids.csv'), `identity\n${names}`);
+    const argv = ['demerge', 'ids.csv', '--yes', '--chunk-size', '10'];
+    const first = await run(world, argv);
+    expect([first.code, first.summary.accepted]).toEqual([4, 20]);
+    stage.next();
+    const second = await run(world, [...argv, '--resume']);
+    expect([second.code, second.summary.resumed, second.summary.accepted]).toEqual([0, 20, 5]);
+    expect(second.summary.duplicates).toBe(15);
+    const sent = server.executed.flatMap(
+      ({ body }) => (JSON.parse(body.toString()) as { identities: string[] }).identities,
+    );
+    expect(sent).toHaveLength(25);
+    expect(new Set(sent).size).toBe(25);
+  });
+});
+
+describe('runs', () => {
+  it('lists, shows, resumes and forgets unfinished runs', async () => {
+    await using stage = await stages(takes(2), [accept()]);
+    const { world } = stage;
+    writeFileSync(world.path('users.csv'), csv(50));
+    await run(world, ['upload', 'users.csv', ...small]);
+    const [id = ''] = runsOf(world);
+
+    const list = await world.run(['runs', 'list']);
+    expect(list.stdout).toContain(`engagectl upload users.csv ${small.join(' ')}`);
+    const shown = await world.run(['runs', 'show', id, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ run: id, accountId: 'ACCOUNT-1' });
+    expect((await world.run(['runs', 'show', 'nobody'])).code).toBe(2);
+    const kept = await world.run(['runs', 'prune', '--older-than', '1d', '--json']);
+    expect(JSON.parse(kept.stdout)).toEqual({ pruned: [] });
+
+    stage.next();
+    const { code, stdout } = await world.run(['runs', 'resume', id]);
+    expect(code).toBe(0);
+    const summary = JSON.parse(stdout) as Summary;
+    expect([summary.resumed, summary.accepted, summary['run']]).toEqual([20, 30, id]);
+    expect((await world.run(['runs', 'list', '--json'])).stdout).toBe('[]\n');
+  });
+
+  it('forgets them with prune', async () => {
+    await using stage = await stages(takes(2));
+    writeFileSync(stage.world.path('users.csv'), csv(50));
+    await run(stage.world, ['upload', 'users.csv', ...small]);
+    expect((await stage.world.run(['runs', 'prune'])).code).toBe(0);
+    expect(runsOf(stage.world)).toEqual([]);
+  });
+});
