@@ -18,7 +18,6 @@ export function registerRuns(program: Command, runtime: Runtime, runArgv: RunArg
     .description('Lists, shows, resumes and forgets runs that did not finish.')
     .addHelpText('beforeAll', examples);
   const settings = () => resolveSettings(runs, runtime);
-  const actions = async () => import('./run-runs.js');
   runs
     .command('list')
     .description('the unfinished runs, the oldest first')
@@ -39,6 +38,9 @@ export function registerRuns(program: Command, runtime: Runtime, runArgv: RunArg
       (await actions()).pruneRuns(olderThan, settings(), runtime),
     );
 }
+
+/** Loaded when used: `--help` of other commands needs none of it. */
+const actions = async () => import('./run-runs.js');
 
 /** A duration, or days: `30d`; in milliseconds. */
 function age(text: string): number {

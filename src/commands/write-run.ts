@@ -132,6 +132,8 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
   parts.run?.attach(tally);
   const job = writeJob(context, { ...parts, tally });
   const writing = write(job);
+  const sayStopping = () => said.note(stopping);
+  runtime.signal.addEventListener('abort', sayStopping, { once: true });
   const progress = startProgress(
     () => ({
       label: `${command.name} ${inputs.first}`,
@@ -145,7 +147,10 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
     settings,
     runtime,
   );
-  const { stopped, ...traffic } = await writing.result.finally(() => progress.stop());
+  const { stopped, ...traffic } = await writing.result.finally(() => {
+    progress.stop();
+    runtime.signal.removeEventListener('abort', sayStopping);
+  });
 
   const error = verdict(tally, { stopped, command: command.name });
   showRejects(tally, said);
@@ -214,5 +219,8 @@ function accountFields(connection: Connection | undefined) {
   const { profile, region, accountId } = connection.account;
   return { profile: profile ?? null, region, accountId };
 }
+
+/** What a person who presses Ctrl-C is told at once. */
+const stopping = 'stopping: requests in flight may finish (10 s at most); again leaves at once';
 
 const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
