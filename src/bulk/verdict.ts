@@ -27,7 +27,7 @@ export function verdict(
   }
   if (worst === exitCodes.rejected) {
     return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
-      fix: `correct ${rejects.path}, then: engagectl ${command} ${rejects.path}`,
+      fix: `correct ${rejects.path}, then: engagectl ${command} ${rejects.path}, with the same options`,
     });
   }
   return undefined;
