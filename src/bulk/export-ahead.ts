@@ -1,60 +1,89 @@
 import type { CursorQuery } from '../client/client.js';
-import type { Output, RecordPage } from '../output/output.js';
+import type { Checkpoint, Output, RecordPage } from '../output/output.js';
 
 /** What a slice's pages are written to: an output, or a spill until it is their turn. */
 export type PageTarget = Pick<
   Output,
-  'name' | 'rewindable' | 'writePage' | 'checkpoint' | 'rewind'
+  'name' | 'rewindable' | 'writePage' | 'checkpoint' | 'rewind' | 'sync'
 >;
 
 /** Holds the pages of a slice that is read before its turn, outside of memory. */
 export interface Spill extends PageTarget {
   pages(): AsyncIterable<RecordPage>;
+  /** Leaves a file that another process can go on with; removes any other. */
+  close(): Promise<void>;
   discard(): Promise<void>;
 }
 
+/** One cursor of the run. */
 export interface PlannedSlice {
-  readonly slice: CursorQuery;
-  readonly openSpill: () => Promise<Spill>;
+  /** Number in the run, from 0. */
+  readonly index: number;
+  readonly query: CursorQuery;
+  readonly openSpill: (resume: Checkpoint | undefined) => Promise<Spill>;
 }
 
 interface AheadOptions {
+  /** Those still to be read, in order. */
   readonly slices: readonly PlannedSlice[];
   /** Most slices that are read at the same time, the one whose turn it is included. */
   readonly width: number;
+  /** Most slices that may wait for their turn. */
+  readonly window: number;
   /** Reads a whole slice; fails only for reasons of its own, or when `signal` is aborted. */
   readonly read: (planned: PlannedSlice, signal: AbortSignal) => Promise<Spill>;
 }
 
-/** Reads the slices that follow the one whose turn it is: one late day does not hold up the others. */
+/** Reads the slices that follow the one whose turn it is: a late day holds up no other. */
 export class SlicesAhead {
   readonly #options: AheadOptions;
-  readonly #begun = new Map<CursorQuery, Promise<Spill>>();
+  readonly #begun = new Map<PlannedSlice, Promise<Spill>>();
   readonly #stop = new AbortController();
+  #turn = 0;
+  #reading = 0;
 
   constructor(options: AheadOptions) {
     this.#options = options;
   }
 
-  /** Begins what may be read beside this slice, and hands out the slice if it was begun itself. */
-  take(slice: CursorQuery): Promise<Spill> | undefined {
-    const { slices, width, read } = this.#options;
-    const index = slices.findIndex((planned) => planned.slice === slice);
-    for (const next of slices.slice(index + 1, index + width)) {
-      if (this.#begun.has(next.slice)) continue;
-      const spill = read(next, this.#stop.signal);
-      spill.catch(() => undefined); // told when its turn comes
-      this.#begun.set(next.slice, spill);
-    }
+  /**
+   * It is this slice's turn: hands it out if it was begun, or when it is `spilled` in any case.
+   * Undefined: the caller reads it. Meanwhile the slices after it are read.
+   */
+  take(
+    slice: PlannedSlice,
+    { spilled }: { readonly spilled: boolean },
+  ): Promise<Spill> | undefined {
+    this.#turn = this.#options.slices.indexOf(slice);
+    if (spilled && !this.#begun.has(slice)) this.#begin(slice);
     const begun = this.#begun.get(slice);
-    this.#begun.delete(slice);
+    this.#fill(begun ? 0 : 1);
     return begun;
   }
 
-  /** Gives up what was begun and never taken. */
+  /** Gives up what is being read, and lets go of the spills that were never asked for. */
   async close(): Promise<void> {
     this.#stop.abort();
     const left = await Promise.allSettled(this.#begun.values());
-    for (const spill of left) if (spill.status === 'fulfilled') await spill.value.discard();
+    for (const spill of left) if (spill.status === 'fulfilled') await spill.value.close();
+  }
+
+  #fill(others: number): void {
+    const { slices, width, window } = this.#options;
+    for (const next of slices.slice(this.#turn + 1, this.#turn + window)) {
+      if (this.#reading + others >= width || this.#stop.signal.aborted) return;
+      if (!this.#begun.has(next)) this.#begin(next);
+    }
+  }
+
+  #begin(slice: PlannedSlice): void {
+    this.#reading += 1;
+    const spill = this.#options.read(slice, this.#stop.signal);
+    this.#begun.set(slice, spill);
+    const ended = () => {
+      this.#reading -= 1;
+      this.#fill(1);
+    };
+    spill.then(ended, ended); // why it failed is told when its turn comes
   }
 }

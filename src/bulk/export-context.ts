@@ -2,6 +2,7 @@ import type { Client } from '../client/client.js';
 import type { RetryPolicy } from '../client/retry.js';
 import type { RequestCounts } from '../client/with-retry.js';
 import type { Runtime } from '../runtime.js';
+import type { Gate } from './gate.js';
 
 /** Where an export stands; changed as it goes, and shown by whoever looks. */
 export interface ExportState extends RequestCounts {
@@ -28,8 +29,8 @@ export interface ExportContext {
   readonly log: (line: string) => void;
   readonly warn: (text: string) => void;
   readonly state: ExportState;
-  /** Whether the next page is asked for while a page is still being received or written. */
-  readonly lookAhead: boolean;
+  /** Lets through as many requests at a time as are allowed. */
+  readonly gate: Gate;
   readonly pollIntervalMs: number;
   readonly pendingTimeoutMs: number;
 }

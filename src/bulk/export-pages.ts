@@ -20,43 +20,65 @@ export class CursorRefusedError extends EngagectlError {
   }
 }
 
+/** Asks for a cursor. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER. */
+export async function openSlice(query: CursorQuery, context: ExportContext): Promise<string> {
+  return withRetry(
+    (signal) => throughGate(context, () => context.client.openCursor(query, signal)),
+    retryContext(context, `POST ${paths[query.kind]}`),
+  );
+}
+
+/** A cursor to follow from here on; `seen` are those that led to it. */
+export interface CursorTrail {
+  readonly kind: ReadKind;
+  readonly cursor: string;
+  readonly seen: Iterable<string>;
+}
+
+/** A page, and the cursor of the one after it. An end without records has no page. */
+export interface ExportedPage {
+  readonly page: ScannedPage | undefined;
+  readonly next: string | undefined;
+}
+
 /**
  * The pages of one cursor, to its end. A page is good until the next one is asked for. Throws
  * CursorRefusedError, E-CURSOR (a loop), E-ANSWER, E-PENDING, E-CREDENTIALS, E-UNAVAILABLE.
  */
 export async function* exportPages(
-  query: CursorQuery,
+  trail: CursorTrail,
   context: ExportContext,
-): AsyncGenerator<ScannedPage> {
+): AsyncGenerator<ExportedPage> {
   const left = new AbortController();
   const signal = AbortSignal.any([context.signal, left.signal]);
   try {
-    yield* follow(query, { ...context, signal });
+    yield* follow(trail, { ...context, signal });
   } finally {
     left.abort(); // the page that was asked for ahead
   }
 }
 
-async function* follow(query: CursorQuery, context: ExportContext): AsyncGenerator<ScannedPage> {
-  const seen = new Set<string>();
+async function* follow(
+  { kind, cursor, seen: earlier }: CursorTrail,
+  context: ExportContext,
+): AsyncGenerator<ExportedPage> {
+  const seen = new Set([...earlier].map(digestOf));
   const scanners = [new PageScanner(), new PageScanner()] as const;
-  const request = (cursor: string, turn: number): Asked => {
-    seen.add(digestOf(cursor));
-    // Of two pages at the same time, each has its own scanner.
-    const scanner = context.lookAhead && turn % 2 === 1 ? scanners[1] : scanners[0];
-    return ask(cursor, { kind: query.kind, scanner, context });
+  const request = (wanted: string, scanner: PageScanner): Asked => {
+    seen.add(digestOf(wanted));
+    return ask(wanted, { kind, scanner, context });
   };
-  const cursor = await withRetry(
-    (signal) => context.client.openCursor(query, signal),
-    retryContext(context, `POST ${paths[query.kind]}`),
-  );
-  let asked = request(cursor, 0);
-  for (let turn = 1; ; turn += 1) {
-    const early = context.lookAhead ? await asked.nextCursor : undefined;
+  let asked = request(cursor, scanners[0]);
+  for (;;) {
+    // Of two pages at the same time, each has its own scanner.
+    const other = asked.scanner === scanners[0] ? scanners[1] : scanners[0];
+    const early = await asked.nextCursor;
     const isNew = early !== undefined && !seen.has(digestOf(early));
-    const ahead = isNew ? request(early, turn) : undefined;
+    // Only where no other slice needs the place.
+    const hasRoom = context.gate.inFlight < context.gate.limit;
+    const ahead = isNew && hasRoom ? request(early, other) : undefined;
     const { page, next } = await asked.answer;
-    if (page.members.records === 'array') yield page;
+    yield { page: page.members.records === 'array' ? page : undefined, next };
     if (next === undefined) return;
     if (ahead?.cursor === next) {
       asked = ahead;
@@ -64,7 +86,7 @@ async function* follow(query: CursorQuery, context: ExportContext): AsyncGenerat
       // A page that was asked for twice may have come with another cursor the second time.
       await ahead?.answer.catch(() => undefined);
       if (seen.has(digestOf(next))) throw cursorLoop(seen.size);
-      asked = request(next, turn);
+      asked = request(next, asked.scanner);
     }
   }
 }
@@ -81,6 +103,7 @@ const cursorLoop = (pages: number): EngagectlError =>
 /** A page on its way. */
 interface Asked {
   readonly cursor: string;
+  readonly scanner: PageScanner;
   /** Settles as soon as the page's next cursor has been read; undefined when there is none. */
   readonly nextCursor: Promise<string | undefined>;
   readonly answer: Promise<PageAnswer & { kind: 'page' }>;
@@ -99,7 +122,10 @@ function ask(cursor: string, { kind, scanner, context }: Asking): Asked {
   });
   const attempt = () =>
     withRetry(
-      async (signal) => readPage(await context.client.page(kind, cursor, signal), scanner, tell),
+      (signal) =>
+        throughGate(context, async () =>
+          readPage(await context.client.page(kind, cursor, signal), scanner, tell),
+        ),
       retryContext(context, `GET ${paths[kind]}`),
     );
   const answer = whenReady(attempt, context);
@@ -107,7 +133,17 @@ function ask(cursor: string, { kind, scanner, context }: Asking): Asked {
     () => tell(),
     () => tell(), // who waits for the answer is told why
   );
-  return { cursor, nextCursor, answer };
+  return { cursor, scanner, nextCursor, answer };
+}
+
+/** No more requests at a time than allowed; pauses between attempts take no place. */
+async function throughGate<T>({ gate }: ExportContext, request: () => Promise<T>): Promise<T> {
+  await gate.enter();
+  try {
+    return await request();
+  } finally {
+    gate.leave();
+  }
 }
 
 /** Asks with growing pauses until the cursor's data is there. */

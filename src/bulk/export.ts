@@ -1,19 +1,24 @@
-import type { CursorQuery } from '../client/client.js';
-import type { Output, RecordPage } from '../output/output.js';
-import { SlicesAhead, type PageTarget, type PlannedSlice, type Spill } from './export-ahead.js';
+import { EngagectlError, type ErrorId } from '../errors.js';
+import type { Checkpoint, FileMark, Output, RecordPage } from '../output/output.js';
+import { SlicesAhead, type PlannedSlice, type Spill } from './export-ahead.js';
 import type { ExportContext } from './export-context.js';
-import { CursorRefusedError, exportPages } from './export-pages.js';
+import type { ExportLog } from './export-log.js';
+import { readSlice } from './export-slice.js';
 
 /** One document and the cursors whose records it holds, in order. */
 export interface ExportDocument {
-  readonly open: () => Promise<Output>;
-  /** Room for the pages of a slice that is read before its turn. */
-  readonly openSpill: () => Promise<Spill>;
-  readonly slices: readonly CursorQuery[];
+  readonly slices: readonly PlannedSlice[];
+  /** `resume`: goes on in what an earlier process left. */
+  readonly open: (resume: Checkpoint | undefined) => Promise<Output>;
+  /** Publishes what an earlier process sealed. */
+  readonly publish: (sealed: FileMark) => Promise<void>;
 }
 
 export interface ExportJob {
   readonly documents: readonly ExportDocument[];
+  readonly log: ExportLog;
+  /** Whether an earlier process began this run. */
+  readonly resumed: boolean;
   /** Most requests in flight. */
   readonly concurrency: number;
   /** What is written for a page, where it is not the page itself. */
@@ -24,19 +29,34 @@ export interface ExportJob {
 
 /** Writes every document, one after the other. What it throws leaves partial files behind. */
 export async function runExport(job: ExportJob, context: ExportContext): Promise<void> {
+  const { documents, log, concurrency } = job;
+  const slices = documents.flatMap((document) => document.slices).filter(isOpen(log));
   const ahead = new SlicesAhead({
-    slices: job.documents.flatMap(({ slices, openSpill }) =>
-      slices.map((slice) => ({ slice, openSpill })),
-    ),
-    width: job.concurrency,
+    slices,
+    width: concurrency,
+    // A reader of stdout that is slow must not fill the disk with what waits for it.
+    window: log.resumable ? slices.length : concurrency,
     read: (planned, signal) => readAhead(planned, job, joined(context, signal)),
   });
+  let late: EngagectlError | undefined;
   try {
-    for (const document of job.documents) await exportDocument({ document, ahead, job, context });
+    for (const [index, document] of documents.entries()) {
+      const failure = await exportDocument({ document, index, ahead, job, context });
+      late ??= failure;
+    }
   } finally {
     await ahead.close();
   }
+  if (late) throw late;
 }
+
+/** Whether a slice's records do not all stand in their document yet. */
+const isOpen =
+  ({ earlier }: ExportLog) =>
+  ({ index }: PlannedSlice): boolean => {
+    const progress = earlier.slices.get(index);
+    return !progress || (progress.spilled ? !progress.merged : progress.cursor !== null);
+  };
 
 const joined = (context: ExportContext, signal: AbortSignal): ExportContext => ({
   ...context,
@@ -45,94 +65,91 @@ const joined = (context: ExportContext, signal: AbortSignal): ExportContext => (
 
 interface DocumentJob {
   readonly document: ExportDocument;
+  readonly index: number;
   readonly ahead: SlicesAhead;
   readonly job: ExportJob;
   readonly context: ExportContext;
 }
 
-async function exportDocument({ document, ahead, job, context }: DocumentJob): Promise<void> {
+/** Returns why it could not be completed when that concerns single days of it. */
+async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError | undefined> {
+  const { document, index, job, context } = documentJob;
+  const { at, sealed, published } = job.log.earlier.document(index);
+  if (published) return undefined;
+  if (sealed) {
+    await document.publish(sealed);
+    await job.log.published(index);
+    return undefined;
+  }
+  const output = await document.open(job.resumed ? at : undefined);
   const { state, warn } = context;
-  const output = await document.open();
   const earlier = state.bytes;
   try {
-    for (const slice of document.slices) {
-      const spill = await ahead.take(slice);
-      if (spill) await replay(spill, output);
-      else await readSlice({ slice, target: output, job, context });
-      state.bytes = earlier + output.bytes;
-    }
-    await output.finish();
+    const failure = await writeSlices(documentJob, output);
+    if (failure) return failure;
+    await job.log.sealed(index, await output.seal());
+    await output.publish();
+    await job.log.published(index);
   } finally {
     await output.abort();
     state.bytes = earlier + output.bytes;
   }
   for (const warning of output.warnings) warn(warning);
+  return undefined;
+}
+
+/** Failures of one day that say nothing about the others. */
+const ofOneDay = new Set<ErrorId>(['E-PENDING', 'E-CURSOR']);
+
+/** Behind a day that failed, the others are read and kept, so that only that day is missing. */
+async function writeSlices(
+  { document, ahead, job, context }: DocumentJob,
+  output: Output,
+): Promise<EngagectlError | undefined> {
+  const { log } = job;
+  const earlier = context.state.bytes;
+  let late: EngagectlError | undefined;
+  for (const planned of document.slices.filter(isOpen(log))) {
+    const spilled = late !== undefined || log.earlier.slices.get(planned.index)?.spilled === true;
+    try {
+      const spill = await ahead.take(planned, { spilled });
+      if (!spill) await readSlice({ planned, target: output, spilled: false, job, context });
+      else if (!late) await merge({ planned, spill, output, log });
+    } catch (error) {
+      if (!log.resumable || !(error instanceof EngagectlError) || !ofOneDay.has(error.id)) {
+        throw error;
+      }
+      late ??= error;
+    }
+    context.state.bytes = earlier + output.bytes;
+  }
+  return late;
+}
+
+interface Merge {
+  readonly planned: PlannedSlice;
+  readonly spill: Spill;
+  readonly output: Output;
+  readonly log: ExportLog;
+}
+
+async function merge({ planned, spill, output, log }: Merge): Promise<void> {
+  for await (const page of spill.pages()) await output.writePage(page);
+  await log.merged(planned.index, output);
+  await spill.discard();
 }
 
 async function readAhead(
-  { slice, openSpill }: PlannedSlice,
+  planned: PlannedSlice,
   job: ExportJob,
   context: ExportContext,
 ): Promise<Spill> {
-  const spill = await openSpill();
+  const spill = await planned.openSpill(job.log.earlier.slices.get(planned.index)?.at);
   try {
-    await readSlice({ slice, target: spill, job, context });
+    await readSlice({ planned, target: spill, spilled: true, job, context });
     return spill;
   } catch (error) {
-    await spill.discard();
+    await spill.close();
     throw error;
-  }
-}
-
-async function replay(spill: Spill, output: Output): Promise<void> {
-  try {
-    for await (const page of spill.pages()) await output.writePage(page);
-  } finally {
-    await spill.discard();
-  }
-}
-
-interface SliceJob {
-  readonly slice: CursorQuery;
-  readonly target: PageTarget;
-  readonly job: ExportJob;
-  readonly context: ExportContext;
-}
-
-/** Reads a slice whole. The pages of a cursor that was refused are taken back: no mixed snapshots. */
-async function readSlice(sliceJob: SliceJob): Promise<void> {
-  const { target, job, slice, context } = sliceJob;
-  const start = target.checkpoint();
-  const read = { records: 0, pages: 0 };
-  try {
-    await copyPages(sliceJob, read);
-  } catch (error) {
-    if (!(error instanceof CursorRefusedError) || !job.restarts) throw error;
-    if (read.records > 0 && !target.rewindable) throw cannotTakeBack(error, target, read.records);
-    if (read.records > 0) await target.rewind(start);
-    context.state.records -= read.records;
-    context.state.pages -= read.pages;
-    context.warn(`${slice.eventName}, ${slice.from}: ${error.message}; starting this slice again`);
-    await copyPages(sliceJob, read);
-  }
-}
-
-function cannotTakeBack({ message }: Error, { name }: PageTarget, records: number) {
-  const why = `${records} records of that cursor are written to ${name} and cannot be taken back`;
-  return new CursorRefusedError(message, `${why}; with --output <file> it would start again`);
-}
-
-async function copyPages(
-  { slice, target, job, context }: SliceJob,
-  read: { records: number; pages: number },
-): Promise<void> {
-  const { state } = context;
-  for await (const page of exportPages(slice, context)) {
-    await target.writePage(job.prepare ? job.prepare(page, slice.eventName) : page);
-    read.records += page.count;
-    read.pages += 1;
-    state.records += page.count;
-    state.pages += 1;
-    state.bytesReceived += page.bytes.length;
   }
 }

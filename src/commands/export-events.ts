@@ -72,6 +72,11 @@ export async function exportEvents(
       name: 'export-events',
       kind: 'events',
       flags,
+      meaning: {
+        '--event': flags.event,
+        '--no-split': !flags.split,
+        '--with-event-name': flags.withEventName === true,
+      },
       concurrency: flags.concurrency,
       plan: (range) => planEvents(range, flags),
       restarts: true,

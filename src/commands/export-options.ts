@@ -5,6 +5,7 @@ import { outputOptions, type OutputFlags } from './output-options.js';
 
 /** Flags that both exports share. */
 export interface ExportFlags extends OutputFlags {
+  readonly resume?: true;
   readonly from: string;
   readonly to: string;
   readonly batchSize: number;
@@ -21,7 +22,14 @@ export interface ExportFlags extends OutputFlags {
 export function addExportOptions(command: Command, batchSize: (text: string) => number): Command {
   for (const option of requestOptions(batchSize)) command.addOption(option.helpGroup('Request:'));
   for (const option of outputOptions()) command.addOption(option.helpGroup('Output:'));
-  return command;
+  return command.addOption(
+    new Option(
+      '--resume',
+      'go on with an export to this --output that did not finish; without one, start',
+    )
+      .conflicts('fresh')
+      .helpGroup('Output:'),
+  );
 }
 
 const requestOptions = (batchSize: (text: string) => number): Option[] => [

@@ -41,6 +41,7 @@ export async function exportProfiles(
       name: 'export-profiles',
       kind: 'profiles',
       flags,
+      meaning: { '--event': flags.event },
       concurrency: 2, // one cursor, one page ahead
       plan: (range) => [{ ...range, eventName: flags.event, file: flags.output }],
       restarts: false,

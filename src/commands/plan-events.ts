@@ -1,6 +1,6 @@
 import { formatDay, type Day } from '../contract/dates.js';
 import { daysOf, type DateRange } from './date-range.js';
-import type { PlannedSlice } from './run-export.js';
+import type { SliceOfFile } from './export-job.js';
 
 interface EventPlan {
   readonly event: readonly string[];
@@ -9,7 +9,7 @@ interface EventPlan {
 }
 
 /** A slice per event and day, in this order; with `--no-split` one per event. */
-export function planEvents(range: DateRange, { event, split, output }: EventPlan): PlannedSlice[] {
+export function planEvents(range: DateRange, { event, split, output }: EventPlan): SliceOfFile[] {
   const ranges = split ? daysOf(range).map((day) => ({ from: day, to: day })) : [range];
   return event.flatMap((eventName) =>
     ranges.map(({ from, to }) => ({ eventName, from, to, file: fileOf(output, eventName, from) })),

@@ -1,4 +1,4 @@
-import { openOutput } from '../output/open-output.js';
+import { openOutput, prepareOutputs } from '../output/open-output.js';
 import { prettyJson } from '../output/pretty-json.js';
 import { RecordWriter } from '../output/record-writer.js';
 import { isStdout } from '../output/target.js';
@@ -29,7 +29,9 @@ export async function openProfileSink(
   if (single && onStdout && flags.format === undefined && runtime.stdout.isTTY === true) {
     return terminalSink(runtime.stdout);
   }
-  const output = await openOutput(outputOf(flags.output, flags), runtime);
+  const options = outputOf(flags.output, flags);
+  await prepareOutputs([options], runtime, { ownPartials: false });
+  const output = await openOutput(options, runtime);
   const writer = new RecordWriter(output, onStdout ? 1 : pageBytes);
   return {
     get bytes() {
@@ -41,7 +43,8 @@ export async function openProfileSink(
     write: (record) => writer.write(record),
     finish: async () => {
       await writer.flush();
-      await output.finish();
+      await output.seal();
+      await output.publish();
     },
     abort: () => output.abort(),
   };

@@ -1,40 +1,19 @@
-import type { CursorQuery, ReadKind } from '../client/client.js';
+import { exportJob, meaningOf, type ExportCommand } from './export-job.js';
+import { runExport, type ExportJob } from '../bulk/export.js';
 import { startState, type ExportContext, type ExportState } from '../bulk/export-context.js';
-import { runExport, type ExportDocument, type ExportJob } from '../bulk/export.js';
+import { Gate } from '../bulk/gate.js';
 import { formatDay } from '../contract/dates.js';
-import type { Zone } from '../contract/zones.js';
 import { exitCodeOf, exitCodes } from '../errors.js';
-import { openOutput, openSpill, refuseOutputsInTheWay } from '../output/open-output.js';
 import { isStdout } from '../output/target.js';
 import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
-import { dateRange, type DateRange } from './date-range.js';
-import type { ExportFlags } from './export-options.js';
+import { dateRange } from './date-range.js';
+import { openExportRun, type OpenExportRun } from './export-run.js';
 import type { Settings } from './options.js';
-import { outputOf, refuseColumnsWithoutCsv } from './output-options.js';
-import { runId } from './run-id.js';
-
-/** What makes one export different from the other. */
-export interface ExportCommand {
-  readonly name: 'export-profiles' | 'export-events';
-  readonly kind: ReadKind;
-  readonly flags: ExportFlags;
-  /** Most requests in flight. */
-  readonly concurrency: number;
-  /** The cursors to follow, with the name of the file that each goes to; undefined: stdout. */
-  readonly plan: (range: DateRange) => readonly PlannedSlice[];
-  readonly restarts: boolean;
-  /** What is written for a page, where it is not the page itself. */
-  readonly prepare?: (zone: Zone) => NonNullable<ExportJob['prepare']>;
-}
-
-export interface PlannedSlice extends DateRange {
-  readonly eventName: string;
-  readonly file: string | undefined;
-}
+import { refuseColumnsWithoutCsv } from './output-options.js';
 
 interface ExportRun {
   readonly command: ExportCommand;
@@ -67,58 +46,53 @@ async function runConnected(run: ExportRun): Promise<void> {
   const { command, settings, runtime, said, connection } = run;
   const { zone } = connection;
   const range = dateRange(command.flags, { zone, now: runtime.now() });
-  const days = `${formatDay(range.from)} to ${formatDay(range.to)}, ${zone.name}`;
-  said.note(`${command.name}: ${days}`);
-  const job: ExportJob = {
-    documents: await documentsOf(run, range),
-    concurrency: command.concurrency,
-    restarts: command.restarts,
-    ...(command.prepare && { prepare: command.prepare(zone) }),
-  };
+  const opened = await openExportRun({
+    command: command.name,
+    output: command.flags.output,
+    resume: command.flags.resume === true,
+    fresh: command.flags.fresh === true,
+    plan: { ...range, options: meaningOf(command, zone) },
+    argv: settings.argv,
+    connection,
+    runtime,
+    said,
+  });
+  const days = `${formatDay(opened.plan.from)} to ${formatDay(opened.plan.to)}, ${zone.name}`;
+  const resumed = opened.resumed ? `, going on with run ${opened.id}` : '';
+  said.note(`${command.name}: ${days}${resumed}`);
 
-  const state = startState();
+  let keep = opened.resumed;
+  try {
+    const job = await exportJob({ command, zone, opened, runtime });
+    keep = true;
+    const failure = await perform(run, { job, opened });
+    keep = failure !== undefined && job.log.resumable && !job.log.isEmpty;
+    if (keep) said.note('the same command with --resume goes on');
+    if (failure !== undefined) throw failure;
+  } finally {
+    await opened.close({ keep });
+  }
+}
+
+interface Performance {
+  readonly job: ExportJob;
+  readonly opened: OpenExportRun;
+}
+
+/** Returns what the run failed with. */
+async function perform(run: ExportRun, { job, opened }: Performance): Promise<unknown> {
+  const { command, settings, runtime } = run;
+  const state = { ...startState(), ...job.log.earlier.counts };
   const started = runtime.monotonic();
   const progress = startProgress(() => progressOf(command, state), settings, runtime);
-  const failure = await failureOf(
-    runExport(job, exportContext(run, { state, lookAhead: looksAhead(job) })),
-  );
+  const failure = await failureOf(runExport(job, exportContext(run, state)));
   progress.stop();
-  await summarize(run, { state, milliseconds: runtime.monotonic() - started, failure });
-  if (failure !== undefined) throw failure;
+  const milliseconds = runtime.monotonic() - started;
+  await summarize(run, { id: opened.id, state, milliseconds, failure });
+  return failure;
 }
 
-/** The planned slices by the document they go to. Throws what stands in the way of any of them. */
-async function documentsOf(run: ExportRun, range: DateRange): Promise<ExportDocument[]> {
-  const { command, runtime } = run;
-  const documents = new Map<string | undefined, CursorQuery[]>();
-  for (const { file, ...slice } of command.plan(range)) {
-    const slices = documents.get(file) ?? [];
-    documents.set(file, [...slices, { kind: command.kind, ...slice, ...request(command.flags) }]);
-  }
-  const options = [...documents.keys()].map((file) => outputOf(file, command.flags));
-  await refuseOutputsInTheWay(options, runtime);
-  return options.map((output) => ({
-    open: () => openOutput(output, runtime),
-    openSpill: () => openSpill(output.path, runtime),
-    slices: documents.get(output.path) ?? [],
-  }));
-}
-
-const request = ({ batchSize, app, eventSummaries, profileProperties }: ExportFlags) => ({
-  batchSize,
-  ...(app && { app }),
-  ...(!eventSummaries && { events: false as const }),
-  ...(!profileProperties && { profile: false as const }),
-});
-
-/** Several slices side by side use up the requests in flight without it. */
-const looksAhead = ({ documents, concurrency }: ExportJob): boolean =>
-  concurrency > 1 && documents.flatMap(({ slices }) => slices).length === 1;
-
-function exportContext(
-  run: ExportRun,
-  { state, lookAhead }: Pick<ExportContext, 'state' | 'lookAhead'>,
-): ExportContext {
+function exportContext(run: ExportRun, state: ExportState): ExportContext {
   const { command, connection, runtime, said } = run;
   return {
     client: connection.client,
@@ -128,7 +102,7 @@ function exportContext(
     log: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
     state,
-    lookAhead,
+    gate: new Gate(command.concurrency),
     pollIntervalMs: command.flags.pollInterval,
     pendingTimeoutMs: command.flags.pendingTimeout,
   };
@@ -154,13 +128,17 @@ async function failureOf(work: Promise<void>): Promise<unknown> {
 }
 
 interface Ending {
+  readonly id: string;
   readonly state: ExportState;
   readonly milliseconds: number;
   readonly failure: unknown;
 }
 
 /** A reader of stdout that left wants nothing more, not even figures. */
-async function summarize(run: ExportRun, { state, milliseconds, failure }: Ending): Promise<void> {
+async function summarize(
+  run: ExportRun,
+  { id, state, milliseconds, failure }: Ending,
+): Promise<void> {
   const { command, connection, settings, runtime, said } = run;
   const exitCode = failure === undefined ? exitCodes.ok : exitCodeOf(failure);
   if (exitCode === exitCodes.closedPipe) return;
@@ -168,7 +146,7 @@ async function summarize(run: ExportRun, { state, milliseconds, failure }: Endin
   const { profile, region, accountId } = connection.account;
   const summary = {
     command: command.name,
-    run: runId(runtime),
+    run: id,
     profile: profile ?? null,
     region,
     accountId,

@@ -18,6 +18,12 @@ export function csvEncoding({ columns, escapeFormulas }: FixedCsv): Encoding {
       return isFirst ? Buffer.concat([header, ...lines]) : Buffer.concat(lines);
     },
     end: (isEmpty) => (isEmpty ? header : Buffer.alloc(0)),
+    get formulas() {
+      return rows.cells.formulas;
+    },
+    set formulas(count) {
+      rows.cells.formulas = count;
+    },
     get warnings() {
       return formulaWarnings(rows.cells.formulas, escapeFormulas);
     },

@@ -3,6 +3,7 @@ import { formulaWarnings } from './csv-encoding.js';
 import { csvHeader } from './csv-header.js';
 import { CsvRows } from './csv-rows.js';
 import { CsvSpool } from './csv-spool.js';
+import type { FileMark } from './marked-file.js';
 import type { Checkpoint, Output, RecordPage } from './output.js';
 import type { Sink } from './sink.js';
 
@@ -12,6 +13,8 @@ const blockBytes = 1 << 20;
 interface CsvOutputOptions {
   readonly escapeFormulas: boolean;
   readonly spoolPath: string;
+  /** Go on from here in a spool that an earlier process left. */
+  readonly resume: Checkpoint | undefined;
   /** Whether the spool outlives an export that did not finish. */
   readonly keepSpool: boolean;
 }
@@ -28,9 +31,9 @@ export class CsvOutput implements Output {
 
   static async open(sink: Sink, options: CsvOutputOptions): Promise<CsvOutput> {
     try {
-      return new CsvOutput(sink, options, await CsvSpool.open(options.spoolPath));
+      return new CsvOutput(sink, options, await CsvSpool.open(options.spoolPath, options.resume));
     } catch (error) {
-      await sink.abort();
+      await sink.close();
       throw error;
     }
   }
@@ -40,13 +43,14 @@ export class CsvOutput implements Output {
     this.#options = options;
     this.#spool = spool;
     this.#rows = newRows([], options);
+    if (options.resume) this.#restore(options.resume);
   }
 
   get name(): string {
     return this.#sink.name;
   }
   get bytes(): number {
-    return this.#state === 'spooling' ? this.#spool.position : this.#sink.position;
+    return (this.#state === 'spooling' ? this.#spool : this.#sink).mark.bytes;
   }
   get warnings(): readonly string[] {
     return formulaWarnings(this.#rows.cells.formulas, this.#options.escapeFormulas);
@@ -58,23 +62,30 @@ export class CsvOutput implements Output {
   }
 
   checkpoint(): Checkpoint {
-    const { names } = this.#rows.columns;
-    const { formulas } = this.#rows.cells;
-    return { bytes: this.#spool.position, records: this.#records, columns: [...names], formulas };
+    const { columns, cells } = this.#rows;
+    const { names } = columns;
+    const { formulas } = cells;
+    return { ...this.#spool.mark, records: this.#records, columns: [...names], formulas };
   }
 
-  rewind({ bytes, records, columns = [], formulas = 0 }: Checkpoint): Promise<void> {
-    this.#spool.truncate(bytes);
-    this.#records = records;
-    this.#rows = newRows(columns, this.#options);
-    this.#rows.cells.formulas = formulas;
-    return Promise.resolve();
+  async rewind(checkpoint: Checkpoint): Promise<void> {
+    await this.#spool.truncate(checkpoint);
+    this.#restore(checkpoint);
   }
 
-  async finish(): Promise<void> {
+  sync(): Promise<void> {
+    return this.#spool.sync();
+  }
+
+  async seal(): Promise<FileMark> {
     this.#state = 'written';
     await this.#writeDocument();
-    await this.#sink.finish();
+    await this.#sink.sync();
+    return this.#sink.mark;
+  }
+
+  async publish(): Promise<void> {
+    await this.#sink.publish();
     this.#state = 'closed';
     await this.#spool.close({ keep: false });
   }
@@ -82,13 +93,19 @@ export class CsvOutput implements Output {
   async abort(): Promise<void> {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
-    await this.#sink.abort();
-    await this.#spool.close({ keep: this.#options.keepSpool });
+    await this.#sink.close();
+    await this.#spool.close({ keep: this.#options.keepSpool && this.#spool.mark.bytes > 0 });
+  }
+
+  #restore({ records, columns = [], formulas = 0 }: Checkpoint): void {
+    this.#records = records;
+    this.#rows = newRows(columns, this.#options);
+    this.#rows.cells.formulas = formulas;
   }
 
   async #writeDocument(): Promise<void> {
     const { columns, cells } = this.#rows;
-    if (columns.names.length === 0) return;
+    if (columns.names.length === 0) return this.#sink.write(Buffer.alloc(0));
     let block = [csvHeader(columns.names.map((name) => cells.checked(name)))];
     let length = 0;
     for await (const rows of this.#spool.rows(columns.names.length)) {

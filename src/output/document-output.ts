@@ -1,4 +1,5 @@
 import type { Encoding } from './encoding.js';
+import type { FileMark } from './marked-file.js';
 import type { Checkpoint, Output, RecordPage } from './output.js';
 import type { Sink } from './sink.js';
 
@@ -8,9 +9,10 @@ export class DocumentOutput implements Output {
   readonly #encoding: Encoding;
   #records = 0;
 
-  constructor(sink: Sink, encoding: Encoding) {
+  constructor(sink: Sink, encoding: Encoding, resume?: Checkpoint) {
     this.#sink = sink;
     this.#encoding = encoding;
+    if (resume) this.#restore(resume);
   }
 
   get name(): string {
@@ -20,7 +22,7 @@ export class DocumentOutput implements Output {
     return this.#sink.rewindable;
   }
   get bytes(): number {
-    return this.#sink.position;
+    return this.#sink.mark.bytes;
   }
   get warnings(): readonly string[] {
     return this.#encoding.warnings;
@@ -33,21 +35,37 @@ export class DocumentOutput implements Output {
   }
 
   checkpoint(): Checkpoint {
-    return { bytes: this.#sink.position, records: this.#records };
+    const { formulas } = this.#encoding;
+    return { ...this.#sink.mark, records: this.#records, ...(formulas > 0 && { formulas }) };
   }
 
-  async rewind({ bytes, records }: Checkpoint): Promise<void> {
-    await this.#sink.truncate(bytes);
-    this.#records = records;
+  async rewind(checkpoint: Checkpoint): Promise<void> {
+    await this.#sink.truncate(checkpoint);
+    this.#restore(checkpoint);
   }
 
-  async finish(): Promise<void> {
+  sync(): Promise<void> {
+    return this.#sink.sync();
+  }
+
+  async seal(): Promise<FileMark> {
     const rest = this.#encoding.end(this.#records === 0);
-    if (rest.length > 0) await this.#sink.write(rest);
-    await this.#sink.finish();
+    // A .gz without any member would be no gzip file.
+    if (rest.length > 0 || this.bytes === 0) await this.#sink.write(rest);
+    await this.#sink.sync();
+    return this.#sink.mark;
+  }
+
+  publish(): Promise<void> {
+    return this.#sink.publish();
   }
 
   abort(): Promise<void> {
-    return this.#sink.abort();
+    return this.#sink.close();
+  }
+
+  #restore({ records, formulas = 0 }: Checkpoint): void {
+    this.#records = records;
+    this.#encoding.formulas = formulas;
   }
 }

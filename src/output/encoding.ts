@@ -6,5 +6,7 @@ export interface Encoding {
   page(page: RecordPage, isFirst: boolean): Buffer;
   /** What completes the document; `isEmpty` when it has no records. */
   end(isEmpty: boolean): Buffer;
+  /** Cells so far that a spreadsheet would run; set when pages are taken back. */
+  formulas: number;
   readonly warnings: readonly string[];
 }

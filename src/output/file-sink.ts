@@ -1,112 +1,76 @@
-import { constants } from 'node:fs';
-import { link, open, rename, unlink, type FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { fileError } from './file-error.js';
+import { rm } from 'node:fs/promises';
+import { MarkedFile, type FileMark } from './marked-file.js';
+import { publish } from './publish.js';
 import type { Sink } from './sink.js';
-import { setAside, targetExists, type Target, type TargetRules } from './target.js';
+import { partialExists, type FileTarget } from './target.js';
 
-const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+interface FileSinkOptions {
+  readonly overwrite: boolean;
+  /** Go on from here in a partial that an earlier process left. */
+  readonly resume?: FileMark | undefined;
+}
 
 /**
  * A file under its partial name, 0600, which gets its final name at the end and not before:
  * whoever finds the final name finds a whole document.
  */
 export class FileSink implements Sink {
-  readonly name: string;
   readonly rewindable = true;
-  position = 0;
-  readonly #target: Target & { kind: 'file' };
+  readonly #target: FileTarget;
   readonly #overwrite: boolean;
-  readonly #file: FileHandle;
+  readonly #file: MarkedFile;
   #closed = false;
 
-  static async open(target: Target & { kind: 'file' }, rules: TargetRules): Promise<FileSink> {
-    try {
-      if (rules.fresh) await setAside(target.partial);
-      const file = await open(target.partial, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-      return new FileSink(target, rules, file);
-    } catch (error) {
-      throw fileError(target.partial, 'created', error);
-    }
+  static async open(target: FileTarget, options: FileSinkOptions): Promise<FileSink> {
+    return new FileSink(target, options, await openPartial(target, options));
   }
 
-  private constructor(target: Target & { kind: 'file' }, rules: TargetRules, file: FileHandle) {
-    this.name = target.name;
+  private constructor(target: FileTarget, { overwrite }: FileSinkOptions, file: MarkedFile) {
     this.#target = target;
-    this.#overwrite = rules.overwrite;
+    this.#overwrite = overwrite;
     this.#file = file;
   }
 
-  async write(bytes: Buffer): Promise<void> {
-    try {
-      await writeAll(this.#file, bytes, this.position);
-    } catch (error) {
-      throw fileError(this.#target.partial, 'written', error);
-    }
-    this.position += bytes.length;
+  get name(): string {
+    return this.#target.name;
+  }
+  get mark(): FileMark {
+    return this.#file.mark;
   }
 
-  async truncate(position: number): Promise<void> {
-    await this.#file.truncate(position);
-    this.position = position;
+  write(bytes: Buffer): Promise<void> {
+    return this.#file.write(bytes);
   }
 
-  async finish(): Promise<void> {
-    const { name, path, partial } = this.#target;
-    try {
-      await this.#file.truncate(this.position);
-      await this.#file.sync();
-      await this.abort();
-      if (this.#overwrite) await rename(partial, path);
-      else await renameToNew(partial, path);
-      await syncFolder(dirname(path));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw fileError(name, 'finished', error);
-      throw targetExists(name, {
-        why: 'it appeared during the run',
-        fix: `the export is complete in ${partial}: move it where you want it`,
-      });
-    }
+  truncate(mark: FileMark): Promise<void> {
+    return this.#file.truncate(mark);
   }
 
-  async abort(): Promise<void> {
+  sync(): Promise<void> {
+    return this.#file.sync();
+  }
+
+  async publish(): Promise<void> {
+    this.#closed = true;
+    await this.#file.close();
+    await publish(this.#target, { overwrite: this.#overwrite });
+  }
+
+  async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     await this.#file.close();
+    if (this.mark.bytes === 0) await rm(this.#target.partial, { force: true });
   }
 }
 
-/** `write` may stop short, as at a size limit; the next call then says why. */
-export async function writeAll(file: FileHandle, bytes: Buffer, position: number | null) {
-  for (let done = 0; done < bytes.length;) {
-    const at = position === null ? null : position + done;
-    done += (await file.write(bytes, done, bytes.length - done, at)).bytesWritten;
-  }
-}
-
-/** File systems without hard links say one of these. */
-const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
-
-/** `rename` would replace a file that appeared meanwhile; `link` fails then, with EEXIST. */
-async function renameToNew(from: string, to: string): Promise<void> {
+async function openPartial(target: FileTarget, { resume }: FileSinkOptions): Promise<MarkedFile> {
+  if (resume) return MarkedFile.resume(target.partial, resume);
   try {
-    await link(from, to);
+    return await MarkedFile.create(target.partial);
   } catch (error) {
-    if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    const place = await open(to, O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-    await place.close();
-    return rename(from, to);
-  }
-  return unlink(from);
-}
-
-/** Without this a power cut may take back the new name. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
+    // It was not there when the run began: another process was faster.
+    const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+    throw code === 'EEXIST' ? partialExists(target) : error;
   }
 }

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { FileMark } from './marked-file.js';
 import type { Sink } from './sink.js';
 
 const compress = promisify(gzip);
@@ -21,25 +22,27 @@ export class GzipSink implements Sink {
   get rewindable(): boolean {
     return this.#sink.rewindable;
   }
-  get position(): number {
-    return this.#sink.position;
+  get mark(): FileMark {
+    return this.#sink.mark;
   }
 
   async write(bytes: Buffer): Promise<void> {
     await this.#sink.write(await compress(bytes));
   }
 
-  truncate(position: number): Promise<void> {
-    return this.#sink.truncate(position);
+  truncate(mark: FileMark): Promise<void> {
+    return this.#sink.truncate(mark);
   }
 
-  /** A file without any member would be no gzip file. */
-  async finish(): Promise<void> {
-    if (this.position === 0) await this.write(Buffer.alloc(0));
-    await this.#sink.finish();
+  sync(): Promise<void> {
+    return this.#sink.sync();
   }
 
-  abort(): Promise<void> {
-    return this.#sink.abort();
+  publish(): Promise<void> {
+    return this.#sink.publish();
+  }
+
+  close(): Promise<void> {
+    return this.#sink.close();
   }
 }

@@ -5,7 +5,7 @@ const opening = Buffer.from('[\n');
 const separator = Buffer.from(',\n');
 
 /** One array, each record on a line of its own as in NDJSON: `[\n{…},\n{…}\n]\n`. */
-export const jsonArray: Encoding = {
+export const jsonArray = (): Encoding => ({
   page: (page, isFirst) => {
     const lines = ndjsonLines(page);
     const parts: Buffer[] = [];
@@ -17,5 +17,6 @@ export const jsonArray: Encoding = {
     return Buffer.concat(parts);
   },
   end: (isEmpty) => Buffer.from(isEmpty ? '[]\n' : '\n]\n'),
+  formulas: 0,
   warnings: [],
-};
+});

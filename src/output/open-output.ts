@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Runtime } from '../runtime.js';
@@ -7,78 +8,139 @@ import type { Encoding } from './encoding.js';
 import { FileSink } from './file-sink.js';
 import { GzipSink } from './gzip-sink.js';
 import { jsonArray } from './json-array.js';
+import { emptyMark, type FileMark } from './marked-file.js';
 import { ndjsonLines } from './ndjson.js';
-import type { Output, OutputOptions } from './output.js';
+import type { Checkpoint, Output, OutputOptions } from './output.js';
 import { PageSpill } from './page-spill.js';
+import { publishAgain } from './publish.js';
 import type { Sink } from './sink.js';
 import { StdoutSink } from './stdout-sink.js';
 import { StreamSink } from './stream-sink.js';
-import { checkTarget, findTarget, type Target } from './target.js';
+import {
+  findTarget,
+  refusePartial,
+  refuseTarget,
+  setLeftoversAside,
+  spillOf,
+  spoolOf,
+  type Target,
+} from './target.js';
 
 type World = Pick<Runtime, 'stdout' | 'cwd' | 'env'>;
 
 /**
- * Opens what the records go to; who opens, finishes or aborts.
- * Throws E-OUTPUT-EXISTS, E-PARTIAL-EXISTS or E-FILE-WRITE.
+ * Opens what the records go to; who opens, publishes or aborts. `resume`: goes on from there in
+ * the partial that an earlier process left. Throws E-PARTIAL-EXISTS, E-RUN-CHANGED or
+ * E-FILE-WRITE.
  */
-export async function openOutput(options: OutputOptions, runtime: World): Promise<Output> {
+export async function openOutput(
+  options: OutputOptions,
+  runtime: World,
+  resume?: Checkpoint,
+): Promise<Output> {
   const target = await findTarget(options.path, runtime.cwd);
-  await checkTarget(target, options);
-  const bare = await openSink(target, options, runtime);
-  const sink = options.gzip ? new GzipSink(bare) : bare;
-  if (options.format !== 'csv') {
-    return new DocumentOutput(sink, options.format === 'json' ? jsonArray : ndjson);
-  }
-  return openCsv(sink, { target, options, env: runtime.env });
+  if (options.format === 'csv') return openCsv({ target, options, runtime, resume });
+  const sink = await openSink({ target, options, runtime, resume });
+  const encoding = options.format === 'json' ? jsonArray() : ndjson();
+  return new DocumentOutput(sink, encoding, resume);
 }
 
-interface CsvRequest {
+interface Opening {
   readonly target: Target;
   readonly options: OutputOptions;
-  readonly env: World['env'];
+  readonly runtime: World;
+  readonly resume: Checkpoint | undefined;
 }
 
-async function openCsv(sink: Sink, { target, options, env }: CsvRequest): Promise<Output> {
+async function openCsv(opening: Opening): Promise<Output> {
+  const { target, options, runtime, resume } = opening;
   const { columns, escapeFormulas } = options;
   if (columns !== undefined) {
     const { csvEncoding } = await import('./csv-encoding.js');
-    return new DocumentOutput(sink, csvEncoding({ columns, escapeFormulas }));
+    const sink = await openSink(opening);
+    return new DocumentOutput(sink, csvEncoding({ columns, escapeFormulas }), resume);
   }
   const { CsvOutput } = await import('./csv-output.js');
   const keepSpool = target.kind === 'file';
-  const spoolPath = keepSpool ? `${target.partial}.spool` : temporaryPath(env);
-  return CsvOutput.open(sink, { escapeFormulas, spoolPath, keepSpool });
+  const spoolPath = keepSpool ? spoolOf(target) : temporaryPath(runtime.env);
+  // The document itself is written at the end, from its beginning.
+  const sink = await openSink({ ...opening, resume: resume && { ...emptyMark, records: 0 } });
+  return CsvOutput.open(sink, { escapeFormulas, spoolPath, keepSpool, resume });
 }
 
-/** Room for pages that wait for their turn: beside the file they will go to, where there is one. */
+/** Completes the work of a process that sealed this output and was then ended. */
+export async function publishSealed(
+  options: OutputOptions,
+  { cwd }: Pick<Runtime, 'cwd'>,
+  mark: FileMark,
+): Promise<void> {
+  const target = await findTarget(options.path, cwd);
+  if (target.kind !== 'file') return;
+  await publishAgain(target, mark, options);
+  await rm(spoolOf(target), { force: true });
+}
+
+/**
+ * Room for the pages of a slice that wait for their turn: beside the file they will go to and,
+ * for `resumable` exports, under a name that another process finds again.
+ */
 export async function openSpill(
-  path: string | undefined,
+  { path, slice, resumable }: SpillPlace,
   { cwd, env }: Pick<Runtime, 'cwd' | 'env'>,
+  resume?: Checkpoint,
 ): Promise<PageSpill> {
   const target = await findTarget(path, cwd);
-  return PageSpill.open(
-    target.kind === 'file' ? `${target.partial}.${randomUUID()}` : temporaryPath(env),
-  );
+  if (target.kind !== 'file') return PageSpill.openNameless(temporaryPath(env));
+  const spill = spillOf(target, slice);
+  return resumable ? PageSpill.open(spill, resume) : PageSpill.openNameless(spill);
+}
+
+interface SpillPlace {
+  readonly path: string | undefined;
+  readonly slice: number;
+  readonly resumable: boolean;
 }
 
 const temporaryPath = (env: World['env']): string =>
   join(env['TMPDIR'] ?? tmpdir(), `engagectl-${randomUUID()}.spool`);
 
-/** Refuses targets and partials that are in the way, before anything is asked of the service. */
-export async function refuseOutputsInTheWay(
+/**
+ * Clears the way before anything is asked of the service: refuses what exists, or sets it aside
+ * where that is wanted. `ownPartials`: those there are will be gone on with. Throws
+ * E-OUTPUT-EXISTS, E-PARTIAL-EXISTS, E-FILE-WRITE.
+ */
+export async function prepareOutputs(
   outputs: readonly OutputOptions[],
   { cwd }: Pick<Runtime, 'cwd'>,
+  { ownPartials }: { readonly ownPartials: boolean },
 ): Promise<void> {
-  for (const options of outputs) await checkTarget(await findTarget(options.path, cwd), options);
+  for (const options of outputs) {
+    const target = await findTarget(options.path, cwd);
+    if (target.kind !== 'file') continue;
+    if (!options.overwrite) await refuseTarget(target);
+    if (ownPartials) continue;
+    if (options.fresh) await setLeftoversAside(target);
+    else await refusePartial(target);
+  }
 }
 
-const ndjson: Encoding = {
+const ndjson = (): Encoding => ({
   page: ndjsonLines,
   end: () => Buffer.alloc(0),
+  formulas: 0,
   warnings: [],
-};
+});
 
-function openSink(target: Target, options: OutputOptions, { stdout }: World): Promise<Sink> | Sink {
+async function openSink({ target, options, runtime, resume }: Opening): Promise<Sink> {
+  const sink = await openBareSink(target, { overwrite: options.overwrite, resume }, runtime);
+  return options.gzip ? new GzipSink(sink) : sink;
+}
+
+function openBareSink(
+  target: Target,
+  options: { readonly overwrite: boolean; readonly resume: Checkpoint | undefined },
+  { stdout }: World,
+): Promise<Sink> | Sink {
   if (target.kind === 'stdout') return new StdoutSink(stdout);
   if (target.kind === 'stream') return StreamSink.open(target.name, target.path);
   return FileSink.open(target, options);

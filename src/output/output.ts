@@ -1,3 +1,6 @@
+import type { FileMark } from './marked-file.js';
+export type { FileMark };
+
 export type OutputFormat = 'ndjson' | 'csv' | 'json';
 
 /**
@@ -13,11 +16,10 @@ export interface RecordPage {
 
 /**
  * Where an output stands after a whole page. Plain JSON, so that a journal can keep it and a
- * later process can go on from it.
+ * later process can go on from it. The mark is that of the partial file; of a CSV without fixed
+ * columns, that of its spool.
  */
-export interface Checkpoint {
-  /** Bytes of the partial file (CSV without fixed columns: of the spool). */
-  readonly bytes: number;
+export interface Checkpoint extends FileMark {
   readonly records: number;
   /** Columns of a CSV so far, in order of first appearance. */
   readonly columns?: readonly string[];
@@ -40,9 +42,13 @@ export interface Output {
   checkpoint(): Checkpoint;
   /** Takes back every page written after the checkpoint. Only when `rewindable`. */
   rewind(checkpoint: Checkpoint): Promise<void>;
-  /** Completes the document and gives it its final name. Throws E-OUTPUT-EXISTS too. */
-  finish(): Promise<void>;
-  /** Lets go of everything, leaving a partial file as it is. Harmless after `finish`. */
+  /** What the last checkpoint names is on the disk. */
+  sync(): Promise<void>;
+  /** Completes the document, still under its partial name, and makes it durable. */
+  seal(): Promise<FileMark>;
+  /** Gives a sealed document its final name. Throws E-OUTPUT-EXISTS. */
+  publish(): Promise<void>;
+  /** Lets go of everything, leaving a partial file as it is. Harmless after `publish`. */
   abort(): Promise<void>;
 }
 

@@ -1,97 +1,94 @@
-import { constants } from 'node:fs';
-import { open, rm, type FileHandle } from 'node:fs/promises';
-import { fileError } from './file-error.js';
-import { writeAll } from './file-sink.js';
+import { rm } from 'node:fs/promises';
+import { MarkedFile, type FileMark } from './marked-file.js';
 import { ndjsonLines } from './ndjson.js';
 import type { Checkpoint, RecordPage } from './output.js';
 
-const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+/** Bytes read at a time; more where a record is longer. */
+const blockBytes = 1 << 22;
+const newline = 0x0a;
 
-/** Pages that arrived before their turn, in a file without a name: it goes when the process goes. */
+/** Pages that arrived before their turn, as lines in a file of their own. */
 export class PageSpill {
-  readonly name: string;
   readonly rewindable = true;
-  readonly #file: FileHandle;
-  #pages: { readonly bytes: number; readonly count: number }[] = [];
-  #position = 0;
+  readonly #file: MarkedFile;
   #records = 0;
 
-  static async open(path: string): Promise<PageSpill> {
-    try {
-      const file = await open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-      await rm(path);
-      return new PageSpill(path, file);
-    } catch (error) {
-      throw fileError(path, 'created', error);
-    }
+  /** A file without a name: it goes when the process goes. */
+  static async openNameless(path: string): Promise<PageSpill> {
+    const file = await MarkedFile.create(path);
+    await rm(path);
+    return new PageSpill(file);
   }
 
-  private constructor(name: string, file: FileHandle) {
-    this.name = name;
+  /** A file that another process can go on with; from `resume` on if there is one already. */
+  static async open(path: string, resume: Checkpoint | undefined): Promise<PageSpill> {
+    const file = await MarkedFile.resume(path, resume ?? { bytes: 0, crc: 0 });
+    const spill = new PageSpill(file);
+    spill.#records = resume?.records ?? 0;
+    return spill;
+  }
+
+  private constructor(file: MarkedFile) {
     this.#file = file;
   }
 
+  get name(): string {
+    return this.#file.path;
+  }
+
   async writePage(page: RecordPage): Promise<void> {
-    const lines = ndjsonLines(page);
-    try {
-      await writeAll(this.#file, lines, this.#position);
-    } catch (error) {
-      throw fileError(this.name, 'written', error);
-    }
-    this.#pages.push({ bytes: lines.length, count: page.count });
-    this.#position += lines.length;
+    await this.#file.write(ndjsonLines(page));
     this.#records += page.count;
   }
 
   checkpoint(): Checkpoint {
-    return { bytes: this.#position, records: this.#records };
+    return { ...this.#file.mark, records: this.#records };
   }
 
-  rewind({ bytes, records }: Checkpoint): Promise<void> {
-    while (this.#position > bytes) this.#position -= this.#pages.pop()?.bytes ?? this.#position;
-    this.#records = records;
-    return Promise.resolve();
+  async rewind(checkpoint: Checkpoint): Promise<void> {
+    await this.#file.truncate(checkpoint);
+    this.#records = checkpoint.records;
   }
 
-  /** The pages as they were written; each is good until the next one is asked for. */
+  sync(): Promise<void> {
+    return this.#file.sync();
+  }
+
+  /** All records, in pages of any size; each is good until the next one is asked for. */
   async *pages(): AsyncGenerator<RecordPage> {
-    let buffer = Buffer.alloc(0);
-    let position = 0;
-    for (const { bytes, count } of this.#pages) {
-      if (buffer.length < bytes) buffer = Buffer.allocUnsafe(bytes);
-      const lines = buffer.subarray(0, bytes);
-      await this.#read(lines, position);
-      position += bytes;
-      yield pageOfLines(lines, count);
+    const { bytes: end }: FileMark = this.#file.mark;
+    let buffer = Buffer.allocUnsafe(Math.min(blockBytes, end));
+    for (let at = 0; at < end;) {
+      const block = buffer.subarray(0, Math.min(buffer.length, end - at));
+      await this.#file.read(block, at);
+      const length = block.lastIndexOf(newline) + 1;
+      if (length === 0) {
+        buffer = Buffer.allocUnsafe(2 * buffer.length);
+        continue;
+      }
+      at += length;
+      yield pageOfLines(block.subarray(0, length));
     }
+  }
+
+  /** Lets go of the file, which stays if it has a name and content. */
+  async close(): Promise<void> {
+    if (this.#file.mark.bytes === 0) return this.discard();
+    await this.#file.close();
   }
 
   async discard(): Promise<void> {
     await this.#file.close();
-  }
-
-  async #read(lines: Buffer, position: number): Promise<void> {
-    for (let done = 0; done < lines.length;) {
-      const { bytesRead } = await this.#file.read(
-        lines,
-        done,
-        lines.length - done,
-        position + done,
-      );
-      if (bytesRead === 0) throw fileError(this.name, 'read', new Error('it was cut short'));
-      done += bytesRead;
-    }
+    await rm(this.#file.path, { force: true });
   }
 }
 
-function pageOfLines(bytes: Buffer, count: number): RecordPage {
-  const bounds = new Int32Array(2 * count);
-  let start = 0;
-  for (let i = 0; i < count; i += 1) {
-    const end = bytes.indexOf(0x0a, start);
-    bounds[2 * i] = start;
-    bounds[2 * i + 1] = end;
+function pageOfLines(bytes: Buffer): RecordPage {
+  const bounds: number[] = [];
+  for (let start = 0; start < bytes.length;) {
+    const end = bytes.indexOf(newline, start);
+    bounds.push(start, end);
     start = end + 1;
   }
-  return { bytes, bounds, count };
+  return { bytes, bounds: Int32Array.from(bounds), count: bounds.length / 2 };
 }

@@ -1,5 +1,5 @@
-import { lstat, realpath, rename, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { lstat, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { fileError } from './file-error.js';
 
@@ -8,16 +8,14 @@ export type Target =
   | { readonly kind: 'stdout' }
   /** A FIFO or device: written directly. */
   | { readonly kind: 'stream'; readonly name: string; readonly path: string }
-  | {
-      readonly kind: 'file';
-      readonly name: string;
-      readonly path: string;
-      readonly partial: string;
-    };
+  | FileTarget;
 
-export interface TargetRules {
-  readonly overwrite: boolean;
-  readonly fresh: boolean;
+export interface FileTarget {
+  readonly kind: 'file';
+  readonly name: string;
+  readonly path: string;
+  /** Where the document stands until it is complete. */
+  readonly partial: string;
 }
 
 /** Whether an `--output` means stdout. */
@@ -34,14 +32,16 @@ export async function findTarget(name: string | undefined, cwd: string): Promise
   return { kind: 'file', name, path, partial: `${path}.partial` };
 }
 
-/** Refuses a target or partial that is in the way, before anything is asked of the service. */
-export async function checkTarget(
-  target: Target,
-  { overwrite, fresh }: TargetRules,
-): Promise<void> {
-  if (target.kind !== 'file') return;
-  if (!overwrite && (await exists(target.path))) throw targetExists(target.name);
-  if (!fresh && (await exists(target.partial))) throw partialExists(target);
+/** Throws E-OUTPUT-EXISTS. */
+export async function refuseTarget({ name, path }: FileTarget): Promise<void> {
+  if (await exists(path)) throw targetExists(name);
+}
+
+/** Throws E-PARTIAL-EXISTS. */
+export async function refusePartial(target: FileTarget): Promise<void> {
+  for (const path of [target.partial, spoolOf(target)]) {
+    if (await exists(path)) throw partialExists(target);
+  }
 }
 
 export function targetExists(name: string, details: { why?: string; fix?: string } = {}) {
@@ -52,22 +52,46 @@ export function targetExists(name: string, details: { why?: string; fix?: string
   });
 }
 
-function partialExists({ name, partial }: { name: string; partial: string }): EngagectlError {
+export function partialExists({ name, partial }: FileTarget): EngagectlError {
   return new EngagectlError('E-PARTIAL-EXISTS', `${name}: ${partial} is in the way`, {
-    why: 'an earlier export to this file did not finish',
+    why: 'an earlier export to this file did not finish, and no run is known that could go on',
     fix: 'start again with --fresh, which sets it aside, or choose another --output',
     file: partial,
   });
 }
 
-/** Renames a file out of the way, to `….1` or the next number that is free. */
-export async function setAside(path: string): Promise<void> {
-  if (!(await exists(path))) return;
-  for (let n = 1; ; n += 1) {
-    if (await exists(`${path}.${n}`)) continue;
-    await rename(path, `${path}.${n}`);
-    return;
+/** Where the rows of a CSV wait until all of its columns are known. */
+export const spoolOf = ({ partial }: FileTarget): string => `${partial}.spool`;
+
+/** Renames what an earlier export left, to `….1` or the next number that is free. */
+export async function setLeftoversAside(target: FileTarget): Promise<void> {
+  await removeSpills(target);
+  for (const path of [target.partial, spoolOf(target)]) {
+    try {
+      await setAside(path);
+    } catch (error) {
+      throw fileError(path, 'set aside', error);
+    }
   }
+}
+
+/** Where the pages of a slice wait for their turn; `slice` is its number in the run. */
+export const spillOf = ({ partial }: FileTarget, slice: number): string =>
+  `${partial}.slice-${slice}`;
+
+async function removeSpills({ partial }: FileTarget): Promise<void> {
+  const names = await readdir(dirname(partial)).catch(() => []);
+  const prefix = `${basename(partial)}.slice-`;
+  for (const name of names) {
+    if (name.startsWith(prefix)) await rm(join(dirname(partial), name), { force: true });
+  }
+}
+
+async function setAside(path: string): Promise<void> {
+  if (!(await exists(path))) return;
+  let n = 1;
+  while (await exists(`${path}.${n}`)) n += 1;
+  await rename(path, `${path}.${n}`);
 }
 
 /** A dangling link counts as something that is there. */

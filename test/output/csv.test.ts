@@ -23,7 +23,8 @@ async function written(
 ): Promise<{ text: string; output: Output }> {
   const output = await openOutput({ ...csv, ...options }, world.runtime());
   for (const page of pages) await output.writePage(pageOf(page));
-  await output.finish();
+  await output.seal();
+  await output.publish();
   return { text: readFileSync(world.path('out.csv'), 'utf8'), output };
 }
 
@@ -105,7 +106,8 @@ describe('CSV', () => {
     await output.writePage(pageOf(['{"gone":"=2"}']));
     await output.rewind(checkpoint);
     await output.writePage(pageOf(['{"b":3}']));
-    await output.finish();
+    await output.seal();
+    await output.publish();
     expect(readFileSync(world.path('out.csv'), 'utf8')).toBe('a,b\n=1,\n,3\n');
     expect(output.warnings[0]).toMatch(/^1 cell /);
   });

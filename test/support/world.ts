@@ -20,6 +20,8 @@ export interface WorldOptions {
   readonly signal?: AbortSignal;
   /** `instant` (the default) makes back-offs and polling return at once. */
   readonly sleep?: 'instant' | 'real';
+  /** Wall clock, milliseconds since 1970. The machine's by default. */
+  readonly now?: () => number;
 }
 
 export interface Outcome {
@@ -69,7 +71,7 @@ export function makeWorld(defaults: WorldOptions = {}): World {
         ...options.env,
       }),
       cwd,
-      now: Date.now,
+      now: given.now ?? Date.now,
       monotonic: () => performance.now(),
       random,
       sleep: given.sleep === 'real' ? realSleep : instantSleep,

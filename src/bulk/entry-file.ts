@@ -1,0 +1,94 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { EngagectlError } from '../errors.js';
+import { syncFolder } from './run-folder.js';
+
+/**
+ * An append-only file of lines `<CRC-32> <JSON>`. What `append` resolved for is on the disk. A
+ * last line that is cut was never acknowledged, and is dropped when the file is opened.
+ */
+export class EntryFile<Entry> {
+  readonly path: string;
+  readonly #file: FileHandle;
+
+  /** Starts a file, or goes on after its last complete line. Throws E-FILE-WRITE, E-JOURNAL. */
+  static async open<Entry>(path: string) {
+    const file = await guarded(path, () => open(path, 'a+', 0o600));
+    try {
+      await guarded(path, () => syncFolder(dirname(path)));
+      const { entries, bytes } = parse(await guarded(path, () => file.readFile()), path);
+      await guarded(path, () => file.truncate(bytes));
+      return { file: new EntryFile<Entry>(path, file), entries: entries as readonly Entry[] };
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  private constructor(path: string, file: FileHandle) {
+    this.path = path;
+    this.#file = file;
+  }
+
+  /** Throws E-FILE-WRITE; then what it said may or may not be in the file. */
+  async append(entry: Entry): Promise<void> {
+    await guarded(this.path, async () => {
+      await this.#file.appendFile(lineOf(entry));
+      await this.#file.datasync();
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+}
+
+/** The complete lines and their length. Throws E-JOURNAL when one before the last is damaged. */
+function parse(content: Buffer, path: string): { entries: unknown[]; bytes: number } {
+  const entries: unknown[] = [];
+  let bytes = 0;
+  for (let number = 1; bytes < content.length; number += 1) {
+    const end = content.indexOf('\n', bytes) + 1;
+    const entry = end === 0 ? undefined : parseLine(content.subarray(bytes, end - 1));
+    if (entry === undefined && (end === 0 || end === content.length)) break; // torn
+    if (entry === undefined) throw damaged(path, number);
+    entries.push(entry);
+    bytes = end;
+  }
+  return { entries, bytes };
+}
+
+function lineOf(entry: unknown): string {
+  const json = JSON.stringify(entry);
+  return `${checksum(json)} ${json}\n`;
+}
+
+function parseLine(line: Buffer): unknown {
+  const json = line.subarray(9);
+  if (line.toString('latin1', 0, 8) !== checksum(json)) return undefined;
+  return JSON.parse(json.toString()) as unknown;
+}
+
+const checksum = (json: string | Buffer): string => crc32(json).toString(16).padStart(8, '0');
+
+const damaged = (file: string, line: number): EngagectlError =>
+  new EngagectlError('E-JOURNAL', `the journal ${file} is damaged in line ${line}`, {
+    why: 'its checksum does not fit, so it cannot tell how far the run came',
+    fix: 'start anew with --fresh',
+    file,
+    line,
+  });
+
+async function guarded<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      fix: 'free space; the same command with --resume goes on',
+      file,
+      cause,
+    });
+  }
+}

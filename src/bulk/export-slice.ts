@@ -1,0 +1,92 @@
+import type { PageTarget, PlannedSlice } from './export-ahead.js';
+import type { ExportContext } from './export-context.js';
+import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
+import type { ExportJob } from './export.js';
+
+interface SliceJob {
+  readonly planned: PlannedSlice;
+  readonly target: PageTarget;
+  /** Whether the target is a spill of the slice's own. */
+  readonly spilled: boolean;
+  readonly job: ExportJob;
+  readonly context: ExportContext;
+}
+
+/** What of a slice stands in its target. */
+interface SliceCounts {
+  records: number;
+  pages: number;
+}
+
+/**
+ * Reads a slice whole, or goes on where an earlier process ended. The pages of a cursor that was
+ * refused are taken back: no mixed snapshots.
+ */
+export async function readSlice(sliceJob: SliceJob): Promise<void> {
+  const { planned, target, job, context } = sliceJob;
+  const earlier = job.log.earlier.slices.get(planned.index);
+  if (earlier?.cursor === null) return;
+  const start = earlier?.start ?? target.checkpoint();
+  const counts = { records: earlier?.records ?? 0, pages: earlier?.pages ?? 0 };
+  try {
+    await copyPages(sliceJob, counts, earlier);
+  } catch (error) {
+    if (!(error instanceof CursorRefusedError) || !job.restarts) throw error;
+    if (counts.records > 0 && !target.rewindable) throw cannotTakeBack(error, target, counts);
+    await job.log.refused(planned.index);
+    if (counts.records > 0) await target.rewind(start);
+    context.state.records -= counts.records;
+    context.state.pages -= counts.pages;
+    const { eventName, from } = planned.query;
+    context.warn(`${eventName}, ${from}: ${error.message}; starting this slice again`);
+    await copyPages(sliceJob, { records: 0, pages: 0 }, undefined);
+  }
+}
+
+function cannotTakeBack({ message }: Error, { name }: PageTarget, { records }: SliceCounts) {
+  const why = `${records} records of that cursor are written to ${name} and cannot be taken back`;
+  return new CursorRefusedError(message, `${why}; with --output <file> it would start again`);
+}
+
+async function copyPages(
+  sliceJob: SliceJob,
+  counts: SliceCounts,
+  earlier: { readonly cursor: string | null | undefined; readonly seen: Set<string> } | undefined,
+): Promise<void> {
+  const { planned, target, job, context } = sliceJob;
+  const { state } = context;
+  const { eventName } = planned.query;
+  // The next page is received and written while this one gets to the disk.
+  let committed = Promise.resolve();
+  try {
+    for await (const { page, next } of exportPages(await trailOf(sliceJob, earlier), context)) {
+      const records = page?.count ?? 0;
+      if (page) {
+        await target.writePage(job.prepare ? job.prepare(page, eventName) : page);
+        counts.records += records;
+        counts.pages += 1;
+        state.records += records;
+        state.pages += 1;
+        state.bytesReceived += page.bytes.length;
+      }
+      await committed;
+      committed = job.log.page(planned.index, { next, records }, target);
+      committed.catch(() => undefined); // it is awaited below
+    }
+  } finally {
+    await committed;
+  }
+}
+
+async function trailOf(
+  { planned: { index, query }, spilled, job, context }: SliceJob,
+  earlier: { readonly cursor: string | null | undefined; readonly seen: Set<string> } | undefined,
+): Promise<CursorTrail> {
+  const { kind } = query;
+  if (typeof earlier?.cursor === 'string') {
+    return { kind, cursor: earlier.cursor, seen: earlier.seen };
+  }
+  const cursor = await openSlice(query, context);
+  await job.log.opened(index, cursor, { spilled });
+  return { kind, cursor, seen: [] };
+}

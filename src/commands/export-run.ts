@@ -1,0 +1,195 @@
+import path from 'node:path';
+import { EntryFile } from '../bulk/entry-file.js';
+import type { ExportEntry, ExportPlan } from '../bulk/export-entries.js';
+import {
+  createRun,
+  digest,
+  listRuns,
+  removeRun,
+  runKey,
+  type RunFolder,
+} from '../bulk/run-folder.js';
+import { lockRun } from '../bulk/run-lock.js';
+import { EngagectlError } from '../errors.js';
+import { findTarget } from '../output/target.js';
+import type { Runtime } from '../runtime.js';
+import type { Messages } from '../ui/messages.js';
+import type { Connection } from './connect.js';
+import { runId } from './run-id.js';
+import { hostOf, runsFolder } from './unfinished-run.js';
+
+export interface ExportRequest {
+  readonly command: string;
+  readonly output: string | undefined;
+  readonly resume: boolean;
+  readonly fresh: boolean;
+  /** What the flags ask for now; a run that is resumed keeps its own dates. */
+  readonly plan: ExportPlan;
+  readonly argv: readonly string[];
+  readonly connection: Connection;
+  readonly runtime: Runtime;
+  readonly said: Messages;
+}
+
+/** A run that nobody else is at work on. */
+export interface OpenExportRun {
+  readonly id: string;
+  readonly plan: ExportPlan;
+  /** Undefined: nothing is kept, so that it cannot be resumed. */
+  readonly journal: EntryFile<ExportEntry> | undefined;
+  /** Of earlier processes; empty in a new run. */
+  readonly entries: readonly ExportEntry[];
+  readonly resumed: boolean;
+  /** Lets go of the run, and removes its folder unless it is to be gone on with. */
+  close(options: { readonly keep: boolean }): Promise<void>;
+}
+
+/**
+ * Finds the unfinished run that `--resume` means, or begins a new one (contract §3). Throws
+ * E-RUN-UNFINISHED, E-RUN-LOCKED, E-RUN-CHANGED, E-JOURNAL, E-FILE-WRITE.
+ */
+export async function openExportRun(request: ExportRequest): Promise<OpenExportRun> {
+  const { output, resume, runtime, said } = request;
+  const target = await findTarget(output, runtime.cwd);
+  if (target.kind === 'file') return openKeptRun(request);
+  const name = target.kind === 'stdout' ? 'standard output' : target.name;
+  if (resume) said.warn(`${name} cannot be resumed: the export starts from its beginning`);
+  return unkeptRun(request);
+}
+
+const unkeptRun = ({ plan, runtime }: ExportRequest): OpenExportRun => ({
+  id: runId(runtime),
+  plan,
+  journal: undefined,
+  entries: [],
+  resumed: false,
+  close: () => Promise.resolve(),
+});
+
+async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
+  const root = runsFolder(request.runtime);
+  const identity = identityOf(request);
+  const lock = await lockRun(`${root}:${runKey(identity)}`);
+  try {
+    const found = await unfinished(root, request);
+    const folder = found ?? (await newRun(root, request));
+    if (folder === undefined) {
+      await lock.release();
+      return unkeptRun(request);
+    }
+    const { file, entries } = await EntryFile.open<ExportEntry>(journalOf(folder));
+    const plan = await planOf(request, { folder, file, entries });
+    return {
+      id: folder.header.run,
+      plan,
+      journal: file,
+      entries,
+      resumed: found !== undefined,
+      close: async ({ keep }) => {
+        await file.close();
+        if (!keep) await removeRun(folder);
+        await lock.release();
+      },
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+const journalOf = ({ path: folder }: RunFolder): string => path.join(folder, 'journal.ndjson');
+
+const identityOf = ({ command, output = '', connection, runtime }: ExportRequest) => ({
+  command,
+  accountId: connection.account.accountId,
+  host: hostOf(connection.account),
+  files: [path.resolve(runtime.cwd, output)],
+});
+
+/** The run to go on with; undefined when there is none, or when `--fresh` removed it. */
+async function unfinished(root: string, request: ExportRequest): Promise<RunFolder | undefined> {
+  const { command, accountId, host, files } = identityOf(request);
+  const found = (await listRuns(root)).find(
+    ({ header }) => header.command === command && header.files[0] === files[0],
+  );
+  if (!found) return undefined;
+  const { header } = found;
+  if (request.fresh) {
+    await removeRun(found);
+    return undefined;
+  }
+  if (!request.resume) throw notFinished(found);
+  if (header.accountId !== accountId) throw changed(found, 'account', header.accountId, accountId);
+  if (header.host !== host) throw changed(found, 'host', header.host, host);
+  return found;
+}
+
+const notFinished = ({ path: file, header: { run, started } }: RunFolder): EngagectlError =>
+  new EngagectlError('E-RUN-UNFINISHED', `run ${run} of this export is not finished`, {
+    why: `it was begun at ${started}, and its partial output is kept`,
+    fix: 'go on with it by --resume, or set it aside and start again by --fresh',
+    file,
+  });
+
+function changed(
+  { path: file, header: { run } }: RunFolder,
+  what: string,
+  was: unknown,
+  is: unknown,
+) {
+  const [before, now] = [was, is].map((value) => JSON.stringify(value) ?? 'not given');
+  return new EngagectlError('E-RUN-CHANGED', `${what} was ${before} in run ${run}, and is ${now}`, {
+    why: 'the parts of the output would not fit together',
+    fix: `engagectl runs resume ${run} goes on as it was begun; --fresh starts again`,
+    file,
+  });
+}
+
+/** Undefined where the state folder cannot be written: reading must work there, too. */
+async function newRun(root: string, request: ExportRequest): Promise<RunFolder | undefined> {
+  const { runtime, argv, plan, said } = request;
+  const identity = identityOf(request);
+  try {
+    return await createRun(root, {
+      version: 1,
+      run: runId(runtime),
+      key: runKey(identity),
+      ...identity,
+      argv,
+      cwd: runtime.cwd,
+      started: new Date(runtime.now()).toISOString(),
+      options: digest(plan.options),
+    });
+  } catch (error) {
+    if (!(error instanceof EngagectlError)) throw error;
+    said.warn(`${error.message}; this export cannot be resumed`);
+    return undefined;
+  }
+}
+
+interface OpenJournal {
+  readonly folder: RunFolder;
+  readonly file: EntryFile<ExportEntry>;
+  readonly entries: readonly ExportEntry[];
+}
+
+/** The run's own plan, if the flags still ask for the same; else that of the flags. */
+async function planOf(
+  { plan }: ExportRequest,
+  { folder, file, entries: [first] }: OpenJournal,
+): Promise<ExportPlan> {
+  if (first === undefined || !('plan' in first)) {
+    await file.append({ plan });
+    return plan;
+  }
+  const before = first.plan.options;
+  const names = new Set([...Object.keys(before), ...Object.keys(plan.options)]);
+  for (const name of names) {
+    const [was, is] = [before[name], plan.options[name]];
+    if (JSON.stringify(was) !== JSON.stringify(is)) {
+      await file.close();
+      throw changed(folder, name, was, is);
+    }
+  }
+  return first.plan;
+}

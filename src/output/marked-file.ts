@@ -1,0 +1,159 @@
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { EngagectlError } from '../errors.js';
+import { fileError } from './file-error.js';
+
+const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+
+/** How far a file is good: a length, and the CRC-32 of that much of it. */
+export interface FileMark {
+  readonly bytes: number;
+  readonly crc: number;
+}
+
+export const emptyMark: FileMark = { bytes: 0, crc: 0 };
+
+/** Bytes read at a time. */
+const blockBytes = 1 << 22;
+
+/** A private file (0600) that is written to its end, can be taken back to a mark, and be gone on with. */
+export class MarkedFile {
+  readonly path: string;
+  readonly #file: FileHandle;
+  #bytes = 0;
+  #crc = 0;
+  #closed = false;
+
+  /** Throws E-FILE-WRITE, with the cause EEXIST when the file is there. */
+  static async create(path: string): Promise<MarkedFile> {
+    return MarkedFile.#open(path, O_EXCL);
+  }
+
+  /**
+   * Goes on from `mark`, dropping what was written after it. Throws E-RUN-CHANGED when the file
+   * is not what it was at that mark.
+   */
+  static async resume(path: string, mark: FileMark): Promise<MarkedFile> {
+    if (mark.bytes > 0) await verifyMark(path, mark);
+    const file = await MarkedFile.#open(path, 0);
+    await file.truncate(mark);
+    return file;
+  }
+
+  static async #open(path: string, flags: number): Promise<MarkedFile> {
+    try {
+      const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0o600);
+      await syncFolder(dirname(path));
+      return new MarkedFile(path, file);
+    } catch (error) {
+      throw fileError(path, 'created', error);
+    }
+  }
+
+  private constructor(path: string, file: FileHandle) {
+    this.path = path;
+    this.#file = file;
+  }
+
+  get mark(): FileMark {
+    return { bytes: this.#bytes, crc: this.#crc };
+  }
+
+  async write(bytes: Buffer): Promise<void> {
+    await this.#guarded('written', () => writeAll(this.#file, bytes, this.#bytes));
+    this.#crc = crc32(bytes, this.#crc);
+    this.#bytes += bytes.length;
+  }
+
+  async truncate({ bytes, crc }: FileMark): Promise<void> {
+    await this.#guarded('written', () => this.#file.truncate(bytes));
+    this.#bytes = bytes;
+    this.#crc = crc;
+  }
+
+  /** What has been written survives a power cut. */
+  async sync(): Promise<void> {
+    await this.#guarded('written', () => this.#file.datasync());
+  }
+
+  /** Fills `bytes` from `position` on. */
+  async read(bytes: Buffer, position: number): Promise<void> {
+    await this.#guarded('read', () => readAll(this.#file, bytes, position));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#file.close();
+  }
+
+  async #guarded<T>(done: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw fileError(this.path, done, error);
+    }
+  }
+}
+
+/** Throws E-RUN-CHANGED unless the file begins with what was in it at `mark`. */
+export async function verifyMark(path: string, mark: FileMark): Promise<void> {
+  const file = await open(path, constants.O_RDONLY | O_NOFOLLOW).catch((cause: unknown) => {
+    throw changed(path, 'it cannot be opened any more', cause);
+  });
+  try {
+    const { size } = await file.stat();
+    if (size < mark.bytes) throw changed(path, `it has ${size} bytes and had ${mark.bytes}`);
+    if ((await crcOf(file, mark.bytes)) !== mark.crc) throw changed(path, 'its content was edited');
+  } finally {
+    await file.close();
+  }
+}
+
+async function crcOf(file: FileHandle, length: number): Promise<number> {
+  const buffer = Buffer.allocUnsafe(Math.min(length, blockBytes));
+  let crc = 0;
+  for (let at = 0; at < length; at += buffer.length) {
+    const block = buffer.subarray(0, Math.min(buffer.length, length - at));
+    await readAll(file, block, at);
+    crc = crc32(block, crc);
+  }
+  return crc;
+}
+
+const changed = (file: string, why: string, cause?: unknown): EngagectlError =>
+  new EngagectlError('E-RUN-CHANGED', `${file} is not as the export left it`, {
+    why,
+    fix: 'start the export again with --fresh',
+    file,
+    cause,
+  });
+
+/** `write` may stop short, as at a size limit; the next call then says why. */
+export async function writeAll(file: FileHandle, bytes: Buffer, position: number | null) {
+  for (let done = 0; done < bytes.length;) {
+    const at = position === null ? null : position + done;
+    done += (await file.write(bytes, done, bytes.length - done, at)).bytesWritten;
+  }
+}
+
+async function readAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+    if (bytesRead === 0) throw new Error('it was cut short');
+    done += bytesRead;
+  }
+}
+
+/** Without this a power cut may take back a new name. */
+export async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return; // folders cannot be opened there
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
