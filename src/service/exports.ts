@@ -1,5 +1,14 @@
-import type { ProfileParts } from './profile-rows.js';
 import type { Store } from './store.js';
+
+/** Which parts of a profile a read asks for (endpoints 3 and 6). */
+export interface ProfileParts {
+  /** OS and app version, make and model of devices. */
+  readonly app: boolean;
+  /** Event summaries. */
+  readonly summaries: boolean;
+  /** profileData. */
+  readonly properties: boolean;
+}
 
 /** An export that was opened (endpoint 3 or 6): what its cursors refer to. */
 export interface Export {

@@ -4,11 +4,8 @@ import type { Position } from './cursors.js';
 export interface PageSource {
   /** Positions of at most two records: the one `skip` records after `from`'s successor, and the next. */
   positionsAfter(from: Position, skip: number): Position[];
-  /** At most `most` records after the position, as JSON texts, and the position of the last. */
-  recordsAfter(
-    from: Position,
-    most: number,
-  ): { readonly texts: string[]; readonly last: Position | undefined };
+  /** At most `most` records after the position, as JSON texts joined by commas. */
+  recordsAfter(from: Position, most: number): string;
 }
 
 export interface Page {
@@ -30,12 +27,10 @@ export function pageAt(source: PageSource, from: Position, batch: number): Page 
 
 function* chunksOf(source: PageSource, from: Position, batch: number): Generator<string> {
   let position: Position | undefined = from;
-  let remaining = batch;
-  while (position && remaining > 0) {
-    const most: number = Math.min(chunkRecords, remaining);
-    const { texts, last } = source.recordsAfter(position, most);
-    if (texts.length > 0) yield texts.join(',');
-    remaining -= texts.length;
-    position = texts.length < most ? undefined : last;
+  for (let remaining = batch; position && remaining > 0; remaining -= chunkRecords) {
+    const most = Math.min(chunkRecords, remaining);
+    yield source.recordsAfter(position, most);
+    const [last, after]: Position[] = source.positionsAfter(position, most - 1);
+    position = after && last;
   }
 }

@@ -1,16 +1,16 @@
 import type { Position } from './cursors.js';
 import type { Export } from './exports.js';
+import { fillGaps } from './gaps.js';
 import type { PageSource } from './page.js';
-import { profileColumns, type ProfileRow } from './profile-rows.js';
-import { renderProfile } from './render-profile.js';
+import { profileRecord } from './record-sql.js';
 import type { Service } from './service.js';
 
 /** Users who did an event in a range, each once, in order of their ids: endpoint 4. */
-export function profilePages({ store, variants }: Service, opened: Export): PageSource {
+export function profilePages({ store, zone, variants }: Service, opened: Export): PageSource {
   const { event, start, stop, newest, parts } = opened;
   const valuesAfter = ({ id }: Position) => [event, id, start, stop, newest];
-  const selectRecords = `SELECT ${profileColumns(parts)} FROM profiles p
-    WHERE p.id IN (${performers} LIMIT ?) ORDER BY p.id`;
+  const selectRecords = `SELECT group_concat(${profileRecord(parts, variants.keyStyle)}) AS records
+    FROM (${performers} LIMIT ?) e CROSS JOIN profiles p ON p.id = e.profile`;
 
   return {
     positionsAfter: (from, skip) =>
@@ -18,12 +18,9 @@ export function profilePages({ store, variants }: Service, opened: Export): Page
         .all<{ id: number }>(selectPositions, [...valuesAfter(from), skip])
         .map(({ id }) => ({ export: opened.id, ts: 0, id })),
     recordsAfter: (from, most) => {
-      const rows = store.all<ProfileRow>(selectRecords, [...valuesAfter(from), most]);
-      const last = rows.at(-1);
-      return {
-        texts: rows.map((row) => renderProfile(row, parts, variants.keyStyle)),
-        last: last && { export: opened.id, ts: 0, id: last.id },
-      };
+      const values = [...valuesAfter(from), most];
+      const row = store.get<{ records: string | null }>(selectRecords, values);
+      return fillGaps(row?.records ?? '', zone, parts.app);
     },
   };
 }

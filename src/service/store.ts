@@ -39,11 +39,6 @@ export class Store {
     return this.#prepared(sql).all(values) as Row[];
   }
 
-  /** The same as arrays of columns: half the price of objects, for the rows of exports. */
-  tuples(sql: string, values: readonly Value[]): unknown[][] {
-    return this.#prepared(sql).raw().all(values) as unknown[][];
-  }
-
   /** Returns the id of the row last inserted. */
   run(sql: string, values: readonly Value[]): number {
     return Number(this.#prepared(sql).run(values).lastInsertRowid);
