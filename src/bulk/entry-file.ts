@@ -32,9 +32,9 @@ export class EntryFile<Entry> {
   }
 
   /** Throws E-FILE-WRITE; then what it said may or may not be in the file. */
-  async append(entry: Entry): Promise<void> {
+  async append(...entries: readonly Entry[]): Promise<void> {
     await guarded(this.path, async () => {
-      await this.#file.appendFile(lineOf(entry));
+      await this.#file.appendFile(entries.map(lineOf).join(''));
       await this.#file.datasync();
     });
   }

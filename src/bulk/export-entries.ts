@@ -9,13 +9,7 @@ export type ExportEntry =
   | { readonly plan: ExportPlan }
   /** A cursor was given; the slice's pages go to its document, or to a spill of its own. */
   | { readonly slice: number; readonly opened: string; readonly spilled: boolean }
-  /** A page is on the disk; `next` is null after the last. */
-  | {
-      readonly slice: number;
-      readonly next: string | null;
-      readonly records: number;
-      readonly at: Checkpoint;
-    }
+  | PageEntry
   /** The cursor was refused: the slice's pages are void, it begins again. */
   | { readonly slice: number; readonly refused: true }
   /** All of the slice's spill stands in its document. */
@@ -24,6 +18,15 @@ export type ExportEntry =
   | { readonly document: number; readonly sealed: FileMark }
   /** The document has its final name. */
   | { readonly document: number; readonly published: true };
+
+/** A page is on the disk; `next` is null after the last. */
+export interface PageEntry {
+  readonly slice: number;
+  readonly next: string | null;
+  readonly records: number;
+  /** Where the slice's target stood after it. */
+  readonly at: Checkpoint;
+}
 
 /** What must be the same when the export is resumed; `options` by flag, as typed. */
 export interface ExportPlan {

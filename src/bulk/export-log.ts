@@ -1,10 +1,10 @@
 import type { Checkpoint, FileMark } from '../output/output.js';
-import type { ExportEntry } from './export-entries.js';
+import type { ExportEntry, PageEntry } from './export-entries.js';
 import { ExportProgress } from './export-progress.js';
 
 /** Where entries are kept; what `append` resolved for is on the disk. */
 export interface EntryFile {
-  append(entry: ExportEntry): Promise<void>;
+  append(...entries: readonly ExportEntry[]): Promise<void>;
 }
 
 interface Syncable {
@@ -54,16 +54,9 @@ export class ExportLog {
     return this.#append({ slice, opened: cursor, spilled });
   }
 
-  /** `target` holds the page. The page may be followed by the next one before this resolves. */
-  async page(
-    slice: number,
-    { next, records }: { readonly next: string | undefined; readonly records: number },
-    target: Syncable,
-  ): Promise<void> {
-    if (!this.#file) return;
-    const at = this.#withoutKnownColumns(slice, target.checkpoint());
-    await target.sync();
-    await this.#append({ slice, next: next ?? null, records, at });
+  /** Their targets are synced. */
+  pages(pages: readonly PageEntry[]): Promise<void> {
+    return this.#append(...pages.map((page) => this.#withoutKnownColumns(page)));
   }
 
   /** Before the pages are taken back: a file shorter than its entry would look damaged. */
@@ -74,7 +67,7 @@ export class ExportLog {
 
   async merged(slice: number, target: Syncable): Promise<void> {
     if (!this.#file) return;
-    const merged = this.#withoutKnownColumns(slice, target.checkpoint());
+    const { at: merged } = this.#withoutKnownColumns({ slice, at: target.checkpoint() });
     await target.sync();
     await this.#append({ slice, merged });
   }
@@ -88,21 +81,21 @@ export class ExportLog {
   }
 
   /** One at a time; after one that failed, none is written any more. */
-  async #append(entry: ExportEntry): Promise<void> {
+  async #append(...entries: ExportEntry[]): Promise<void> {
     const file = this.#file;
     if (!file) return;
     this.#isEmpty = false;
-    this.#last = this.#last.then(() => file.append(entry));
+    this.#last = this.#last.then(() => file.append(...entries));
     await this.#last;
   }
 
   /** Column lists are long and rarely change. */
-  #withoutKnownColumns(slice: number, at: Checkpoint): Checkpoint {
-    const document = this.#documentOf(slice);
-    if (at.columns === undefined) return at;
-    const { columns, ...rest } = at;
-    if (columns.length === this.#columns.get(document)) return rest;
+  #withoutKnownColumns<T extends { slice: number; at: Checkpoint }>(entry: T): T {
+    const document = this.#documentOf(entry.slice);
+    const { columns, ...at } = entry.at;
+    if (columns === undefined) return entry;
+    if (columns.length === this.#columns.get(document)) return { ...entry, at };
     this.#columns.set(document, columns.length);
-    return at;
+    return entry;
   }
 }

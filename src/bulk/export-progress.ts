@@ -1,5 +1,5 @@
 import type { Checkpoint, FileMark } from '../output/output.js';
-import type { ExportEntry } from './export-entries.js';
+import type { ExportEntry, PageEntry } from './export-entries.js';
 
 type SliceEntry = Extract<ExportEntry, { slice: number }>;
 
@@ -86,7 +86,7 @@ export class ExportProgress {
   #addPage(
     document: number,
     progress: SliceProgress,
-    { slice, next, records, at }: Extract<SliceEntry, { next: string | null }>,
+    { slice, next, records, at }: PageEntry,
   ): void {
     const known = withColumns(at, progress.at);
     if (!progress.spilled) this.#advance(document, known);

@@ -2,6 +2,7 @@ import type { PageTarget, PlannedSlice } from './export-ahead.js';
 import type { ExportContext } from './export-context.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
 import type { ExportJob } from './export.js';
+import { PageCommits } from './page-commits.js';
 
 interface SliceJob {
   readonly planned: PlannedSlice;
@@ -56,8 +57,7 @@ async function copyPages(
   const { planned, target, job, context } = sliceJob;
   const { state } = context;
   const { eventName } = planned.query;
-  // The next page is received and written while this one gets to the disk.
-  let committed = Promise.resolve();
+  const commits = new PageCommits(planned.index, target, job.log);
   try {
     for await (const { page, next } of exportPages(await trailOf(sliceJob, earlier), context)) {
       const records = page?.count ?? 0;
@@ -69,12 +69,10 @@ async function copyPages(
         state.pages += 1;
         state.bytesReceived += page.bytes.length;
       }
-      await committed;
-      committed = job.log.page(planned.index, { next, records }, target);
-      committed.catch(() => undefined); // it is awaited below
+      await commits.add({ next, records });
     }
   } finally {
-    await committed;
+    await commits.settled();
   }
 }
 

@@ -12,6 +12,8 @@ export interface ExportDocument {
   readonly open: (resume: Checkpoint | undefined) => Promise<Output>;
   /** Publishes what an earlier process sealed. */
   readonly publish: (sealed: FileMark) => Promise<void>;
+  /** Removes what processes that were ended left beside the published document. */
+  readonly tidy: () => Promise<void>;
 }
 
 export interface ExportJob {
@@ -78,6 +80,7 @@ async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError 
   if (published) return undefined;
   if (sealed) {
     await document.publish(sealed);
+    await document.tidy();
     await job.log.published(index);
     return undefined;
   }
@@ -89,6 +92,7 @@ async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError 
     if (failure) return failure;
     await job.log.sealed(index, await output.seal());
     await output.publish();
+    if (job.resumed) await document.tidy();
     await job.log.published(index);
   } finally {
     await output.abort();

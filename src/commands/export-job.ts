@@ -3,7 +3,13 @@ import type { ExportDocument, ExportJob } from '../bulk/export.js';
 import type { PlannedSlice } from '../bulk/export-ahead.js';
 import { ExportLog } from '../bulk/export-log.js';
 import type { Zone } from '../contract/zones.js';
-import { openOutput, openSpill, prepareOutputs, publishSealed } from '../output/open-output.js';
+import {
+  openOutput,
+  openSpill,
+  prepareOutputs,
+  publishSealed,
+  tidyOutput,
+} from '../output/open-output.js';
 import type { Runtime } from '../runtime.js';
 import type { DateRange } from './date-range.js';
 import type { ExportFlags } from './export-options.js';
@@ -103,6 +109,7 @@ function documentsOf({ command, opened, runtime }: JobRequest, files: Files): Ex
       }),
       open: (resume) => openOutput(options, runtime, resume),
       publish: (sealed) => publishSealed(options, runtime, sealed),
+      tidy: () => tidyOutput(options, runtime),
     };
   });
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
@@ -45,7 +45,13 @@ export class MarkedFile {
   static async #open(path: string, flags: number): Promise<MarkedFile> {
     try {
       const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0o600);
-      await syncFolder(dirname(path));
+      try {
+        await syncFolder(dirname(path));
+      } catch (error) {
+        await file.close();
+        if (flags === O_EXCL) await rm(path); // made just now
+        throw error;
+      }
       return new MarkedFile(path, file);
     } catch (error) {
       throw fileError(path, 'created', error);

@@ -20,6 +20,7 @@ import {
   findTarget,
   refusePartial,
   refuseTarget,
+  removeSpills,
   setLeftoversAside,
   spillOf,
   spoolOf,
@@ -75,9 +76,18 @@ export async function publishSealed(
   mark: FileMark,
 ): Promise<void> {
   const target = await findTarget(options.path, cwd);
+  if (target.kind === 'file') await publishAgain(target, mark, options);
+}
+
+/** Removes what processes that were ended left beside a published output. */
+export async function tidyOutput(
+  { path }: Pick<OutputOptions, 'path'>,
+  { cwd }: Pick<Runtime, 'cwd'>,
+): Promise<void> {
+  const target = await findTarget(path, cwd);
   if (target.kind !== 'file') return;
-  await publishAgain(target, mark, options);
   await rm(spoolOf(target), { force: true });
+  await removeSpills(target);
 }
 
 /**

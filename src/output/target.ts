@@ -79,7 +79,8 @@ export async function setLeftoversAside(target: FileTarget): Promise<void> {
 export const spillOf = ({ partial }: FileTarget, slice: number): string =>
   `${partial}.slice-${slice}`;
 
-async function removeSpills({ partial }: FileTarget): Promise<void> {
+/** Removes the pages that waited, whichever process left them. */
+export async function removeSpills({ partial }: FileTarget): Promise<void> {
   const names = await readdir(dirname(partial)).catch(() => []);
   const prefix = `${basename(partial)}.slice-`;
   for (const name of names) {
