@@ -20,6 +20,7 @@ const { values } = parseArgs({
 const stored = Number(values.profiles);
 const events = Number(values.events);
 const rounds = 5;
+const exportRounds = 3;
 const uploadedPerRound = 20_000;
 
 const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'engagectl-bench-'));
@@ -78,20 +79,36 @@ async function measureUploads() {
 
 async function measureExport() {
   const results = [];
-  let peak = 0;
-  let recordBytes = 0;
-  for (let round = 0; round < rounds; round++) {
-    results.push(
-      await measured(events, async () => {
-        const { records, bytes, residentBytes } = await exportEvents();
-        if (records !== events) throw new Error(`${records} of ${events} events came back`);
-        peak = Math.max(peak, residentBytes);
-        recordBytes = Math.round(bytes / records);
-      }),
+  for (let round = 0; round < exportRounds; round++) {
+    const samples = [];
+    let bytes;
+    const result = await measured(events, async () => {
+      const pages = await exportEvents(samples);
+      if (pages.records !== events)
+        throw new Error(`${pages.records} of ${events} events came back`);
+      bytes = pages.bytes;
+    });
+    results.push(result);
+    const rate = `${count(result.clock)} a second, ${count(result.processor)} of processor time`;
+    console.log(
+      `export ${round + 1}, ${Math.round(bytes / events)} bytes a record: ${rate}; memory`,
     );
+    console.log(`  ${memoryByQuarter(samples)}`);
   }
-  report(`events exported, ${recordBytes} bytes each`, results);
-  console.log(`most memory of the service while exporting: ${Math.round(peak / 2 ** 20)} MiB`);
+  report('events exported', results);
+}
+
+/** The most memory of the service in each quarter of the pages: flat when the last is like the first. */
+function memoryByQuarter(samples) {
+  return ['first', 'second', 'third', 'last']
+    .map((name, n) => {
+      const quarter = samples.slice(
+        Math.floor((n * samples.length) / 4),
+        Math.ceil(((n + 1) * samples.length) / 4),
+      );
+      return `${name} quarter ${Math.round(Math.max(...quarter) / 2 ** 20)} MiB`;
+    })
+    .join(', ');
 }
 
 /** Records a second of the clock, and a second of the service's processor time, which a busy machine changes less. */
@@ -103,13 +120,12 @@ async function measured(records, work) {
   return { clock: (records / (performance.now() - started)) * 1000, processor: records / cpu };
 }
 
-/** Reads all pages; counts records without parsing them. */
-async function exportEvents() {
+/** Reads all pages; counts records without parsing them. Adds the service's memory after each page to `samples`. */
+async function exportEvents(samples) {
   const query = { event_name: 'Viewed', from: 20231001, to: 20240101 };
   let { cursor } = await call('POST', '/1/events.json', JSON.stringify(query));
   let records = 0;
   let bytes = 0;
-  let residentBytes = 0;
   while (cursor) {
     const answer = await pool.request({
       method: 'GET',
@@ -119,10 +135,10 @@ async function exportEvents() {
     const page = Buffer.from(await answer.body.bytes()).toString('latin1');
     records += page.split('"event_props":').length - 1;
     bytes += page.length;
-    residentBytes = Math.max(residentBytes, resident(service.process.pid));
+    samples.push(resident(service.process.pid));
     cursor = /"next_cursor":"([^"]+)"\}$/.exec(page.slice(-500))?.[1];
   }
-  return { records, bytes, residentBytes };
+  return { records, bytes };
 }
 
 /** Uploads `total` records, 1000 in a request, 8 requests in flight. */

@@ -11,7 +11,8 @@ type Statement = ReturnType<InstanceType<typeof Database>['prepare']>;
 const busyMilliseconds = 15_000;
 /** Pages of the log before it is written back: 64 MB, so that a hot index page is written back once, not per request. */
 const checkpointPages = 16_000;
-const cacheKibibytes = 16_384;
+/** Holds the inner pages of a large store, and the event summaries of a million users. */
+const cacheKibibytes = 32_768;
 
 /** The SQLite database. Several processes may have it open at once: WAL, and short immediate transactions. */
 export class Store {

@@ -62,6 +62,50 @@ describe('event records', () => {
     expect(text).toContain('"event_props":{"n":12345678901234567890,"m":1.50}');
   });
 
+  it('and profiles hold any characters of identities, addresses and names as they were', async () => {
+    const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(text, text, text, async (identity, second, word) => {
+        const service = await run();
+        const email = `${word.replaceAll(/[\s@"]/g, '')}x@example.test`;
+        const name = `x${word.trim()}`;
+        await service.upload(
+          {
+            ...profileRecord(identity, { Email: email, Name: word, [name]: word }),
+            objectId: 'dev',
+          },
+          { ...profileRecord(second), objectId: 'dev' },
+          eventRecord(identity, name, noon, { [name]: word }),
+        );
+        const [event, profile] = await Promise.all(
+          (['events', 'profiles'] as const).map(async (kind) => {
+            const page = await service.page(
+              kind,
+              await service.open(kind, name, 20231115, 20231115),
+            );
+            return page.records?.[0];
+          }),
+        );
+        const identities = [...new Set([identity, second])];
+        const summary = { count: 1, first_seen: noon, last_seen: noon };
+        expect(event).toMatchObject({
+          profile: { identity, email, objectId: 'dev', profileData: { [name]: word } },
+          events: { [name]: summary },
+          event_props: { [name]: word },
+        });
+        expect(profile).toMatchObject({
+          identity,
+          email,
+          name: word,
+          all_identities: identities,
+          events: { [name]: summary },
+        });
+        await service.close();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
   it.each(['events', 'profiles'] as const)('and %s obey app, events and profile', async (kind) => {
     const service = await run();
     await service.upload(
