@@ -10,6 +10,9 @@ export interface Place {
   readonly byName: Map<string, Place>;
 }
 
+/** Names without a column that a place remembers: users may invent any number of them. */
+const mostSpellings = 1000;
+
 /**
  * The columns of a CSV and the tree of places they belong to. `profileData.City` is the member
  * City of profileData; a dot or backslash of a name itself is written with a backslash before
@@ -39,7 +42,10 @@ export class CsvColumns {
     const known = parent.bySpelling.get(spelling);
     if (known !== undefined) return known;
     const name = JSON.parse(bytes.toString('utf8', start - 1, end + 1)) as string;
-    if (this.fixed && !parent.byName.has(name)) return -1;
+    if (this.fixed && !parent.byName.has(name)) {
+      if (parent.bySpelling.size < mostSpellings) parent.bySpelling.set(spelling, -1);
+      return -1;
+    }
     const key = Buffer.from(bytes.subarray(start, end));
     const index = parent.members.push({ key, place: this.#member(parent, name) }) - 1;
     parent.bySpelling.set(spelling, index);

@@ -18,10 +18,8 @@ import { makeWorld, type World } from '../support/world.js';
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const isFull = process.env['ENGAGECTL_KILL_SWEEP'] === 'full';
 const perExport = 3;
-const calls = [
-  ...['openat', 'write', 'pwrite64', 'ftruncate', 'fdatasync', 'fsync'],
-  ...['mkdir', 'rename', 'link', 'unlink', 'rmdir'],
-];
+const calls =
+  'openat write pwrite64 ftruncate fdatasync fsync mkdir rename link unlink rmdir'.split(' ');
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
 if (!hasStrace) process.stderr.write('SKIPPED: strace is missing; exports are not killed\n');
 
