@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { Readable } from 'node:stream';
 import { text as wholeText } from 'node:stream/consumers';
 import { checkedBaseUrl } from '../config/base-url.js';
 import { savedRegion, withRegion } from '../config/changes.js';
@@ -86,5 +87,18 @@ async function readPasscode(
       why: 'standard input is no terminal, so nobody can be asked for it',
       fix: 'add --passcode-stdin or --passcode-file <file>',
     });
-  return checkedPasscode(withoutNewline(await wholeText(runtime.stdin)), '--passcode-stdin');
+  return checkedPasscode(withoutNewline(await pipedText(runtime)), '--passcode-stdin');
+}
+
+/** All of standard input; throws the signal's reason when it is aborted before the end. */
+async function pipedText({ stdin, signal }: Runtime): Promise<string> {
+  const leave = () => (stdin as Partial<Readable>).destroy?.();
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    return await wholeText(stdin);
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
 }

@@ -19,7 +19,7 @@ const argumentsName = 'arguments';
 /** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
 export async function openUsers(
   { wanted, flags }: LookUpCommand,
-  runtime: Pick<Runtime, 'stdin' | 'cwd'>,
+  runtime: Pick<Runtime, 'stdin' | 'cwd' | 'signal'>,
 ): Promise<Users> {
   const reader = identifierReader(wanted.by);
   if ('values' in wanted) return { ...valuesAsInput(wanted.values, wanted.by), reader };

@@ -24,15 +24,19 @@ export interface OpenInput extends CutInput {
 
 /**
  * Opens an input: bytes → gunzip → UTF-8 text → the cutter of its format.
- * Throws EngagectlError E-FILE-READ, E-FORMAT, E-HEADER….
+ * Throws EngagectlError E-FILE-READ, E-FORMAT, E-HEADER…; the signal's reason when it is aborted
+ * while a pipe is waited for.
  */
 export async function openInput(
   source: Source,
   options: InputOptions,
   from: Position,
+  signal?: AbortSignal,
 ): Promise<OpenInput> {
   const { name } = source;
   const opened = source.open();
+  const leave = (): void => opened.close();
+  signal?.addEventListener('abort', leave, { once: true });
   try {
     const inflated = gunzip(opened.chunks, name);
     const window = new TextWindow(decode(inflated, name, options.encoding), {
@@ -45,6 +49,7 @@ export async function openInput(
     // A place in the middle lies behind the header, and the text before it was there before.
     if (!(await window.skipTo(from.offset))) throw changedInput(name, 'it is shorter now');
     const start = from.offset === 0 ? { ...from, line } : from;
+    signal?.throwIfAborted();
     return {
       source: name,
       window,
@@ -56,7 +61,9 @@ export async function openInput(
     };
   } catch (error) {
     opened.close();
-    throw error;
+    throw signal?.aborted ? signal.reason : error;
+  } finally {
+    signal?.removeEventListener('abort', leave);
   }
 }
 

@@ -37,11 +37,11 @@ export interface Inputs {
 /**
  * Opens all inputs and checks the start of each, so that a missing file or a bad header is an
  * error before the first row goes anywhere. Throws EngagectlError: E-FILE-READ, E-HEADER…,
- * E-FORMAT, E-USAGE.
+ * E-FORMAT, E-USAGE; the signal's reason when it is aborted meanwhile.
  */
 export async function openInputs(
   options: InputOptions,
-  { stdin, cwd }: Pick<Runtime, 'stdin' | 'cwd'>,
+  { stdin, cwd, signal }: Pick<Runtime, 'stdin' | 'cwd' | 'signal'>,
 ): Promise<Inputs> {
   checkEncoding(options.encoding);
   const names = options.files.length === 0 ? ['-'] : options.files;
@@ -49,7 +49,7 @@ export async function openInputs(
   const sources = await Promise.all(
     names.map(async (name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd))),
   );
-  const checked = await checkAll(sources, options);
+  const checked = await checkAll(sources, options, signal);
   return new SequentialInputs(checked, options);
 }
 
@@ -64,11 +64,12 @@ interface CheckedInput {
 async function checkAll(
   sources: readonly Source[],
   options: InputOptions,
+  signal: AbortSignal,
 ): Promise<readonly CheckedInput[]> {
   const checked: CheckedInput[] = [];
   try {
     for (const source of sources) {
-      const open = await openInput(source, options, inputsStart);
+      const open = await openInput(source, options, inputsStart, signal);
       const { header } = open.cutter;
       const once = source.size === undefined;
       checked.push({ source, header, open: once ? open : undefined });

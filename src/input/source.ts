@@ -1,5 +1,6 @@
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream, openSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
@@ -35,8 +36,20 @@ export async function fileSource(name: string, cwd: string): Promise<Source> {
   if (found.isDirectory()) throw isDirectory(name);
   const size = found.isFile() ? found.size : undefined;
   const open = (): OpenSource =>
-    openStream(name, createReadStream(path, { highWaterMark: readBytes }));
+    openStream(
+      name,
+      found.isFIFO() ? fifoStream(path) : createReadStream(path, { highWaterMark: readBytes }),
+    );
   return { name, size, open };
+}
+
+/**
+ * A FIFO is waited for by polling: an open or a read that blocks would hold a thread that nothing
+ * ends but a writer, so that not even process.exit would.
+ */
+function fifoStream(path: string): Socket {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: true, writable: false });
 }
 
 export function stdinSource(stdin: Runtime['stdin']): Source {

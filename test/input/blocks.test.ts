@@ -9,6 +9,9 @@ import { openInputs } from '../../src/input/open.js';
 import type { InputFormat, RowBlock } from '../../src/input/rows.js';
 import { readFiles, rowsOf } from './read-rows.js';
 
+/** Nobody presses Ctrl-C here. */
+const { signal } = new AbortController();
+
 let cwd: string;
 beforeEach(async () => {
   cwd = await mkdtemp(join(tmpdir(), 'engagectl-blocks-'));
@@ -34,7 +37,7 @@ describe('a file of many blocks', () => {
       Buffer.from(`${text}\r\n`, text.includes('\xff') ? 'latin1' : 'utf8'),
     );
     await writeFile(join(cwd, 'x.csv'), Buffer.concat([Buffer.from('a,b,c\r\n'), ...bytes]));
-    const inputs = await openInputs({ files: ['x.csv'], maxRecordBytes }, { stdin, cwd });
+    const inputs = await openInputs({ files: ['x.csv'], maxRecordBytes }, { stdin, cwd, signal });
     const blocks: RowBlock[] = [];
     for await (const block of inputs.blocks()) blocks.push(block);
     let line = 2;
@@ -62,7 +65,7 @@ describe('a file of many blocks', () => {
     async (format, start, record, end) => {
       await writeFile(join(cwd, 'x'), start + record.repeat(count) + end);
       const options = { files: ['x'], format, maxRecordBytes };
-      const inputs = await openInputs(options, { stdin, cwd });
+      const inputs = await openInputs(options, { stdin, cwd, signal });
       const counts: number[] = [];
       for await (const block of inputs.blocks()) counts.push(block.count);
       expect(counts.reduce((sum, count) => sum + count, 0)).toBe(count + (end === '' ? 0 : 1));
@@ -128,7 +131,7 @@ describe('memory', () => {
     });
     stdin.pause();
     const options = { files: [], format, listColumn: 'value', maxRecordBytes };
-    const inputs = await openInputs(options, { stdin, cwd });
+    const inputs = await openInputs(options, { stdin, cwd, signal });
     const blocks: RowBlock[] = [];
     for await (const block of inputs.blocks()) blocks.push(block);
     return {

@@ -8,6 +8,9 @@ import { EngagectlError, type ErrorDetails, type ErrorId } from '../../src/error
 import { openInputs, type InputOptions } from '../../src/input/open.js';
 import { readFiles, readText } from './read-rows.js';
 
+/** Nobody presses Ctrl-C here. */
+const { signal } = new AbortController();
+
 let cwd: string;
 beforeEach(async () => {
   cwd = await mkdtemp(join(tmpdir(), 'engagectl-input-'));
@@ -112,7 +115,7 @@ describe('several inputs', () => {
     const packed = gzipSync('{"a":2}\n');
     await write('2.ndjson.gz', packed);
     const options = { files: ['1.csv', '2.ndjson.gz', '1.csv'], maxRecordBytes };
-    const inputs = await openInputs(options, { stdin: Readable.from([]), cwd });
+    const inputs = await openInputs(options, { stdin: Readable.from([]), cwd, signal });
     const sources: string[] = [];
     for await (const { source } of inputs.blocks()) sources.push(source);
     expect(sources).toEqual(['1.csv', '2.ndjson.gz', '1.csv']);
@@ -126,7 +129,7 @@ describe('several inputs', () => {
     await write('1.csv', 'a,b\n1,2\n');
     const stdin = Readable.from([Buffer.from('c\n3\n')]);
     const options = { files: ['1.csv', '-'], maxRecordBytes };
-    const inputs = await openInputs(options, { stdin, cwd });
+    const inputs = await openInputs(options, { stdin, cwd, signal });
     expect(inputs.totalBytes).toBeUndefined();
     expect(inputs.headers.map(({ source }) => source)).toEqual(['1.csv', 'stdin']);
     const sources: string[] = [];
@@ -144,7 +147,7 @@ describe('several inputs', () => {
   it('end with an error when a later one was changed meanwhile', async () => {
     await write('1.csv', 'a,b\n1,2\n');
     const options = { files: ['1.csv'], maxRecordBytes };
-    const inputs = await openInputs(options, { stdin: Readable.from([]), cwd });
+    const inputs = await openInputs(options, { stdin: Readable.from([]), cwd, signal });
     await write('1.csv', 'b,a\n1,2\n');
     await expect(inputs.blocks().next()).rejects.toMatchObject({ id: 'E-INPUT-CHANGED' });
   });
@@ -337,7 +340,7 @@ describe('standard input', () => {
     const stdin = new PassThrough();
     const line = `{"a":"${'x'.repeat(80)}"}`;
     stdin.write(`${line}\n${line}\n{"a"`);
-    const inputs = await openInputs({ files: [], maxRecordBytes }, { stdin, cwd });
+    const inputs = await openInputs({ files: [], maxRecordBytes }, { stdin, cwd, signal });
     const blocks = inputs.blocks();
     expect((await blocks.next()).value).toMatchObject({ source: 'stdin', count: 2 });
     stdin.end(':3}');
@@ -348,7 +351,7 @@ describe('standard input', () => {
   it('is let go by close() while it is being waited for', async () => {
     const stdin = new PassThrough();
     stdin.write('{"a":1}\n'.repeat(20));
-    const inputs = await openInputs({ files: [], maxRecordBytes }, { stdin, cwd });
+    const inputs = await openInputs({ files: [], maxRecordBytes }, { stdin, cwd, signal });
     const blocks = inputs.blocks();
     await blocks.next();
     const waiting = expect(blocks.next()).rejects.toMatchObject({ id: 'E-FILE-READ' });
@@ -373,7 +376,7 @@ describe('standard input', () => {
     const stdin = Readable.from(
       Array.from({ length: 100 }, () => Buffer.from('{"a":1}\n'.repeat(20))),
     );
-    const inputs = await openInputs({ files: [], maxRecordBytes }, { stdin, cwd });
+    const inputs = await openInputs({ files: [], maxRecordBytes }, { stdin, cwd, signal });
     for await (const block of inputs.blocks()) {
       expect(block.count).toBeGreaterThan(0);
       break;

@@ -2,6 +2,9 @@ import { Readable } from 'node:stream';
 import type { RowBlock } from '../../src/input/rows.js';
 import { openInputs, type InputOptions } from '../../src/input/open.js';
 
+/** Nobody presses Ctrl-C here. */
+const { signal } = new AbortController();
+
 export interface Row {
   readonly line: number;
   /** Text of the whole record. */
@@ -40,7 +43,7 @@ export async function readFiles(
   { stdin = Readable.from([]), cwd = '/' }: { stdin?: Readable; cwd?: string } = {},
 ): Promise<Read> {
   const defaults = { files: [], maxRecordBytes: 1024 * 1024 };
-  const inputs = await openInputs({ ...defaults, ...options }, { stdin, cwd });
+  const inputs = await openInputs({ ...defaults, ...options }, { stdin, cwd, signal });
   const rows: Row[] = [];
   const faults: Fault[] = [];
   const headers = inputs.headers.map(({ header }) => header);
