@@ -4,8 +4,8 @@ import { z } from 'zod';
 export const unprocessedEntry = z.looseObject({
   status: z.string().optional(),
   code: z.number().optional(),
-  error: z.unknown(),
-  record: z.unknown(),
+  error: z.unknown().optional(),
+  record: z.unknown().optional(),
 });
 
 /** Answer of endpoints 1 and 2. */
@@ -20,7 +20,7 @@ export type WriteAnswer = z.infer<typeof writeAnswer>;
 export const failAnswer = z.looseObject({
   status: z.literal('fail'),
   code: z.union([z.number(), z.string()]).optional(),
-  error: z.unknown(),
+  error: z.unknown().optional(),
 });
 
 /** Answer of endpoints 3 and 6. */

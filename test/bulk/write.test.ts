@@ -276,6 +276,16 @@ describe('rejected records', () => {
     expect(rejectsOf(served.world)).toMatchObject([{ line: 3, code: 516 }]);
   });
 
+  it('are found by number in an entry that has nothing else', async () => {
+    const unprocessed = [{ error: 'Skipped record number : 2' }];
+    await using served = await serve([
+      answer(200, { status: 'partial', processed: 2, unprocessed }),
+    ]);
+    const { summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
+    expect([summary.rejected, summary.accepted, summary.requests]).toEqual([1, 2, 1]);
+    expect(rejectsOf(served.world)).toMatchObject([{ line: 3, stage: 'service' }]);
+  });
+
   it('with code 555 are sent again', async () => {
     let asked = 0;
     const shaky = judge(({ identity }) => {
@@ -345,6 +355,12 @@ describe('the service in trouble', () => {
     writeFileSync(again.world.path('e.csv'), 'identity,ts,evtName\na,1700000000,Visit\n');
     const event = await run(again.world, ['upload', 'e.csv', '--type', 'event', ...retry]);
     expect([event.code, event.summary.unknown, event.summary.requests]).toEqual([6, 1, 1]);
+  });
+
+  it('401 in the body of a 200 stops at once, also without a reason', async () => {
+    await using served = await serve([answer(200, { status: 'fail', code: 401 })]);
+    const { code, summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
+    expect([code, summary.requests]).toEqual([4, 1]);
   });
 
   it('429 is never counted as an attempt, and all records arrive', async () => {
