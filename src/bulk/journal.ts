@@ -45,6 +45,8 @@ export type JournalEntry = Settlement | Intent | Unsent;
 export class Journal {
   readonly #file: FileHandle;
   readonly #path: string;
+  /** Appends go one after the other: a torn line must stay the last one. */
+  #last: Promise<void> = Promise.resolve();
 
   private constructor(file: FileHandle, path: string) {
     this.#file = file;
@@ -62,8 +64,13 @@ export class Journal {
     });
   }
 
-  /** Throws E-FILE-WRITE; then nothing more may be sent. */
+  /** Throws E-FILE-WRITE, and again for all that follows; then nothing more may be sent. */
   async append(entry: JournalEntry): Promise<void> {
+    this.#last = this.#last.then(async () => this.#write(entry));
+    return this.#last;
+  }
+
+  async #write(entry: JournalEntry): Promise<void> {
     await guarded(this.#path, async () => {
       await this.#file.appendFile(lineOf(entry));
       await this.#file.datasync();

@@ -43,7 +43,7 @@ export class RejectsFile {
   #descriptor: number | undefined;
   #lines: string[] = [];
   #created = false;
-  #failed = false;
+  #failure: EngagectlError | undefined;
   #synced = true;
   #mark: RejectsMark = { bytes: 0, crc: 0 };
 
@@ -79,9 +79,13 @@ export class RejectsFile {
     this.#lines.push(lineOf(reject));
   }
 
-  /** Writes what was added so far. Throws E-FILE-WRITE when the disk does not take it. */
+  /**
+   * Writes what was added so far. Throws E-FILE-WRITE when the disk does not take it, and from
+   * then on: what is not in the file must not count as settled.
+   */
   flush(): void {
-    if (this.#lines.length === 0 || this.#failed) return;
+    if (this.#failure) throw this.#failure;
+    if (this.#lines.length === 0) return;
     const bytes = Buffer.from(this.#lines.join(''));
     this.#guard(() => {
       this.#descriptor ??= createFile(this.#file);
@@ -119,13 +123,17 @@ export class RejectsFile {
     try {
       write();
     } catch (cause) {
-      this.#failed = true;
-      throw new EngagectlError('E-FILE-WRITE', `cannot write the rejects file ${this.path}`, {
-        why: cause instanceof Error ? cause.message : String(cause),
-        fix: 'free space or name another place with --rejects <file>',
-        file: this.path,
-        cause,
-      });
+      this.#failure = new EngagectlError(
+        'E-FILE-WRITE',
+        `cannot write the rejects file ${this.path}`,
+        {
+          why: cause instanceof Error ? cause.message : String(cause),
+          fix: 'free space or name another place with --rejects <file>',
+          file: this.path,
+          cause,
+        },
+      );
+      throw this.#failure;
     }
   }
 }

@@ -39,13 +39,22 @@ export const runKey = (what: Pick<RunHeader, 'command' | 'accountId' | 'host' | 
 export const digest = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
-/** Makes a run folder under `root`; it exists for others once its header is on the disk. */
+/**
+ * Makes a run folder under `root`, to be called while holding the run's lock. It exists for
+ * others once its header is on the disk.
+ */
 export async function createRun(root: string, header: RunHeader): Promise<RunFolder> {
   const folder = path.join(root, header.run);
+  const draft = draftOf(root, header);
   try {
     await mkdir(root, { recursive: true, mode: 0o700 });
-    await mkdir(folder, { mode: 0o700 });
-    await writeDurably(path.join(folder, headerFile), `${JSON.stringify(header, null, 2)}\n`);
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { mode: 0o700 });
+    await writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
+    await syncFolder(draft);
+    await rename(draft, folder);
+    await syncFolder(root);
+    await syncFolder(path.dirname(root));
     return { path: folder, header };
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot make the run folder ${folder}`, {
@@ -57,9 +66,16 @@ export async function createRun(root: string, header: RunHeader): Promise<RunFol
   }
 }
 
+/**
+ * Where a run folder is made and taken apart. There is one for each key, and the next run of that
+ * key uses it again: so no crash leaves a folder behind for ever.
+ */
+const draftOf = (root: string, { key }: RunHeader): string => path.join(root, `.${key}`);
+
 /** The unfinished runs under `root`, the oldest first. Folders without a header are none. */
 export async function listRuns(root: string): Promise<readonly RunFolder[]> {
-  const names = await readdir(root).catch(() => []);
+  const all = await readdir(root).catch(() => []);
+  const names = all.filter((name) => !name.startsWith('.'));
   const runs: RunFolder[] = [];
   for (const name of names.toSorted((a, b) => (a < b ? -1 : 1))) {
     const header = await readHeader(path.join(root, name, headerFile));
@@ -68,23 +84,22 @@ export async function listRuns(root: string): Promise<readonly RunFolder[]> {
   return runs;
 }
 
-export async function removeRun({ path: folder }: RunFolder): Promise<void> {
-  // The header first: without it the rest is no run any more.
-  await rm(path.join(folder, headerFile), { force: true });
-  await rm(folder, { recursive: true, force: true });
+/** To be called while holding the run's lock. */
+export async function removeRun({ path: folder, header }: RunFolder): Promise<void> {
+  const draft = draftOf(path.dirname(folder), header);
+  await rm(draft, { recursive: true, force: true });
+  await rename(folder, draft);
+  await rm(draft, { recursive: true, force: true });
 }
 
-/** Temporary file, sync, rename, sync of the folder: all of it is there, or the old one is. */
-export async function writeDurably(file: string, text: string): Promise<void> {
-  const handle = await open(`${file}.new`, 'w', 0o600);
+async function writeSynced(file: string, text: string): Promise<void> {
+  const handle = await open(file, 'wx', 0o600);
   try {
     await handle.writeFile(text);
     await handle.sync();
   } finally {
     await handle.close();
   }
-  await rename(`${file}.new`, file);
-  await syncFolder(path.dirname(file));
 }
 
 /** Makes new and renamed files of a folder survive a power cut. */

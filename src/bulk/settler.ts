@@ -36,7 +36,8 @@ export class Settler {
   async settle(batch: Batch): Promise<Fate> {
     const since = this.#job.runtime.monotonic();
     const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0 };
-    await this.#intend(batch);
+    // What cannot be written down stops the run; then the batch ends as not sent.
+    await this.#halt.guard(async () => this.#intend(batch));
     await this.#send(batch, fate);
     this.#job.tally.rejects.flush();
     await this.#job.tally.log?.commit();
@@ -193,7 +194,7 @@ export class Settler {
       this.#job.tally.notSent(...batch.source(position), `not sent: ${why}`);
     }
     const once = onceOf(batch);
-    if (once.length > 0) await this.#job.tally.log?.takeBack(once);
+    if (once.length > 0) await this.#halt.guard(async () => this.#job.tally.log?.takeBack(once));
   }
 
   #accept(batch: Batch): void {

@@ -13,6 +13,8 @@ import { Settler } from './settler.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 export interface WriteResult extends Traffic {
+  /** The whole input was worked through. */
+  readonly done: boolean;
   /** Why the run ended before its input did, or failed at its end. */
   readonly stopped: EngagectlError | undefined;
 }
@@ -33,7 +35,7 @@ export function write(job: WriteJob): WriteRun {
   const sender = new Sender(job, { halt, settler });
   const filler = new Filler(job, sender);
   return {
-    result: run({ job, halt, sender, filler }).then((stopped) => ({ ...settler.traffic, stopped })),
+    result: run({ job, halt, sender, filler }).then((ended) => ({ ...settler.traffic, ...ended })),
     inFlight: () => settler.gate.inFlight,
   };
 }
@@ -45,7 +47,12 @@ interface Parts {
   readonly filler: Filler;
 }
 
-async function run({ job, halt, sender, filler }: Parts): Promise<EngagectlError | undefined> {
+async function run({
+  job,
+  halt,
+  sender,
+  filler,
+}: Parts): Promise<Pick<WriteResult, 'done' | 'stopped'>> {
   const { tally } = job;
   const input = new Interruptible(
     job.limit === undefined ? job.rows : firstRecords(job.rows, job.limit),
@@ -62,12 +69,13 @@ async function run({ job, halt, sender, filler }: Parts): Promise<EngagectlError
       tally.notSent(rows, row, 'not sent: the run stopped');
     }
     if (halt.error && job.countUnread) await countUnread(input, job);
-    await tally.log?.commit();
     tally.rejects.close();
+    await tally.log?.commit();
   });
   halt.close();
   tally.assertBalanced();
-  return halt.error ?? rejectLimitReached(job, 'end');
+  const { error } = halt;
+  return { done: error === undefined, stopped: error ?? rejectLimitReached(job, 'end') };
 }
 
 /** One block: its faults and rejects to the tally, its records to the filler. */
@@ -75,7 +83,8 @@ async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void>
   const { tally } = job;
   tally.log?.opened(rows);
   const block = job.map(rows);
-  if (turnDownUnsendable(rows, block, job)) await tally.log?.commit();
+  // A disk that does not take it stops the run; then the block's records end as not sent.
+  if (turnDownUnsendable(rows, block, job)) await halt.guard(async () => tally.log?.commit());
   let next = 0;
   while (next < block.count && !halt.error) {
     next = fill(block, next, { job, filler });

@@ -147,7 +147,7 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
     settings,
     runtime,
   );
-  const { stopped, ...traffic } = await writing.result.finally(() => {
+  const { done, stopped, ...traffic } = await writing.result.finally(() => {
     progress.stop();
     runtime.signal.removeEventListener('abort', sayStopping);
   });
@@ -166,7 +166,7 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
     exitCode: error?.exitCode ?? exitCodes.ok,
   };
   await showSummary(summary, { settings, runtime, messages: said, recordsOnStdout: false });
-  return { done: stopped === undefined, error };
+  return { done, error };
 }
 
 function writeJob(
@@ -180,7 +180,7 @@ function writeJob(
   return {
     rows: inputs.blocks(from),
     map: (rows) => mapper.map(rows),
-    limit: flags.limit === undefined ? undefined : flags.limit - (from?.ordinal ?? 0),
+    limit: flags.limit === undefined ? undefined : Math.max(0, flags.limit - (from?.ordinal ?? 0)),
     seen,
     send: connection ? command.send(connection.client) : undefined,
     frame: { open: Buffer.from(frame[0]), close: Buffer.from(frame[1]) },

@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } 
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
 import {
   accept,
   answer,
@@ -225,6 +226,30 @@ describe('an unfinished run', () => {
     await using stage = await stages([refuse]);
     writeFileSync(stage.world.path('users.csv'), csv(5));
     await run(stage.world, ['upload', 'users.csv']);
+    expect(runsOf(stage.world)).toEqual([]);
+  });
+
+  it('is none when the whole input was worked through, with too many rejects', async () => {
+    await using stage = await stages([judge(() => ({ code: 515, error: 'no' }))]);
+    writeFileSync(stage.world.path('users.csv'), csv(50));
+    const argv = ['upload', 'users.csv', '--max-rejects', '10%'];
+    expect((await run(stage.world, argv)).code).toBe(3);
+    expect(runsOf(stage.world)).toEqual([]);
+  });
+
+  it('of the first records ends with them, also when it was interrupted at its last one', async () => {
+    const stop = new AbortController();
+    const last: Step = async (exchange) => {
+      stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+      await accept()(exchange);
+    };
+    await using stage = await stages([accept(), last]);
+    writeFileSync(stage.world.path('users.csv'), csv(50));
+    const argv = ['upload', 'users.csv', ...small, '--limit', '15'];
+    const options = { signal: stop.signal, sleep: 'real' } as const;
+    expect((await stage.world.run(argv, options)).code).toBe(130);
+    const { code, summary } = await run(stage.world, [...argv, '--resume']);
+    expect([code, summary.read, summary.resumed]).toEqual([0, 15, 15]);
     expect(runsOf(stage.world)).toEqual([]);
   });
 
