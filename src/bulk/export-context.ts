@@ -14,6 +14,9 @@ export interface ExportState extends RequestCounts {
   bytes: number;
   /** Time spent between the polls of cursors that were not ready. */
   pendingMs: number;
+  /** Cursors followed to their end, and how many there are. */
+  slicesDone: number;
+  slices: number;
   /** What the run is waiting for; undefined while pages arrive. */
   note: string | undefined;
 }
@@ -43,5 +46,7 @@ export const startState = (): ExportState => ({
   bytesReceived: 0,
   bytes: 0,
   pendingMs: 0,
+  slicesDone: 0,
+  slices: 0,
   note: undefined,
 });

@@ -36,10 +36,11 @@ export class ExportProgress {
     this.#documentOf = documentOf;
   }
 
-  /** Records and pages that stand in documents and spills. */
-  get counts(): { records: number; pages: number } {
+  /** What stands in documents and spills. */
+  get counts(): { records: number; pages: number; slicesDone: number } {
     const slices = [...this.slices.values()];
     return {
+      slicesDone: slices.filter(({ cursor }) => cursor === null).length,
       records: slices.reduce((sum, { records }) => sum + records, 0),
       pages: slices.reduce((sum, { pages }) => sum + pages, 0),
     };

@@ -2,6 +2,7 @@ import type { PageTarget, PlannedSlice } from './export-ahead.js';
 import type { ExportContext } from './export-context.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
 import type { ExportJob } from './export.js';
+import type { SliceProgress } from './export-progress.js';
 import { PageCommits } from './page-commits.js';
 
 interface SliceJob {
@@ -24,9 +25,18 @@ interface SliceCounts {
  * refused are taken back: no mixed snapshots.
  */
 export async function readSlice(sliceJob: SliceJob): Promise<void> {
-  const { planned, target, job, context } = sliceJob;
+  const { planned, job, context } = sliceJob;
   const earlier = job.log.earlier.slices.get(planned.index);
   if (earlier?.cursor === null) return;
+  await readOpenSlice(sliceJob, earlier);
+  context.state.slicesDone += 1;
+}
+
+async function readOpenSlice(
+  sliceJob: SliceJob,
+  earlier: SliceProgress | undefined,
+): Promise<void> {
+  const { planned, target, job, context } = sliceJob;
   const start = earlier?.start ?? target.checkpoint();
   const counts = { records: earlier?.records ?? 0, pages: earlier?.pages ?? 0 };
   try {
@@ -52,7 +62,7 @@ function cannotTakeBack({ message }: Error, { name }: PageTarget, { records }: S
 async function copyPages(
   sliceJob: SliceJob,
   counts: SliceCounts,
-  earlier: { readonly cursor: string | null | undefined; readonly seen: Set<string> } | undefined,
+  earlier: SliceProgress | undefined,
 ): Promise<void> {
   const { planned, target, job, context } = sliceJob;
   const { state } = context;
@@ -78,7 +88,7 @@ async function copyPages(
 
 async function trailOf(
   { planned: { index, query }, spilled, job, context }: SliceJob,
-  earlier: { readonly cursor: string | null | undefined; readonly seen: Set<string> } | undefined,
+  earlier: SliceProgress | undefined,
 ): Promise<CursorTrail> {
   const { kind } = query;
   if (typeof earlier?.cursor === 'string') {

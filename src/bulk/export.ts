@@ -40,6 +40,7 @@ export async function runExport(job: ExportJob, context: ExportContext): Promise
     window: log.resumable ? slices.length : concurrency,
     read: (planned, signal) => readAhead(planned, job, joined(context, signal)),
   });
+  context.state.slices = documents.reduce((sum, document) => sum + document.slices.length, 0);
   let late: EngagectlError | undefined;
   try {
     for (const [index, document] of documents.entries()) {
@@ -77,6 +78,7 @@ interface DocumentJob {
 async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError | undefined> {
   const { document, index, job, context } = documentJob;
   const { at, sealed, published } = job.log.earlier.document(index);
+  if (sealed) context.state.bytes += sealed.bytes;
   if (published) return undefined;
   if (sealed) {
     await document.publish(sealed);

@@ -1,4 +1,3 @@
-import { exportJob, meaningOf, type ExportCommand } from './export-job.js';
 import { runExport, type ExportJob } from '../bulk/export.js';
 import { startState, type ExportContext, type ExportState } from '../bulk/export-context.js';
 import { Gate } from '../bulk/gate.js';
@@ -6,11 +5,13 @@ import { formatDay } from '../contract/dates.js';
 import { exitCodeOf, exitCodes } from '../errors.js';
 import { isStdout } from '../output/target.js';
 import type { Runtime } from '../runtime.js';
+import { bytesText, grouped } from '../ui/figures.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
 import { dateRange } from './date-range.js';
+import { exportJob, meaningOf, type ExportCommand } from './export-job.js';
 import { openExportRun, type OpenExportRun } from './export-run.js';
 import type { Settings } from './options.js';
 import { refuseColumnsWithoutCsv } from './output-options.js';
@@ -67,10 +68,30 @@ async function runConnected(run: ExportRun): Promise<void> {
     keep = true;
     const failure = await perform(run, { job, opened });
     keep = failure !== undefined && job.log.resumable && !job.log.isEmpty;
-    if (keep) said.note('the same command with --resume goes on');
+    sayHowToGoOn(run, { failure, keep });
     if (failure !== undefined) throw failure;
   } finally {
     await opened.close({ keep });
+  }
+}
+
+/** Other failures say themselves what to do about them. */
+const passing = new Set<number>([
+  exitCodes.credentials,
+  exitCodes.unavailable,
+  exitCodes.file,
+  exitCodes.interrupted,
+  exitCodes.terminated,
+]);
+
+function sayHowToGoOn(
+  { command, said }: ExportRun,
+  { failure, keep }: { readonly failure: unknown; readonly keep: boolean },
+): void {
+  if (!passing.has(exitCodeOf(failure))) return;
+  if (keep) said.note('the same command with --resume goes on');
+  else if (isStdout(command.flags.output)) {
+    said.note('what goes to standard output cannot be resumed; --output <file> can');
   }
 }
 
@@ -84,7 +105,11 @@ async function perform(run: ExportRun, { job, opened }: Performance): Promise<un
   const { command, settings, runtime } = run;
   const state = { ...startState(), ...job.log.earlier.counts };
   const started = runtime.monotonic();
-  const progress = startProgress(() => progressOf(command, state), settings, runtime);
+  const progress = startProgress(
+    () => progressOf(command, state, runtime.monotonic() - started),
+    settings,
+    runtime,
+  );
   const failure = await failureOf(runExport(job, exportContext(run, state)));
   progress.stop();
   const milliseconds = runtime.monotonic() - started;
@@ -108,15 +133,21 @@ function exportContext(run: ExportRun, state: ExportState): ExportContext {
   };
 }
 
-const progressOf = ({ name }: ExportCommand, { records, bytesReceived, note }: ExportState) => ({
-  label: name,
-  records,
-  rejected: 0,
-  bytes: bytesReceived,
-  totalBytes: undefined,
-  inFlight: 0,
-  note,
-});
+function progressOf({ name }: ExportCommand, state: ExportState, milliseconds: number) {
+  const { records, pages, bytesReceived, slices, slicesDone, note } = state;
+  const rate = `${bytesText((bytesReceived * 1000) / Math.max(milliseconds, 1))}/s`;
+  const parts = [`${grouped(pages)} pages`, rate, ...(note === undefined ? [] : [note])];
+  if (slices > 1) parts.unshift(`${slicesDone} of ${slices} days`);
+  return {
+    label: name,
+    records,
+    rejected: 0,
+    bytes: bytesReceived,
+    totalBytes: undefined,
+    inFlight: 0,
+    note: parts.join(', '),
+  };
+}
 
 async function failureOf(work: Promise<void>): Promise<unknown> {
   try {

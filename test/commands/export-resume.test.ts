@@ -236,6 +236,13 @@ describe('--resume', () => {
   });
 });
 
+it('says that standard output cannot be resumed', async () => {
+  await using server = await startPageServer(failing(20240101, 1));
+  const { code, stderr } = await makeWorld({ env: server.env }).run([...profiles, once]);
+  expect(code).toBe(5);
+  expect(stderr).toContain('cannot be resumed; --output <file> can');
+});
+
 describe('an unfinished export', () => {
   const argv = [...events, '-o', 'out.csv', once];
   const begin = async () => {
@@ -311,6 +318,18 @@ describe('an unfinished export', () => {
     const both = await Promise.all([1, 2].map(() => world.run([...argv, '--resume'])));
     expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 8]);
     expect(contents(world)).toEqual(await undisturbed(argv));
+  });
+
+  it('is listed, shown and resumed by `runs`', async () => {
+    const { server, world } = await begin();
+    await using _ = server;
+    const [{ run }] = JSON.parse((await world.run(['runs', 'list', '--json'])).stdout) as [
+      { run: string },
+    ];
+    expect((await world.run(['runs', 'show', run])).stdout).toContain('export-events');
+    expect((await world.run(['runs', 'resume', run])).code).toBe(0);
+    expect(contents(world)).toEqual(await undisturbed(argv));
+    expect(runsOf(world)).toEqual([]);
   });
 
   it('is begun by one of two processes that start at once', async () => {
