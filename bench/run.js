@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { exportNdjson } from './export.js';
+import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { service, stages } from './figures.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
@@ -15,6 +15,8 @@ const benchmarks = [
   uploadCsv,
   uploadNdjson,
   exportNdjson,
+  exportCsv,
+  exportFile,
   startUpVersion,
   startUpHelp,
   stages,
