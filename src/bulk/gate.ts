@@ -1,6 +1,7 @@
 /**
- * How many requests may be in flight. A 429 cuts the limit by 0.7, once per burst: answers to
- * requests sent before the last cut do not cut again. Successes grow it back slowly.
+ * How many requests may be in flight; who waits is let in in turn. A 429 cuts the limit by 0.7,
+ * once per burst: answers to requests sent before the last cut do not cut again. Successes grow
+ * it back slowly.
  */
 export class Gate {
   readonly #maximum: number;
@@ -18,32 +19,35 @@ export class Gate {
     return this.#inFlight;
   }
 
-  get limit(): number {
-    return Math.floor(this.#limit);
-  }
-
   /** Waits for a place; the ticket tells `throttled` to which burst the request belongs. */
   async enter(): Promise<number> {
-    while (this.#inFlight >= this.limit) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-    this.#inFlight += 1;
+    await new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
+      this.#letIn();
+    });
     return this.#burst;
   }
 
   leave(): void {
     this.#inFlight -= 1;
-    this.#waiting.shift()?.();
+    this.#letIn();
   }
 
   succeeded(): void {
     this.#limit = Math.min(this.#maximum, this.#limit + 0.1);
-    if (this.#inFlight < this.limit) this.#waiting.shift()?.();
+    this.#letIn();
   }
 
   throttled(ticket: number): void {
     if (ticket !== this.#burst) return;
     this.#burst += 1;
     this.#limit = Math.max(1, this.#limit * 0.7);
+  }
+
+  #letIn(): void {
+    while (this.#waiting.length > 0 && this.#inFlight < Math.floor(this.#limit)) {
+      this.#inFlight += 1;
+      this.#waiting.shift()?.();
+    }
   }
 }
