@@ -19,6 +19,10 @@ export class Gate {
     return this.#inFlight;
   }
 
+  get limit(): number {
+    return Math.floor(this.#limit);
+  }
+
   /** Waits for a place; the ticket tells `throttled` to which burst the request belongs. */
   async enter(): Promise<number> {
     await new Promise<void>((resolve) => {
@@ -45,7 +49,7 @@ export class Gate {
   }
 
   #letIn(): void {
-    while (this.#waiting.length > 0 && this.#inFlight < Math.floor(this.#limit)) {
+    while (this.#waiting.length > 0 && this.#inFlight < this.limit) {
       this.#inFlight += 1;
       this.#waiting.shift()?.();
     }
