@@ -218,6 +218,24 @@ describe('--resume', () => {
     expect(readdirSync(world.cwd)).toEqual(['a.csv']);
   });
 
+  it('publishes what was complete when another file had taken its name', async () => {
+    const world = makeWorld();
+    const argv = [...profiles, '-o', 'a.csv'];
+    await using server = await startPageServer((opening) => {
+      const [first, second, third] = daily(opening);
+      const until = () => (writeFileSync(world.path('a.csv'), 'theirs'), true);
+      return [first!, second!, (next) => ({ body: third!(next) as string, until })];
+    });
+    expect((await world.run(argv, { env: server.env })).code).toBe(8);
+    expect(readFileSync(world.path('a.csv'), 'utf8')).toBe('theirs');
+    const asked = server.asked.length;
+    expect((await world.run([...argv, '--resume'], { env: server.env })).code).toBe(8);
+    const both = [...argv, '--resume', '--overwrite'];
+    expect((await world.run(both, { env: server.env })).code).toBe(0);
+    expect(server.asked).toHaveLength(asked);
+    expect(contents(world)).toEqual(await undisturbed(argv));
+  });
+
   it('goes on after Ctrl-C', async () => {
     const stop = new AbortController();
     const stopping = { ...broken, until: () => (stop.abort(interrupt), true) };
