@@ -67,7 +67,7 @@ describe('event records', () => {
     await fc.assert(
       fc.asyncProperty(text, text, text, async (identity, second, word) => {
         const service = await run();
-        const email = `${word.replaceAll(/[\s@"]/g, '')}x@example.test`;
+        const email = `${word.replaceAll(/[\s@"\p{Cc}]/gu, '')}x@example.test`;
         const name = `x${word.trim()}`;
         await service.upload(
           {
