@@ -33,7 +33,8 @@ export const exportFile = exportBenchmark({
   name: 'export-file',
   question: 'the same pages to files, each page synced so that it can be resumed after any crash',
   ours: [['.ndjson'], ['.csv']].map(([extension]) => ({ folder }) => [
-    ...['--overwrite', '--fresh'],
+    '--overwrite',
+    '--fresh',
     `--output=${folder}/export${extension}`,
   ]),
   peers: [],

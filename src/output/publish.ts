@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { link, lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { EngagectlError } from '../errors.js';
 import { fileError } from './file-error.js';
 import { syncFolder, verifyMark, type FileMark } from './marked-file.js';
 import { targetExists, type FileTarget } from './target.js';
@@ -17,15 +18,23 @@ export async function publish(
     else await renameToNew(partial, path);
     await syncFolder(dirname(path));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw fileError(name, 'finished', error);
-    }
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !(await inodeOf(partial))) throw vanished(partial, error);
+    if (code !== 'EEXIST') throw fileError(name, 'finished', error);
     throw targetExists(name, {
       why: 'it appeared during the run',
       fix: `the export is complete in ${partial}: move it where you want it`,
     });
   }
 }
+
+const vanished = (file: string, cause: unknown): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `${file} vanished during the run`, {
+    why: 'something removed or renamed it',
+    fix: 'start the export again with --fresh',
+    file,
+    cause,
+  });
 
 /**
  * Publishes what an earlier process completed, however far it came with that itself. Throws

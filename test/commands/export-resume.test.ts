@@ -236,6 +236,21 @@ describe('--resume', () => {
     expect(contents(world)).toEqual(await undisturbed(argv));
   });
 
+  it.each(['a.ndjson', 'a.csv.gz'])('says that %s vanished: exit 9, then 8', async (file) => {
+    const world = makeWorld();
+    const argv = [...profiles, '-o', file];
+    await using server = await startPageServer((opening) => {
+      const [first, second, third] = daily(opening);
+      const until = () => (rmSync(world.path(`${file}.partial`)), true);
+      return [first!, second!, (next) => ({ body: third!(next) as string, until })];
+    });
+    const options = { env: server.env };
+    const { code, stderr } = await world.run(argv, options);
+    expect(stderr).toMatch(/vanished during the run[^]*--fresh/);
+    expect(code).toBe(9);
+    expect((await world.run([...argv, '--resume'], options)).code).toBe(8);
+  });
+
   it('goes on after Ctrl-C', async () => {
     const stop = new AbortController();
     const stopping = { ...broken, until: () => (stop.abort(interrupt), true) };
