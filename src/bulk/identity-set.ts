@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
 
-/** Numbers of 32 bits kept per identity: 128 bits of its SHA-256 tell identities apart. */
-const words = 4;
-const initialSlots = 1 << 12;
+/** Numbers of 32 bits kept per identity: 96 bits of its SHA-256 tell identities apart. */
+const words = 3;
+const segments = 256;
+/** A segment grows by half when it is this full, so that no growth needs much memory at once. */
+const fullest = 0.85;
 
-/** The identities seen so far, in 16 bytes each at most 60 % of the table full. */
+/** The identities seen so far, in about 16 bytes each. */
 export class IdentitySet {
-  #slots = new Uint32Array(initialSlots * words);
+  readonly #segments = Array.from({ length: segments }, () => new Segment());
   #size = 0;
 
   get size(): number {
@@ -17,31 +19,45 @@ export class IdentitySet {
   add(identity: string): boolean {
     const digest = hash('sha256', identity, 'buffer');
     const key = Uint32Array.from({ length: words }, (_, word) => digest.readUInt32LE(4 * word));
-    key[0] = (key[0] ?? 0) | 1; // an empty slot begins with 0
+    const segment = this.#segments[digest[31] ?? 0];
+    if (segment?.add(key) !== true) return false;
+    this.#size += 1;
+    return true;
+  }
+}
+
+/** One part of the set: open addressing, linear probing. */
+class Segment {
+  /** Of an empty slot the first word is 0. */
+  #slots = new Uint32Array(16 * words);
+  #size = 0;
+
+  add(key: Uint32Array): boolean {
+    key[0] = (key[0] ?? 0) | 1;
     if (!insert(this.#slots, key, 0)) return false;
     this.#size += 1;
-    if (this.#size * words > this.#slots.length * 0.6) this.#grow();
+    if (this.#size * words > this.#slots.length * fullest) this.#grow();
     return true;
   }
 
   #grow(): void {
-    const larger = new Uint32Array(this.#slots.length * 2);
-    for (let at = 0; at < this.#slots.length; at += words) {
-      if (this.#slots[at] !== 0) insert(larger, this.#slots, at);
+    const old = this.#slots;
+    this.#slots = new Uint32Array(Math.ceil((old.length / words) * 1.5) * words);
+    for (let at = 0; at < old.length; at += words) {
+      if (old[at] !== 0) insert(this.#slots, old, at);
     }
-    this.#slots = larger;
   }
 }
 
 /** Puts the key at `keys[at]` into its slot; false when it is there already. */
 function insert(slots: Uint32Array, keys: Uint32Array, at: number): boolean {
-  const mask = slots.length - 1;
-  let slot = ((keys[at + 1] ?? 0) * words) & mask;
-  while (slots[slot] !== 0) {
-    if (isSame(slots, slot, keys, at)) return false;
-    slot = (slot + words) & mask;
+  const count = slots.length / words;
+  let slot = (keys[at + 1] ?? 0) % count;
+  while (slots[words * slot] !== 0) {
+    if (isSame(slots, words * slot, keys, at)) return false;
+    slot = (slot + 1) % count;
   }
-  for (let word = 0; word < words; word += 1) slots[slot + word] = keys[at + word] ?? 0;
+  for (let word = 0; word < words; word += 1) slots[words * slot + word] = keys[at + word] ?? 0;
   return true;
 }
 

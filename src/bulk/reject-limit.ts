@@ -17,7 +17,7 @@ export function rejectLimitReached(
   if (!judged || rejected <= limit) return undefined;
   const allowed = 'records' in maxRejects ? `${maxRejects.records}` : `${maxRejects.percent} %`;
   return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
-    why: `--max-rejects allows ${allowed}`,
-    fix: `correct ${tally.rejects.path}, or allow more with --max-rejects`,
+    why: `${allowed} are allowed (--max-rejects, --strict)`,
+    fix: 'go on by --resume with a higher --max-rejects, or correct the input and start anew by --fresh',
   });
 }
