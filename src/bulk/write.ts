@@ -68,9 +68,11 @@ async function run({
     for (const { rows, row } of filler.drain()) {
       tally.notSent(rows, row, 'not sent: the run stopped');
     }
-    if (halt.error && job.countUnread) await countUnread(input, job);
     tally.rejects.close();
     await tally.log?.commit();
+  });
+  await halt.guard(async () => {
+    if (halt.error && job.countUnread) await countUnread(input, job);
   });
   halt.close();
   tally.assertBalanced();

@@ -1,0 +1,153 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect } from 'vitest';
+import type { World } from '../support/world.js';
+import type { InputRecord, Scenario } from './scenario.js';
+import type { Truth } from './truth.js';
+
+export const passcode = 'seeded-secret-7f3a';
+
+export interface Summary {
+  readonly run: string;
+  readonly read: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly unknown: number;
+  readonly notSent: number;
+  readonly resumed: number;
+  readonly duplicates: number;
+  readonly exitCode: number;
+}
+
+/** Exit codes of a part of a run whose service, disk or user gives trouble. */
+const codesOfTrouble = [3, 4, 5, 6, 7, 9, 130];
+
+/** What must hold after each part of a run. `code` is what the shell saw. */
+export function checkPart(
+  {
+    code,
+    stdout,
+    stderr,
+  }: { readonly code: number; readonly stdout: string; readonly stderr: string },
+  { records }: Scenario,
+  interrupted: boolean,
+): Summary {
+  expect([0, ...codesOfTrouble], stderr).toContain(code);
+  expect(stdout, `${code}: ${stderr}`).not.toBe('');
+  const summary = JSON.parse(stdout) as Summary;
+  const { read, accepted, rejected, unknown, notSent, resumed, duplicates } = summary;
+  expect(accepted + rejected + unknown + notSent + resumed + duplicates).toBe(read);
+  // An interrupt leaves the rest unread; whatever else stops a run accounts for all of its files.
+  if (interrupted) expect(read).toBeLessThanOrEqual(records.length);
+  else expect(read).toBe(records.length);
+  expect(summary.exitCode).toBe(code);
+  return summary;
+}
+
+/** True when the run needs no further part. */
+export const isDone = ({ read, notSent, exitCode }: Summary, { records }: Scenario): boolean =>
+  read === records.length && notSent === 0 && [0, 3, 6].includes(exitCode);
+
+/** What must hold at the end of a run, whatever happened on the way. */
+export function checkEnd(
+  world: World,
+  { scenario, truth, summary }: { scenario: Scenario; truth: Truth; summary: Summary },
+): void {
+  const rejects = rejectsOf(world, scenario);
+  const { rejected, unknown, accepted, resumed, duplicates } = summary;
+  const stages = rejects.map(({ stage }) => (stage === 'unknown' ? 'unknown' : 'rejected'));
+  expect(stages.filter((stage) => stage === 'rejected')).toHaveLength(rejected);
+  expect(stages.filter((stage) => stage === 'unknown')).toHaveLength(unknown);
+  const places = rejects.map(({ source, line }) => `${source}:${line}`);
+  expect(places, 'each record is listed once').toHaveLength(new Set(places).size);
+
+  const stageAt = new Map(rejects.map(({ source, line, stage }) => [`${source}:${line}`, stage]));
+  const stageOf = ({ source, line }: InputRecord) => stageAt.get(`${source}:${line}`);
+  checkRecords(scenario, truth, stageOf);
+  checkOrder(scenario, truth);
+  const seen = new Set<string>();
+  let repeated = 0;
+  for (const { id, fate } of scenario.records) {
+    if (seen.has(id) && fate !== 'unreadable') repeated += 1;
+    seen.add(id);
+  }
+  expect(duplicates).toBe(repeated);
+  expect(accepted + resumed).toBe(scenario.records.length - rejected - unknown - duplicates);
+  expect(runsOf(world), 'the folder of a finished run').toEqual([]);
+  checkSecret(path.dirname(world.cwd));
+}
+
+/** Each record was carried out as its outcome says. */
+function checkRecords(
+  { records }: Scenario,
+  { executed, refused }: Truth,
+  stageOf: (record: InputRecord) => string | undefined,
+): void {
+  const times = new Map<string, number>();
+  for (const id of executed) times.set(id, (times.get(id) ?? 0) + 1);
+  const done = new Set<string>();
+  for (const record of records) {
+    const { id, once, fate } = record;
+    if (done.has(id)) continue; // a duplicate
+    done.add(id);
+    const count = times.get(id) ?? 0;
+    const stage = stageOf(record);
+    const what = `${JSON.stringify(record)}: ${stage}, carried out ${count} times`;
+    if (once) expect(count, what).toBeLessThanOrEqual(1);
+    if (stage === undefined) expect(count, what).toBeGreaterThanOrEqual(1);
+    else if (stage === 'service') {
+      expect(refused.has(id), what).toBe(true);
+      if (once) expect(count, what).toBe(0);
+    } else if (stage !== 'unknown') {
+      expect([fate, count], what).toEqual(['unreadable', 0]);
+    }
+  }
+}
+
+/** Records of one key were carried out in the order of the input: none after a later one. */
+function checkOrder({ records }: Scenario, { executed }: Truth): void {
+  const placeOf = new Map(records.map(({ id, key }, place) => [id, { key, place }]));
+  const last = new Map<string, number>();
+  for (const id of executed) {
+    const { key, place } = placeOf.get(id) ?? { key: undefined, place: 0 };
+    if (key === undefined) continue;
+    expect(place, `${id} of ${key} after a later one`).toBeGreaterThanOrEqual(last.get(key) ?? 0);
+    last.set(key, place);
+  }
+}
+
+interface Reject {
+  readonly source: string;
+  readonly line: number;
+  readonly stage: string;
+}
+
+function rejectsOf(world: World, { argv }: Scenario): readonly Reject[] {
+  const file = world.path(`${argv[1]}.rejects.ndjson`);
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Reject);
+}
+
+/** Everything in the folder of unfinished runs. */
+export function runsOf({ stateDir }: World): readonly string[] {
+  const folder = path.join(stateDir, 'runs');
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+/** The passcode stands in no file. */
+export function checkSecret(folder: string): void {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const file = path.join(entry.parentPath, entry.name);
+    expect(readFileSync(file).includes(passcode), file).toBe(false);
+  }
+}
+
+/** `runs list` can be asked at any time. */
+export async function checkRunsList(world: World): Promise<void> {
+  const { code, stdout } = await world.run(['runs', 'list', '--json']);
+  expect([code, Array.isArray(JSON.parse(stdout))]).toEqual([0, true]);
+}
