@@ -5,8 +5,9 @@ import { EngagectlError } from '../errors.js';
 import { syncFolder } from './run-folder.js';
 
 /**
- * An append-only file of lines `<CRC-32> <JSON>`. What `append` resolved for is on the disk. A
- * last line that is cut was never acknowledged, and is dropped when the file is opened.
+ * An append-only file of lines `<CRC-32> <JSON>`, each an array of the entries that were appended
+ * together. What `append` resolved for is on the disk. A last line that is cut was never
+ * acknowledged, and is dropped when the file is opened.
  */
 export class EntryFile<Entry> {
   readonly path: string;
@@ -34,7 +35,7 @@ export class EntryFile<Entry> {
   /** Throws E-FILE-WRITE; then what it said may or may not be in the file. */
   async append(...entries: readonly Entry[]): Promise<void> {
     await guarded(this.path, async () => {
-      await this.#file.appendFile(entries.map(lineOf).join(''));
+      await this.#file.appendFile(lineOf(entries));
       await this.#file.datasync();
     });
   }
@@ -50,24 +51,24 @@ function parse(content: Buffer, path: string): { entries: unknown[]; bytes: numb
   let bytes = 0;
   for (let number = 1; bytes < content.length; number += 1) {
     const end = content.indexOf('\n', bytes) + 1;
-    const entry = end === 0 ? undefined : parseLine(content.subarray(bytes, end - 1));
-    if (entry === undefined && (end === 0 || end === content.length)) break; // torn
-    if (entry === undefined) throw damaged(path, number);
-    entries.push(entry);
+    const together = end === 0 ? undefined : parseLine(content.subarray(bytes, end - 1));
+    if (together === undefined && (end === 0 || end === content.length)) break; // torn
+    if (together === undefined) throw damaged(path, number);
+    entries.push(...together);
     bytes = end;
   }
   return { entries, bytes };
 }
 
-function lineOf(entry: unknown): string {
-  const json = JSON.stringify(entry);
+function lineOf(entries: readonly unknown[]): string {
+  const json = JSON.stringify(entries);
   return `${checksum(json)} ${json}\n`;
 }
 
-function parseLine(line: Buffer): unknown {
+function parseLine(line: Buffer): unknown[] | undefined {
   const json = line.subarray(9);
   if (line.toString('latin1', 0, 8) !== checksum(json)) return undefined;
-  return JSON.parse(json.toString()) as unknown;
+  return JSON.parse(json.toString()) as unknown[];
 }
 
 const checksum = (json: string | Buffer): string => crc32(json).toString(16).padStart(8, '0');
