@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// Plain ES5-era syntax up to the version check, so that an old Node gets a line and not a SyntaxError.
-import process from 'node:process';
-
+/* global process */
+// Nothing here is newer than ES modules, so that an old Node gets a line and not a SyntaxError.
 const [major, minor, patch] = process.versions.node.split('.').map(Number);
 if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   process.stderr.write(
@@ -9,6 +8,5 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   );
   process.exitCode = 2;
 } else {
-  const { runProcess } = await import('../dist/process.js');
-  await runProcess();
+  void import('../dist/process.js').then(({ runProcess }) => runProcess());
 }
