@@ -166,8 +166,17 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
     exitCode: error?.exitCode ?? exitCodes.ok,
   };
   await showSummary(summary, { settings, runtime, messages: said, recordsOnStdout: false });
-  return { done, error };
+  return { done: done && (await isWritten(runtime)), error };
 }
+
+/**
+ * False when stdout did not take the summary. Then the run is kept: who reads exit code 9 and goes
+ * on with --resume must not have all of it sent once more.
+ */
+const isWritten = async ({ stdout }: Runtime): Promise<boolean> =>
+  new Promise((resolve) => {
+    stdout.write('', (error) => resolve(!error));
+  });
 
 function writeJob(
   context: WriteContext,
