@@ -1,0 +1,46 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { World } from '../support/world.js';
+import { passcode } from './invariants.js';
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+
+export const hasStrace = process.platform === 'linux' && spawnSync('strace', ['-V']).status === 0;
+
+/** The environment of a child process: nothing of ours but the path to node's helpers. */
+export const environment = (world: World, url: string): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  ENGAGECTL_CONFIG_DIR: world.configDir,
+  ENGAGECTL_STATE_DIR: world.stateDir,
+  ENGAGECTL_BASE_URL: url,
+  ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
+  ENGAGECTL_PASSCODE: passcode,
+  ENGAGECTL_RETRY_BASE: '1ms',
+  // One thread makes all asynchronous calls for files, so that they can be counted.
+  UV_THREADPOOL_SIZE: '1',
+});
+
+/** Starts the built program. */
+export function start(
+  world: World,
+  { url, argv, tracer = [] }: { url: string; argv: readonly string[]; tracer?: readonly string[] },
+) {
+  const [command = '', ...words] = [...tracer, process.execPath, bin, ...argv];
+  return spawn(command, words, {
+    cwd: world.cwd,
+    env: environment(world, url),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+}
+
+/** How a process ended; `code` is null when a signal ended it. */
+export async function outcomeOf(child: ReturnType<typeof start>) {
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}

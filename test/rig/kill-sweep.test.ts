@@ -1,0 +1,185 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeWorld, type World } from '../support/world.js';
+import { hasStrace, outcomeOf, start } from './bin.js';
+import {
+  checkEnd,
+  checkPart,
+  checkRunsList,
+  checkSecret,
+  isDone,
+  passcode,
+  runsOf,
+} from './invariants.js';
+import { randomOf, seeds, type Random } from './random.js';
+import { scenarioOf, type Scenario, type ScenarioKind } from './scenario.js';
+import { startTruth, type Truth } from './truth.js';
+
+// Kills the built program at each of its writes, syncs, renames and sends, or lets that call fail,
+// and resumes. A sample from the seed in the test's name; ENGAGECTL_FULL_SWEEP=1 tries every one.
+
+const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
+const kinds: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'demerge'];
+/** Points of each kind of run in a sample. */
+const killsPerKind = 11;
+const failuresPerKind = 4;
+const flags = ['--chunk-size', '7', '--concurrency', '3', '--json'];
+if (!hasStrace) process.stderr.write('SKIPPED: strace is missing; writes are not killed\n');
+
+/** Calls that change a file or send; their numbers are counted per thread and call. */
+const calls = [
+  ...['write', 'writev', 'pwrite64', 'sendto', 'sendmsg', 'fdatasync', 'fsync'],
+  ...['rename', 'mkdir', 'unlink', 'rmdir', 'ftruncate', 'openat', 'bind', 'connect'],
+];
+
+interface Point {
+  readonly call: string;
+  readonly nth: number;
+  readonly what: string;
+}
+
+describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
+  const [seed = 0] = seeds(1);
+
+  it(`survives kills and a disk that fails, seed ${seed}`, { timeout: 3_600_000 }, async () => {
+    const points = await pointsOf(kind, seed);
+    const kills = points.map((point) => ({ ...point, what: 'signal=SIGKILL' }));
+    const random = randomOf(seed);
+    await sweep(kind, seed, [
+      ...sampled(kills, killsPerKind, random),
+      ...sampled(points.flatMap(failuresAt), failuresPerKind, random),
+    ]);
+  });
+});
+
+const failuresAt = ({ call, nth }: Point): readonly Point[] => {
+  const errors: Record<string, readonly string[]> = {
+    write: ['ENOSPC', 'EIO'],
+    pwrite64: ['ENOSPC', 'EIO'],
+    fdatasync: ['EIO', 'ENOSPC'],
+    fsync: ['EIO'],
+    rename: ['EIO'],
+    mkdir: ['ENOSPC'],
+    openat: ['ENOSPC'],
+  };
+  return (errors[call] ?? []).map((error) => ({ call, nth, what: `error=${error}` }));
+};
+
+const sampled = (points: readonly Point[], count: number, random: Random): readonly Point[] =>
+  isFull ? points : Array.from({ length: count }, () => points[random.below(points.length)]!);
+
+/** Two at a time: the machine that checks this has two processors. */
+async function sweep(kind: ScenarioKind, seed: number, points: readonly Point[]): Promise<void> {
+  const left = points.entries();
+  const counts = { hit: 0, missed: 0 };
+  const worker = async () => {
+    for (const [index, point] of left) {
+      try {
+        counts[await survive(kind, seed, { point, random: randomOf(seed + index) })] += 1;
+      } catch (cause) {
+        throw new Error(`at ${point.call} ${point.nth}: ${point.what}`, { cause });
+      }
+    }
+  };
+  await Promise.all([worker(), worker()]);
+  expect(counts.hit).toBeGreaterThan(0);
+  if (isFull) process.stderr.write(`${kind}: ${JSON.stringify(counts)}\n`);
+}
+
+interface Stage {
+  readonly world: World;
+  readonly truth: Truth;
+  readonly scenario: Scenario;
+}
+
+/** The same input for each point, and a service that answers as it should. */
+async function begin(kind: ScenarioKind, seed: number): Promise<Stage & AsyncDisposable> {
+  const random = randomOf(seed);
+  const scenario = scenarioOf(kind, 60, random);
+  const truth = await startTruth(scenario, random);
+  const world = makeWorld({
+    env: {
+      ENGAGECTL_BASE_URL: truth.server.url,
+      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
+      ENGAGECTL_PASSCODE: passcode,
+    },
+  });
+  for (const [name, content] of scenario.files) writeFileSync(world.path(name), content);
+  const end = async () => {
+    await truth[Symbol.asyncDispose]();
+    rmSync(path.dirname(world.cwd), { recursive: true });
+  };
+  return { world, truth, scenario, [Symbol.asyncDispose]: end };
+}
+
+const traceOf = (world: World): string => path.join(path.dirname(world.cwd), 'trace');
+
+async function runTraced({ world, truth, scenario }: Stage, strace: readonly string[]) {
+  const tracer = ['strace', '-f', '--seccomp-bpf', '-qq', '-o', traceOf(world), ...strace];
+  const argv = [...scenario.argv, ...flags];
+  return outcomeOf(start(world, { url: truth.server.url, argv, tracer }));
+}
+
+/** The calls of an undisturbed run that concern its files or its connections. */
+async function pointsOf(kind: ScenarioKind, seed: number): Promise<readonly Point[]> {
+  await using stage = await begin(kind, seed);
+  const { code, stderr } = await runTraced(stage, ['-y', `-etrace=${calls.join(',')}`]);
+  expect([0, 3], stderr).toContain(code);
+  const root = path.dirname(stage.world.cwd);
+  const counts = new Map<string, number>();
+  const points = new Map<string, Point>();
+  for (const line of readFileSync(traceOf(stage.world), 'utf8').split('\n')) {
+    const [, thread, call = ''] = /^(\d+) +(\w+)\(/.exec(line) ?? [];
+    if (thread === undefined) continue;
+    const nth = (counts.get(`${thread} ${call}`) ?? 0) + 1;
+    counts.set(`${thread} ${call}`, nth);
+    const isOurs = line.includes(root) || /<(TCP|socket|UNIX)/.test(line);
+    const changes = call !== 'openat' || line.includes('O_CREAT');
+    if (isOurs && changes) points.set(`${call} ${nth}`, { call, nth, what: '' });
+  }
+  return [...points.values()];
+}
+
+async function survive(
+  kind: ScenarioKind,
+  seed: number,
+  { point: { call, nth, what }, random }: { point: Point; random: Random },
+): Promise<'hit' | 'missed'> {
+  await using stage = await begin(kind, seed);
+  const { world, truth, scenario } = stage;
+  const inject = [`-etrace=${call}`, `-einject=${call}:${what}:when=${nth}`];
+  const first = await runTraced(stage, inject);
+  rmSync(traceOf(world));
+  checkSecret(path.dirname(world.cwd));
+  await checkRunsList(world);
+  const isKill = what.startsWith('signal');
+  const { code, stdout } = first;
+  if (code !== null && stdout !== '') {
+    const summary = checkPart({ ...first, code }, scenario, false);
+    if (isDone(summary, scenario) && !unfinished(world)) {
+      checkEnd(world, { scenario, truth, summary });
+      return 'missed';
+    }
+  }
+  // Null: a call between node's own threads failed, and it aborted, which is another kill.
+  if (!isKill && code !== null) expect([6, 9], first.stderr).toContain(code);
+  // Killed when the run was done and forgotten: there is nothing left to go on with.
+  if (isKill && stdout !== '' && !unfinished(world)) return 'hit';
+  await finish(stage, random);
+  return 'hit';
+}
+
+const unfinished = (world: World): boolean => runsOf(world).some((name) => !name.startsWith('.'));
+
+/** Resumes, in process or as a process of its own, until the run is done. */
+async function finish({ world, truth, scenario }: Stage, random: Random): Promise<void> {
+  const argv = [...scenario.argv, ...flags, '--resume'];
+  const url = truth.server.url;
+  const outcome = random.chance(0.2)
+    ? await outcomeOf(start(world, { url, argv }))
+    : await world.run(argv);
+  const summary = checkPart({ ...outcome, code: outcome.code ?? -1 }, scenario, false);
+  expect(isDone(summary, scenario)).toBe(true);
+  checkEnd(world, { scenario, truth, summary });
+}
