@@ -1,0 +1,97 @@
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { main } from '../src/main.js';
+import { accept, answer, startFaultServer, type Script } from './support/fault-server.js';
+import { makeWorld, type Outcome } from './support/world.js';
+
+// Promises of the README's section on recovery that no other test holds.
+
+const users = `identity,City\n${Array.from({ length: 40 }, (_, n) => `user-${n},Oslo\n`).join('')}`;
+const upload = ['upload', 'users.csv', '--chunk-size', '10', '--concurrency', '1'];
+const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
+
+async function start(script: Script) {
+  const server = await startFaultServer(script);
+  const world = makeWorld({
+    env: {
+      ENGAGECTL_BASE_URL: server.url,
+      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
+      ENGAGECTL_PASSCODE: 'passcode-1',
+    },
+  });
+  writeFileSync(world.path('users.csv'), users);
+  return { world, server };
+}
+
+it('what an unfinished run keeps can be read by its owner only', async () => {
+  const { world, server } = await start([accept(), refuse]);
+  await using _ = server;
+  expect((await world.run(upload)).code).toBe(4);
+  const kept = readdirSync(world.stateDir, { recursive: true, encoding: 'utf8' }).toSorted();
+  const [run = ''] = readdirSync(path.join(world.stateDir, 'runs'));
+  const modes = kept.map((name) => [
+    name,
+    (statSync(path.join(world.stateDir, name)).mode & 0o777).toString(8),
+  ]);
+  expect(modes).toEqual([
+    ['runs', '700'],
+    [`runs/${run}`, '700'],
+    [`runs/${run}/journal.ndjson`, '600'],
+    [`runs/${run}/run.json`, '600'],
+  ]);
+});
+
+it('a second process on the same run is refused: exit 8', async () => {
+  let second: Promise<Outcome> | undefined;
+  const { world, server } = await start(() => async (exchange) => {
+    second ??= world.run([...upload, '--resume']);
+    await second;
+    await accept()(exchange);
+  });
+  await using _ = server;
+  expect((await world.run(upload)).code).toBe(0);
+  const { code, stderr } = (await second) ?? { code: undefined, stderr: '' };
+  expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-LOCKED')]);
+  expect(server.executed).toHaveLength(4);
+});
+
+it('input from a pipe starts afresh with --resume, and says so', async () => {
+  const { world, server } = await start([accept()]);
+  await using _ = server;
+  const { code, stderr } = await world.run(['upload', '--resume'], { stdin: users });
+  expect([code, stderr]).toEqual([0, expect.stringContaining('cannot be resumed')]);
+});
+
+it('a write without a state folder names --no-journal and sends nothing: exit 9', async () => {
+  const { world, server } = await start([accept()]);
+  await using _ = server;
+  writeFileSync(world.stateDir, 'in the way');
+  const { code, stderr } = await world.run(upload);
+  expect([code, stderr]).toEqual([9, expect.stringContaining('--no-journal')]);
+  expect(server.received).toEqual([]);
+  expect((await world.run([...upload, '--no-journal'])).code).toBe(0);
+});
+
+it('prune forgets a run, and leaves its rejects file', async () => {
+  const { world, server } = await start([accept(), refuse]);
+  await using _ = server;
+  writeFileSync(
+    world.path('users.csv'),
+    `identity,City\na,b,c\n${users.slice(users.indexOf('\n') + 1)}`,
+  );
+  await world.run(upload);
+  expect((await world.run(['runs', 'prune'])).code).toBe(0);
+  expect(readdirSync(world.cwd).toSorted()).toEqual(['users.csv', 'users.csv.rejects.ndjson']);
+});
+
+it('runs resume works from another folder', async () => {
+  const { world, server } = await start((_, index) => (index === 1 ? refuse : accept()));
+  await using _ = server;
+  await world.run(upload);
+  const [run = ''] = readdirSync(path.join(world.stateDir, 'runs'));
+  const elsewhere = { ...world.runtime(), cwd: tmpdir() };
+  expect(await main(['runs', 'resume', run], elsewhere)).toBe(0);
+  expect(server.executed).toHaveLength(4);
+});
