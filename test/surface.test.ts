@@ -22,7 +22,11 @@ function commandsOf(parent: Command): object {
   return Object.fromEntries(entries) as object;
 }
 
-const optionsOf = (command: Command): string[] => command.options.map(optionText).sort();
+const optionsOf = (command: Command): string[] =>
+  command.options
+    .filter(({ hidden }) => !hidden)
+    .map(optionText)
+    .sort();
 
 function optionText({ flags, defaultValue }: Option): string {
   return defaultValue === undefined ? flags : `${flags} = ${String(defaultValue)}`;

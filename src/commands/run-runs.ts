@@ -47,7 +47,7 @@ const asObject = ({ path, header }: RunFolder) => ({
 export async function resumeRun(id: string, runtime: Runtime, runArgv: RunArgv): Promise<void> {
   const { header } = await runOf(id, runtime);
   const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
-  await runArgv([...words, '--resume'], { ...runtime, cwd: header.cwd });
+  await runArgv([...words, '--resume', '--run', id], { ...runtime, cwd: header.cwd });
 }
 
 /** `runs prune`: milliseconds since they were begun. */

@@ -13,7 +13,12 @@ export const hostOf = ({ region, baseUrl }: Account): string =>
   region === localRegion ? localRegion : new URL(baseUrl).host;
 
 type Wanted = Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files' | 'options'> & {
-  readonly flags: { readonly resume?: boolean; readonly fresh?: boolean };
+  readonly flags: {
+    readonly resume?: boolean;
+    readonly fresh?: boolean;
+    /** Set by `runs resume`: the run that is meant, and no other. */
+    readonly run?: string;
+  };
 };
 
 /**
@@ -24,6 +29,8 @@ export async function unfinishedRun(root: string, wanted: Wanted): Promise<RunFo
   const key = runKey(wanted);
   const runs = await listRuns(root);
   const found = runs.find(({ header }) => header.key === key);
+  const { run: meant } = wanted.flags;
+  if (meant !== undefined && found?.header.run !== meant) throw otherRun(meant, runs);
   if (!found) return undefined;
   if (wanted.flags.fresh === true) {
     await removeRun(found);
@@ -42,5 +49,15 @@ export async function unfinishedRun(root: string, wanted: Wanted): Promise<RunFo
     why: 'some of them change what is sent, so its parts would not fit together',
     fix: `engagectl runs resume ${run} goes on with its own options; --fresh starts anew`,
     file: found.path,
+  });
+}
+
+/** `runs resume` must not begin another run because the environment names another account now. */
+function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
+  const header = runs.find(({ header }) => header.run === meant)?.header;
+  const where = header && `account ${header.accountId} at ${header.host}`;
+  return new EngagectlError('E-RUN-CHANGED', `run ${meant} belongs to ${where ?? 'nobody'}`, {
+    why: 'flags, environment or config profile name another account or region now',
+    fix: 'go on with the same ones as when it was begun',
   });
 }

@@ -112,7 +112,10 @@ function refuseEventFlags({ type, ts }: UploadFlags): void {
   });
 }
 
-/** The mapping without the time of `--ts now`, which is another one in every part of a run. */
+/**
+ * The mapping without the time of `--ts now`, which is another one in every part of a run, and
+ * without the consent to send records of unknown outcome again, which may be given later.
+ */
 const mappingMeaning = ({
   map,
   types,
@@ -122,6 +125,7 @@ const mappingMeaning = ({
   ...rest
 }: Omit<UploadMapping, 'zone'>) => ({
   ...rest,
+  retryUnknown: undefined,
   map: [...map],
   types: [...types],
   drop: [...drop],

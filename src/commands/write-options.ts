@@ -15,6 +15,8 @@ export interface WriteFlags extends InputFlags {
   readonly retryUnknown?: boolean;
   readonly resume?: boolean;
   readonly fresh?: boolean;
+  /** The run that `runs resume` means. */
+  readonly run?: string;
   /** False with `--no-journal`. */
   readonly journal: boolean;
   readonly check?: boolean;
@@ -69,6 +71,7 @@ const resumeOptions = (): Option[] => [
     'go on with the unfinished run of this command; without one, start afresh',
   ),
   new Option('--fresh', 'forget the unfinished run of this command and start anew'),
+  new Option('--run <id>', 'the run that `runs resume` means').hideHelp(),
   new Option('--no-journal', 'keep nothing to resume from'),
 ];
 

@@ -1,4 +1,11 @@
-import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -292,6 +299,22 @@ describe('records that must not be sent twice', () => {
     expect(identitiesOf(server.executed)).toHaveLength(60);
   });
 
+  it('go out again with --retry-unknown, where a crash left them without an outcome', async () => {
+    const crash: Step = async (exchange) => {
+      cpSync(stage.world.stateDir, copy, { recursive: true });
+      await accept()(exchange);
+    };
+    await using stage = await stages([crash, accept()]);
+    const { world, server } = stage;
+    writeFileSync(world.path('e.csv'), events(10));
+    const copy = `${world.stateDir}.copy`;
+    await run(world, ['upload', 'e.csv', ...asEvents]);
+    cpSync(copy, world.stateDir, { recursive: true });
+    const argv = ['upload', 'e.csv', ...asEvents, '--resume', '--retry-unknown'];
+    const { code, summary } = await run(world, argv);
+    expect([code, summary.accepted, server.executed.length]).toEqual([0, 10, 2]);
+  });
+
   it('of a demerge are told from duplicates across the parts of a run', async () => {
     const done = answer(200, { status: 'success' });
     await using stage = await stages(
@@ -338,6 +361,20 @@ describe('runs', () => {
     const summary = JSON.parse(stdout) as Summary;
     expect([summary.resumed, summary.accepted, summary['run']]).toEqual([20, 30, id]);
     expect((await world.run(['runs', 'list', '--json'])).stdout).toBe('[]\n');
+  });
+
+  it('resume goes on with the run it names, and begins no other for another account', async () => {
+    await using stage = await stages(takes(2), [accept()]);
+    const { world, server } = stage;
+    writeFileSync(world.path('users.csv'), csv(50));
+    await run(world, ['upload', 'users.csv', ...small]);
+    stage.next();
+    const sent = server.received.length;
+    const env = { ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-2' };
+    const [id = ''] = runsOf(world);
+    const { code, stderr } = await world.run(['runs', 'resume', id], { env });
+    expect([code, server.received.length]).toEqual([8, sent]);
+    expect(stderr).toContain('ACCOUNT-1');
   });
 
   it('forgets them with prune', async () => {
