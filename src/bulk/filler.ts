@@ -124,8 +124,9 @@ export class Filler {
     await this.#submitFull();
   }
 
+  /** Waiting is normal; that a whole request's worth of records waits takes many round trips. */
   #warnOfHotKeys(): void {
-    if (this.#warned || !this.#window.isFull) return;
+    if (this.#warned || this.#window.heldCount < this.#job.batchRecords) return;
     this.#warned = true;
     this.#job.warn(
       `slow input: ${this.#window.heldCount} records wait for earlier ones of the same key; ` +

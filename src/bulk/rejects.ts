@@ -8,6 +8,7 @@ import {
   truncateSync,
   writeSync,
 } from 'node:fs';
+import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
 
@@ -157,7 +158,20 @@ const rejectsChanged = (path: string): EngagectlError =>
 
 function createFile(path: string): number {
   if (existsSync(path)) renameSync(path, `${path}.1`);
-  return openSync(path, 'wx', 0o600);
+  const descriptor = openSync(path, 'wx', 0o600);
+  syncName(path);
+  return descriptor;
+}
+
+/** Makes a new file's name survive a power cut, as the journal will count on the file. */
+function syncName(file: string): void {
+  if (process.platform === 'win32') return; // folders cannot be opened there
+  const folder = openSync(dirname(file), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }
 
 function lineOf({ source, line, stage, code, error, record, recordBase64 }: Reject): string {

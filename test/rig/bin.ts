@@ -1,4 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process';
+import {
+  spawn,
+  spawnSync,
+  type ChildProcess,
+  type ChildProcessWithoutNullStreams,
+} from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +15,7 @@ const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 export const hasStrace = process.platform === 'linux' && spawnSync('strace', ['-V']).status === 0;
 
 /** The environment of a child process: nothing of ours but the path to node's helpers. */
-export const environment = (world: World, url: string): NodeJS.ProcessEnv => ({
+const environment = (world: World, url: string): NodeJS.ProcessEnv => ({
   PATH: process.env['PATH'],
   ENGAGECTL_CONFIG_DIR: world.configDir,
   ENGAGECTL_STATE_DIR: world.stateDir,
@@ -22,16 +27,29 @@ export const environment = (world: World, url: string): NodeJS.ProcessEnv => ({
   UV_THREADPOOL_SIZE: '1',
 });
 
-/** Starts the built program. */
+interface CommandLine {
+  readonly url: string;
+  readonly argv: readonly string[];
+}
+
+/** Starts the built program, under a tracer where one is given. */
 export function start(
   world: World,
-  { url, argv, tracer = [] }: { url: string; argv: readonly string[]; tracer?: readonly string[] },
-) {
+  { url, argv, tracer = [] }: CommandLine & { readonly tracer?: readonly string[] },
+): ChildProcessWithoutNullStreams {
   const [command = '', ...words] = [...tracer, process.execPath, bin, ...argv];
-  return spawn(command, words, {
+  return spawn(command, words, { cwd: world.cwd, env: environment(world, url) });
+}
+
+/** Starts it with its data going to a file. */
+export function startInto(
+  world: World,
+  { url, argv, stdout }: CommandLine & { readonly stdout: number },
+): ChildProcess {
+  return spawn(process.execPath, [bin, ...argv], {
     cwd: world.cwd,
     env: environment(world, url),
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', stdout, 'ignore'],
   });
 }
 

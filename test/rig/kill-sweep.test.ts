@@ -28,10 +28,10 @@ const flags = ['--chunk-size', '7', '--concurrency', '3', '--json'];
 if (!hasStrace) process.stderr.write('SKIPPED: strace is missing; writes are not killed\n');
 
 /** Calls that change a file or send; their numbers are counted per thread and call. */
-const calls = [
-  ...['write', 'writev', 'pwrite64', 'sendto', 'sendmsg', 'fdatasync', 'fsync'],
-  ...['rename', 'mkdir', 'unlink', 'rmdir', 'ftruncate', 'openat', 'bind', 'connect'],
-];
+const calls =
+  'write writev pwrite64 sendto sendmsg fdatasync fsync rename mkdir unlink rmdir ftruncate openat bind connect'.split(
+    ' ',
+  );
 
 interface Point {
   readonly call: string;

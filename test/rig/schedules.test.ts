@@ -67,8 +67,10 @@ interface Rig {
 async function runToEnd(world: World, { scenario, truth, random }: Rig): Promise<Summary> {
   const argv = [
     ...scenario.argv,
-    ...['--chunk-size', String(1 + random.below(12))],
-    ...['--concurrency', String(1 + random.below(scenario.argv[0] === 'demerge' ? 3 : 8))],
+    '--chunk-size',
+    String(1 + random.below(12)),
+    '--concurrency',
+    String(1 + random.below(scenario.argv[0] === 'demerge' ? 3 : 8)),
     '--json',
   ];
   for (let part = 0; part < partsMaximum; part += 1) {
@@ -94,15 +96,15 @@ async function runPart(
   { truth, random, end }: Omit<Rig, 'scenario'> & { end: End },
 ) {
   const stop = new AbortController();
-  let running = true;
-  const part = world.run(argv, { signal: stop.signal }).finally(() => (running = false));
+  const state = { running: true };
+  const part = world.run(argv, { signal: stop.signal }).finally(() => (state.running = false));
   const turns = end === 'none' ? Infinity : Math.floor(2 ** (random.next() * 9));
   let begun = false;
-  for (let n = 0; n < turns && running; n += 1) {
+  for (let n = 0; n < turns && state.running; n += 1) {
     begun ||= unfinished(world);
     await turn();
   }
-  if (!running) return part;
+  if (!state.running) return part;
   const interrupt = () => stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   if (end === 'interrupt') {
     interrupt();

@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { openSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { accept, after, hang, startFaultServer, type Script } from '../support/fault-server.js';
+import { recordsOf } from '../support/judge.js';
+import { makeWorld } from '../support/world.js';
+import { outcomeOf, startInto, start } from './bin.js';
+import { passcode, runsOf, type Summary } from './invariants.js';
+
+// The built program and real signals.
+
+async function stage(script: Script) {
+  const server = await startFaultServer(script);
+  const world = makeWorld({
+    env: {
+      ENGAGECTL_BASE_URL: server.url,
+      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
+      ENGAGECTL_PASSCODE: passcode,
+    },
+  });
+  const rows = Array.from({ length: 60 }, (_, n) => `user-${n},${n}\n`);
+  writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
+  return {
+    server,
+    world,
+    start: (...words: string[]) => start(world, { url: server.url, argv: [...argv, ...words] }),
+    /** Resolves when so many requests have arrived. */
+    arrived: async (requests: number) => {
+      while (server.received.length < requests) await delay(5);
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+const argv = ['upload', 'users.csv', '--chunk-size', '10', '--concurrency', '1', '--json'];
+/** The second request waits, the others are answered at once. */
+const slowSecond =
+  (milliseconds: number): Script =>
+  (_received, index) =>
+    index === 1 ? after(milliseconds, accept()) : accept();
+
+const summaryOf = (stdout: string): Summary => JSON.parse(stdout) as Summary;
+
+describe('the first signal', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s lets requests in flight finish, and %i can be resumed', async (signal, code) => {
+    await using run = await stage(slowSecond(600));
+    const child = run.start();
+    const ended = outcomeOf(child);
+    await run.arrived(2);
+    child.kill(signal);
+    const [first] = (await once(child.stderr, 'data')) as [Buffer];
+    expect(run.server.executed, 'a message before the request in flight is done').toHaveLength(1);
+    expect(first.toString()).not.toBe('');
+    const outcome = await ended;
+    expect(outcome.code).toBe(code);
+    expect(summaryOf(outcome.stdout).accepted).toBe(20);
+    expect(outcome.stderr).toContain('engagectl runs resume');
+
+    const { stdout, code: resumed } = await outcomeOf(run.start('--resume'));
+    expect([resumed, summaryOf(stdout).resumed, summaryOf(stdout).accepted]).toEqual([0, 20, 40]);
+    expect(run.server.executed).toHaveLength(6);
+  });
+
+  it('ends a wait for a silent pipe at once', async () => {
+    await using run = await stage([accept()]);
+    const { url } = run.server;
+    const child = start(run.world, { url, argv: ['upload', '-', '--input-format', 'ndjson'] });
+    child.stdin.write('{"identity":"a","Seq":"1"}\n');
+    await delay(700);
+    const sent = Date.now();
+    child.kill('SIGINT');
+    expect((await outcomeOf(child)).code).toBe(130);
+    expect(Date.now() - sent).toBeLessThan(5000);
+  });
+});
+
+it('the second signal leaves at once', async () => {
+  await using run = await stage([hang()]);
+  const child = run.start();
+  const ended = outcomeOf(child);
+  await run.arrived(1);
+  child.kill('SIGINT');
+  await once(child.stderr, 'data');
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(130);
+});
+
+it('kill -9: the lock is gone with its holder, and the run goes on', async () => {
+  await using run = await stage((_received, index) => (index === 2 ? hang() : accept()));
+  const child = run.start();
+  await run.arrived(3);
+  const second = await outcomeOf(run.start('--resume'));
+  expect(second.code, second.stderr).toBe(8);
+  expect(second.stderr).toContain('E-RUN-LOCKED');
+  const listed = await run.world.run(['runs', 'list', '--json']);
+  expect(JSON.parse(listed.stdout)).toHaveLength(1);
+  child.kill('SIGKILL');
+  await once(child, 'close');
+
+  const [id = ''] = runsOf(run.world);
+  const { code, stdout, stderr } = await run.world.run(['runs', 'resume', id]);
+  expect(code, stderr).toBe(0);
+  expect([code, summaryOf(stdout).resumed, summaryOf(stdout).accepted]).toEqual([0, 20, 40]);
+  const sent = run.server.executed.flatMap(({ body }) => recordsOf(body));
+  expect(new Set(sent.map(({ identity }) => identity)).size).toBe(60);
+  expect(sent).toHaveLength(60);
+});
+
+it.runIf(process.platform === 'linux')('a full stdout keeps the run', async () => {
+  await using run = await stage([accept()]);
+  const full = startInto(run.world, {
+    url: run.server.url,
+    argv,
+    stdout: openSync('/dev/full', 'w'),
+  });
+  const [code] = (await once(full, 'close')) as [number];
+  expect(code).toBe(9);
+  const { resumed, accepted } = summaryOf((await outcomeOf(run.start('--resume'))).stdout);
+  expect([resumed, accepted]).toEqual([60, 0]);
+  expect(run.server.executed).toHaveLength(6);
+});
