@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { service, stages } from './figures.js';
+import { journal } from './journal.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
 import { startUpHelp, startUpVersion } from './start-up.js';
@@ -14,6 +15,7 @@ import { uploadCsv, uploadNdjson } from './upload.js';
 const benchmarks = [
   uploadCsv,
   uploadNdjson,
+  journal,
   exportNdjson,
   exportCsv,
   exportFile,
