@@ -154,7 +154,6 @@ async function survive(
   rmSync(traceOf(world));
   checkSecret(path.dirname(world.cwd));
   await checkRunsList(world);
-  const isKill = what.startsWith('signal');
   const { code, stdout } = first;
   if (code !== null && stdout !== '') {
     const summary = checkPart({ ...first, code }, scenario, false);
@@ -163,10 +162,10 @@ async function survive(
       return 'missed';
     }
   }
-  // Null: a call between node's own threads failed, and it aborted, which is another kill.
-  if (!isKill && code !== null) expect([6, 9], first.stderr).toContain(code);
+  // Null: killed, or aborted by itself as a call between its own threads failed.
+  if (code !== null) expect([6, 9], first.stderr).toContain(code);
   // Killed when the run was done and forgotten: there is nothing left to go on with.
-  if (isKill && stdout !== '' && !unfinished(world)) return 'hit';
+  if (code === null && stdout !== '' && !unfinished(world)) return 'hit';
   await finish(stage, random);
   return 'hit';
 }
