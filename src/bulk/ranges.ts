@@ -4,13 +4,17 @@ export type Ranges = readonly (readonly [first: number, last: number])[];
 /** The ranges that hold exactly these ordinals, which may come in any order. */
 export function rangesOf(ordinals: readonly number[]): Ranges {
   const ranges: [number, number][] = [];
-  for (const ordinal of Float64Array.from(ordinals).sort()) {
+  for (const ordinal of isSorted(ordinals) ? ordinals : Float64Array.from(ordinals).sort()) {
     const last = ranges.at(-1);
     if (last && ordinal <= last[1] + 1) last[1] = ordinal;
     else ranges.push([ordinal, ordinal]);
   }
   return ranges;
 }
+
+/** Most are: those of one request, in the order of the input. */
+const isSorted = (ordinals: readonly number[]): boolean =>
+  ordinals.every((ordinal, at) => at === 0 || ordinal > (ordinals[at - 1] ?? 0));
 
 /** A set of ordinals in memory per range, not per ordinal. */
 export class OrdinalSet {

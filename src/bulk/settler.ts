@@ -1,7 +1,7 @@
 import type { Attempt } from '../client/client.js';
 import type { Failure } from '../client/failure.js';
 import { failureError } from '../client/failure-error.js';
-import { decide, isThrottled } from '../client/retry.js';
+import { backOff, decide, isThrottled } from '../client/retry.js';
 import type { WriteAnswer } from '../contract/answers.js';
 import type { Batch } from './batch.js';
 import { checkAnswer } from './check-answer.js';
@@ -139,8 +139,8 @@ export class Settler {
     fate.attempts += 1;
     this.traffic.retries += 1;
     const { policy, runtime } = this.#job;
-    const wait = runtime.random() * policy.retryBaseMs * 2 ** (fate.attempts - 1);
-    if (await this.#halt.sleep(wait)) return this.#send(again, fate);
+    const ms = backOff({ attempt: fate.attempts, policy, random: runtime.random });
+    if (await this.#halt.sleep(ms)) return this.#send(again, fate);
     return this.#notSent(again, 'the run stopped before the next attempt');
   }
 

@@ -79,10 +79,17 @@ function waitOf({ failure, attempt, elapsedMs, policy, random }: Situation): num
   const asked = failure.kind === 'refused' ? failure.retryAfterMs : undefined;
   if (asked) return Math.min(asked, longestWaitMs);
   // 429s are not counted: their waits grow with the time already spent, which doubles as well.
-  const ceiling = isThrottled(failure)
-    ? Math.max(policy.retryBaseMs, elapsedMs)
-    : policy.retryBaseMs * 2 ** (attempt - 1);
-  return random() * Math.min(ceiling, longestWaitMs);
+  if (!isThrottled(failure)) return backOff({ attempt, policy, random });
+  return random() * Math.min(Math.max(policy.retryBaseMs, elapsedMs), longestWaitMs);
+}
+
+/** Milliseconds to wait after the attempt of this number: full jitter, doubling, capped. */
+export function backOff({
+  attempt,
+  policy,
+  random,
+}: Pick<Situation, 'attempt' | 'policy' | 'random'>): number {
+  return random() * Math.min(policy.retryBaseMs * 2 ** (attempt - 1), longestWaitMs);
 }
 
 /** Whether a failure is not counted as an attempt: nothing was processed, fewer in flight may do. */

@@ -67,11 +67,15 @@ export async function openRun(run: JournalledRun): Promise<OpenRun> {
       earlier,
       attach: (tally) => attach(tally, { journal, earlier, inputs }),
       close: async ({ done }) => {
-        await journal.close();
-        const stays = !done && (await hasContent(folder));
-        if (!stays) await removeRun(folder);
-        await lock.release();
-        return stays;
+        try {
+          await journal.close();
+          // A journal that cannot be read now may be readable later: the run stays.
+          const stays = !done && (await hasContent(folder).catch(() => true));
+          if (!stays) await removeRun(folder);
+          return stays;
+        } finally {
+          await lock.release();
+        }
       },
     };
   } catch (error) {

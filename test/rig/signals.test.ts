@@ -110,6 +110,21 @@ it('kill -9: the lock is gone with its holder, and the run goes on', async () =>
   expect(sent).toHaveLength(60);
 });
 
+it.runIf(process.platform === 'linux')(
+  'a journal line that a full disk cut is dropped, and the run goes on',
+  async () => {
+    await using run = await stage([accept()]);
+    // 1 KiB a file: the journal's third line or so is cut in the middle.
+    const tracer = ['bash', '-c', 'ulimit -f 1; trap "" XFSZ; exec "$@"', '-'];
+    const full = await outcomeOf(start(run.world, { url: run.server.url, argv, tracer }));
+    expect([full.code, full.stderr]).toEqual([9, expect.stringContaining('journal')]);
+    const { stdout, code } = await outcomeOf(run.start('--resume'));
+    const { resumed, accepted } = summaryOf(stdout);
+    expect([code, resumed > 0, resumed + accepted]).toEqual([0, true, 60]);
+    expect(run.server.executed.length).toBeLessThanOrEqual(7);
+  },
+);
+
 it.runIf(process.platform === 'linux')('a full stdout keeps the run', async () => {
   await using run = await stage([accept()]);
   const full = startInto(run.world, {
