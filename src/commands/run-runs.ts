@@ -60,7 +60,11 @@ export async function pruneRuns(
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
   for (const run of old) {
     const lock = await lockRun(`${runsFolder(runtime)}:${run.header.key}`);
-    await removeRun(run).finally(async () => lock.release());
+    try {
+      await removeRun(run);
+    } finally {
+      await lock.release();
+    }
   }
   if (json)
     runtime.stdout.write(`${JSON.stringify({ pruned: old.map(({ header }) => header.run) })}\n`);
