@@ -1,5 +1,5 @@
 import type { Position, TextDigest } from '../input/rows.js';
-import type { JournalEntry, SettledCounts } from './journal.js';
+import type { SettledCounts, WriteEntry } from './settlement.js';
 import { OrdinalSet } from './ranges.js';
 import type { RejectsMark } from './rejects.js';
 
@@ -17,7 +17,7 @@ export interface EarlierParts {
 const start: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
 
 /** Replays a journal. */
-export function earlierParts(entries: readonly JournalEntry[]): EarlierParts {
+export function earlierParts(entries: readonly WriteEntry[]): EarlierParts {
   const counts = { accepted: 0, rejected: 0, unknown: 0, duplicates: 0 };
   const settled = new OrdinalSet();
   const intended = new OrdinalSet();

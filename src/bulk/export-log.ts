@@ -1,11 +1,7 @@
 import type { Checkpoint, FileMark } from '../output/output.js';
 import type { ExportEntry, PageEntry } from './export-entries.js';
 import { ExportProgress } from './export-progress.js';
-
-/** Where entries are kept; what `append` resolved for is on the disk. */
-export interface EntryFile {
-  append(...entries: readonly ExportEntry[]): Promise<void>;
-}
+import type { Journal } from './journal.js';
 
 interface Syncable {
   checkpoint(): Checkpoint;
@@ -19,7 +15,7 @@ interface Syncable {
 export class ExportLog {
   /** Of earlier processes; what this one adds is not in it. */
   readonly earlier: ExportProgress;
-  readonly #file: EntryFile | undefined;
+  readonly #file: Journal<ExportEntry> | undefined;
   readonly #documentOf: (slice: number) => number;
   /** Number of columns last written down, by document. */
   readonly #columns = new Map<number, number>();
@@ -27,7 +23,7 @@ export class ExportLog {
   #isEmpty = true;
 
   constructor(
-    file: EntryFile | undefined,
+    file: Journal<ExportEntry> | undefined,
     entries: readonly ExportEntry[],
     documentOf: (slice: number) => number,
   ) {

@@ -1,78 +1,48 @@
-import { open, readFile, truncate, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
-import type { Position, TextDigest } from '../input/rows.js';
-import type { Ranges } from './ranges.js';
-import type { RejectsMark } from './rejects.js';
 import { syncFolder } from './run-folder.js';
 
-/** Outcomes that were settled together. */
-export interface Settlement {
-  readonly settled: Ranges;
-  readonly counts: SettledCounts;
-  /** The rejects file, once all of this stands in it. */
-  readonly rejects: RejectsMark;
-  /** All records before it are settled. */
-  readonly watermark: Position;
-  /** Of each input read since the last settlement. */
-  readonly digests: readonly TextDigest[];
-}
-
-export interface SettledCounts {
-  readonly accepted: number;
-  readonly rejected: number;
-  readonly unknown: number;
-  readonly duplicates: number;
-}
-
-/** Records that are about to be sent and must not be sent twice. */
-export interface Intent {
-  readonly intent: Ranges;
-}
-
-/** Records of an intent that provably were not processed: they may be sent after all. */
-export interface Unsent {
-  readonly unsent: Ranges;
-}
-
-export type JournalEntry = Settlement | Intent | Unsent;
-
 /**
- * An append-only file of lines `<CRC-32> <JSON>`. What `append` resolved for is on the disk. A
- * last line that is cut was never acknowledged, and is dropped when the journal is read.
+ * An append-only file of lines `<CRC-32> <JSON>`, each an array of the entries that were appended
+ * together. What `append` resolved for is on the disk. A last line that is cut was never
+ * acknowledged, and is dropped when the file is opened.
  */
-export class Journal {
+export class Journal<Entry> {
+  readonly path: string;
   readonly #file: FileHandle;
-  readonly #path: string;
   /** Appends go one after the other: a torn line must stay the last one. */
   #last: Promise<void> = Promise.resolve();
 
-  private constructor(file: FileHandle, path: string) {
+  /** Starts a journal, or goes on after its last complete line. Throws E-FILE-WRITE, E-JOURNAL. */
+  static async open<Entry>(path: string) {
+    const file = await guarded(path, () => open(path, 'a+', 0o600));
+    try {
+      await guarded(path, () => syncFolder(dirname(path)));
+      const { entries, bytes } = parse(await guarded(path, () => file.readFile()), path);
+      await guarded(path, () => file.truncate(bytes));
+      return { journal: new Journal<Entry>(path, file), entries: entries as readonly Entry[] };
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  }
+
+  private constructor(path: string, file: FileHandle) {
+    this.path = path;
     this.#file = file;
-    this.#path = path;
   }
 
-  /** Starts a journal, or goes on after the last complete line. Throws E-FILE-…, E-JOURNAL. */
-  static async open(path: string): Promise<{ journal: Journal; entries: readonly JournalEntry[] }> {
-    return guarded(path, async () => {
-      const file = await open(path, 'a', 0o600);
-      await syncFolder(dirname(path));
-      const { entries, bytes } = parse(await readFile(path, 'latin1'), path);
-      await truncate(path, bytes);
-      return { journal: new Journal(file, path), entries };
-    });
-  }
-
-  /** Throws E-FILE-WRITE, and again for all that follows; then nothing more may be sent. */
-  async append(entry: JournalEntry): Promise<void> {
-    this.#last = this.#last.then(async () => this.#write(entry));
+  /** Throws E-FILE-WRITE, and again for all that follows; then nothing more may be done. */
+  async append(...entries: readonly Entry[]): Promise<void> {
+    this.#last = this.#last.then(async () => this.#write(entries));
     return this.#last;
   }
 
-  async #write(entry: JournalEntry): Promise<void> {
-    await guarded(this.#path, async () => {
-      await this.#file.appendFile(lineOf(entry));
+  async #write(entries: readonly Entry[]): Promise<void> {
+    await guarded(this.path, async () => {
+      await this.#file.appendFile(lineOf(entries));
       await this.#file.datasync();
     });
   }
@@ -83,48 +53,49 @@ export class Journal {
 }
 
 /** The complete lines and their length. Throws E-JOURNAL when one before the last is damaged. */
-function parse(text: string, path: string): { entries: JournalEntry[]; bytes: number } {
-  const lines = text.split('\n');
-  const tail = lines.pop();
-  const entries = lines.map(parseLine);
-  // Of a torn write, the file system may keep the newline and lose what stood before it.
-  if (tail === '' && entries.at(-1) === undefined) entries.pop();
-  const damaged = entries.indexOf(undefined);
-  if (damaged !== -1) throw damagedJournal(path, damaged + 1);
-  const bytes = lines.slice(0, entries.length).reduce((sum, line) => sum + line.length + 1, 0);
-  return { entries: entries.filter((entry) => entry !== undefined), bytes };
+function parse(content: Buffer, path: string): { entries: unknown[]; bytes: number } {
+  const entries: unknown[] = [];
+  let bytes = 0;
+  for (let number = 1; bytes < content.length; number += 1) {
+    const end = content.indexOf('\n', bytes) + 1;
+    const together = end === 0 ? undefined : parseLine(content.subarray(bytes, end - 1));
+    if (together === undefined && (end === 0 || end === content.length)) break; // torn
+    if (together === undefined) throw damaged(path, number);
+    entries.push(...together);
+    bytes = end;
+  }
+  return { entries, bytes };
 }
 
-function lineOf(entry: JournalEntry): string {
-  const json = JSON.stringify(entry);
+function lineOf(entries: readonly unknown[]): string {
+  const json = JSON.stringify(entries);
   return `${checksum(json)} ${json}\n`;
 }
 
-function parseLine(line: string): JournalEntry | undefined {
-  const json = line.slice(9);
-  return line.slice(0, 8) === checksum(json) ? (JSON.parse(json) as JournalEntry) : undefined;
+function parseLine(line: Buffer): unknown[] | undefined {
+  const json = line.subarray(9);
+  if (line.toString('latin1', 0, 8) !== checksum(json)) return undefined;
+  return JSON.parse(json.toString()) as unknown[];
 }
 
-/** Entries hold numbers and ASCII words only, so that characters are bytes. */
-const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0');
+const checksum = (json: string | Buffer): string => crc32(json).toString(16).padStart(8, '0');
 
-const damagedJournal = (path: string, line: number): EngagectlError =>
-  new EngagectlError('E-JOURNAL', `the journal ${path} is damaged in line ${line}`, {
-    why: 'its checksum does not fit, so it cannot tell what was sent',
-    fix: 'start anew with --fresh, after looking at what the service holds',
-    file: path,
+const damaged = (file: string, line: number): EngagectlError =>
+  new EngagectlError('E-JOURNAL', `the journal ${file} is damaged in line ${line}`, {
+    why: 'its checksum does not fit, so it cannot tell how far the run came',
+    fix: 'start anew with --fresh',
+    file,
     line,
   });
 
-async function guarded<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function guarded<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
-    if (cause instanceof EngagectlError) throw cause;
-    throw new EngagectlError('E-FILE-WRITE', `cannot write the journal ${path}`, {
+    throw new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
       why: cause instanceof Error ? cause.message : String(cause),
       fix: 'free space; the same command with --resume goes on',
-      file: path,
+      file,
       cause,
     });
   }

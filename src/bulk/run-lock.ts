@@ -13,22 +13,21 @@ export interface RunLock {
 /**
  * Lets one process at a time work on a run. The lock is a listening socket, which the kernel
  * takes away with its process: no pid that could be reused, nothing to break after a crash.
- * Throws E-RUN-LOCKED.
+ * `name` says which run it is: other names are other locks. Throws E-RUN-LOCKED.
  */
-export async function lockRun(folder: string): Promise<RunLock> {
-  const address = addressOf(folder);
+export async function lockRun(name: string): Promise<RunLock> {
+  const address = addressOf(name);
   const lock = (await tryListen(address)) ?? (await takeOver(address));
   if (lock) return lock;
   throw new EngagectlError('E-RUN-LOCKED', 'another process is working on this run', {
-    why: `it holds the run folder ${folder}`,
+    why: 'the same command was started for the same account and files',
     fix: 'wait until it is done',
-    file: folder,
   });
 }
 
 /** Linux: an abstract name, which leaves nothing behind. Elsewhere: a pipe or a socket file. */
-function addressOf(folder: string): string {
-  const name = `engagectl-${createHash('sha256').update(folder).digest('hex').slice(0, 32)}`;
+function addressOf(run: string): string {
+  const name = `engagectl-${createHash('sha256').update(run).digest('hex').slice(0, 32)}`;
   if (process.platform === 'linux') return `\0${name}`;
   if (process.platform === 'win32') return `\\\\.\\pipe\\${name}`;
   return path.join(tmpdir(), `${name}.sock`);

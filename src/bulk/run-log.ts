@@ -1,5 +1,6 @@
 import type { Position, RowBlock, TextDigest } from '../input/rows.js';
-import type { Journal, SettledCounts, Settlement } from './journal.js';
+import type { Journal } from './journal.js';
+import type { SettledCounts, Settlement, WriteEntry } from './settlement.js';
 import { rangesOf } from './ranges.js';
 import type { RejectsFile } from './rejects.js';
 import { Watermark } from './watermark.js';
@@ -24,7 +25,7 @@ export interface RunLog {
 
 /** Writes outcomes to a journal. Commits asked for while one is under way share the next. */
 export class JournalLog implements RunLog {
-  readonly #journal: Journal;
+  readonly #journal: Journal<WriteEntry>;
   readonly #rejects: RejectsFile;
   readonly #digests: () => readonly TextDigest[];
   readonly #watermark: Watermark;
@@ -34,7 +35,7 @@ export class JournalLog implements RunLog {
   #next: Promise<void> | undefined;
 
   constructor(options: {
-    readonly journal: Journal;
+    readonly journal: Journal<WriteEntry>;
     readonly rejects: RejectsFile;
     readonly digests: () => readonly TextDigest[];
     readonly start: Position;

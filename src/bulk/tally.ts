@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { RowBlock, RowFault } from '../input/rows.js';
-import type { SettledCounts } from './journal.js';
+import type { SettledCounts } from './settlement.js';
 import { ordinalOfFault, ordinalOfRow } from './ordinals.js';
 import type { Reject, RejectsFile, RejectStage } from './rejects.js';
 import type { RunLog } from './run-log.js';

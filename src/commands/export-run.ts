@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { EntryFile } from '../bulk/entry-file.js';
+import { Journal } from '../bulk/journal.js';
 import type { ExportEntry, ExportPlan } from '../bulk/export-entries.js';
 import {
   createRun,
@@ -36,7 +36,7 @@ export interface OpenExportRun {
   readonly id: string;
   readonly plan: ExportPlan;
   /** Undefined: nothing is kept, so that it cannot be resumed. */
-  readonly journal: EntryFile<ExportEntry> | undefined;
+  readonly journal: Journal<ExportEntry> | undefined;
   /** Of earlier processes; empty in a new run. */
   readonly entries: readonly ExportEntry[];
   readonly resumed: boolean;
@@ -77,7 +77,7 @@ async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
       await lock.release();
       return unkeptRun(request);
     }
-    const { file, entries } = await EntryFile.open<ExportEntry>(journalOf(folder));
+    const { journal: file, entries } = await Journal.open<ExportEntry>(journalOf(folder));
     const plan = await planOf(request, { folder, file, entries });
     return {
       id: folder.header.run,
@@ -169,7 +169,7 @@ async function newRun(root: string, request: ExportRequest): Promise<RunFolder |
 
 interface OpenJournal {
   readonly folder: RunFolder;
-  readonly file: EntryFile<ExportEntry>;
+  readonly file: Journal<ExportEntry>;
   readonly entries: readonly ExportEntry[];
 }
 

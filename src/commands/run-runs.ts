@@ -47,7 +47,9 @@ const asObject = ({ path, header }: RunFolder) => ({
 export async function resumeRun(id: string, runtime: Runtime, runArgv: RunArgv): Promise<void> {
   const { header } = await runOf(id, runtime);
   const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
-  await runArgv([...words, '--resume', '--run', id], { ...runtime, cwd: header.cwd });
+  // An export is found by its output, and refuses another account by itself.
+  const meant = header.command.startsWith('export-') ? [] : ['--run', id];
+  await runArgv([...words, '--resume', ...meant], { ...runtime, cwd: header.cwd });
 }
 
 /** `runs prune`: milliseconds since they were begun. */

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { earlierParts, type EarlierParts } from '../bulk/earlier-parts.js';
 import { Journal } from '../bulk/journal.js';
+import type { WriteEntry } from '../bulk/settlement.js';
 import { createRun, digest, removeRun, runKey, type RunFolder } from '../bulk/run-folder.js';
 import { lockRun } from '../bulk/run-lock.js';
 import { JournalLog } from '../bulk/run-log.js';
@@ -56,7 +57,9 @@ export async function openRun(run: JournalledRun): Promise<OpenRun> {
       flags: run.flags,
     });
     const folder = found ?? (await createRun(root, headerOf(run)));
-    const { journal, entries } = await Journal.open(path.join(folder.path, 'journal.ndjson'));
+    const { journal, entries } = await Journal.open<WriteEntry>(
+      path.join(folder.path, 'journal.ndjson'),
+    );
     const earlier = earlierParts(entries);
     await inputs.verify(earlier.digests).catch(async (error: unknown) => {
       await journal.close();
@@ -86,7 +89,11 @@ export async function openRun(run: JournalledRun): Promise<OpenRun> {
 
 function attach(
   tally: Tally,
-  parts: { readonly journal: Journal; readonly earlier: EarlierParts; readonly inputs: Inputs },
+  parts: {
+    readonly journal: Journal<WriteEntry>;
+    readonly earlier: EarlierParts;
+    readonly inputs: Inputs;
+  },
 ): void {
   const { journal, earlier, inputs } = parts;
   const { rejects } = tally;
@@ -120,7 +127,9 @@ const headerOf = (run: JournalledRun) => ({
 
 /** An outcome or an intent was written down. */
 async function hasContent(folder: RunFolder): Promise<boolean> {
-  const { journal, entries } = await Journal.open(path.join(folder.path, 'journal.ndjson'));
+  const { journal, entries } = await Journal.open<WriteEntry>(
+    path.join(folder.path, 'journal.ndjson'),
+  );
   await journal.close();
   const { settled, intended } = earlierParts(entries);
   return !settled.isEmpty || !intended.isEmpty;

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { EntryFile } from '../../src/bulk/entry-file.js';
+import { Journal } from '../../src/bulk/journal.js';
 import { makeWorld } from '../support/world.js';
 
 type Entry = { readonly n: number; readonly text: string };
@@ -8,7 +8,7 @@ const entry = (n: number): Entry => ({ n, text: `Zürich "${n}" 🏔\n` });
 
 async function written(world: ReturnType<typeof makeWorld>): Promise<string> {
   const path = world.path('journal');
-  const { file } = await EntryFile.open<Entry>(path);
+  const { journal: file } = await Journal.open<Entry>(path);
   await file.append(entry(1));
   await file.append(entry(2), entry(3));
   await file.append(entry(4), entry(5));
@@ -17,13 +17,13 @@ async function written(world: ReturnType<typeof makeWorld>): Promise<string> {
 }
 
 async function reopened(path: string): Promise<readonly Entry[]> {
-  const { file, entries } = await EntryFile.open<Entry>(path);
+  const { journal: file, entries } = await Journal.open<Entry>(path);
   await file.append(entry(9));
   await file.close();
   return entries;
 }
 
-describe('EntryFile', () => {
+describe('Journal', () => {
   it('keeps what was appended, wherever the last append was cut, and goes on behind it', async () => {
     const world = makeWorld();
     const whole = readFileSync(await written(world));
@@ -49,7 +49,7 @@ describe('EntryFile', () => {
     const bytes = readFileSync(path);
     bytes[bytes.indexOf('\n') + 20]! ^= 1;
     writeFileSync(path, bytes);
-    await expect(EntryFile.open(path)).rejects.toMatchObject({
+    await expect(Journal.open(path)).rejects.toMatchObject({
       id: 'E-JOURNAL',
       details: { line: 2 },
     });
