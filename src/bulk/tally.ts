@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { RowBlock, RowFault } from '../input/rows.js';
-import type { SettledCounts } from './settlement.js';
-import { ordinalOfFault, ordinalOfRow } from './ordinals.js';
+import type { SettledCounts } from './run/settlement.js';
+import { ordinalOfFault, ordinalOfRow } from './run/ordinals.js';
 import type { Reject, RejectsFile, RejectStage } from './rejects.js';
-import type { RunLog } from './run-log.js';
+import type { RunLog } from './run/run-log.js';
 
 /** Every record read is counted in exactly one of the others, `read` aside. */
 export interface Counts {

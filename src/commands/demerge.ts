@@ -51,8 +51,8 @@ async function demerge(
   const { runWrite } = await import('./write-run.js');
   const { demergeMapper } = await import('../mapping/demerge.js');
   const { confirmDemerge } = await import('../ui/confirm.js');
-  const { surveyIdentities } = await import('../bulk/identities.js');
-  const { IdentitySet } = await import('../bulk/identity-set.js');
+  const { surveyIdentities } = await import('../bulk/write/identities.js');
+  const { IdentitySet } = await import('../bulk/write/identity-set.js');
   const mapper = demergeMapper({
     identity: flags.identity,
     retryUnknown: flags.retryUnknown === true,

@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { Journal } from '../bulk/journal.js';
-import type { ExportEntry, ExportPlan } from '../bulk/export-entries.js';
+import { Journal } from '../bulk/run/journal.js';
+import type { ExportEntry, ExportPlan } from '../bulk/export/export-entries.js';
 import {
   createRun,
   digest,
@@ -8,8 +8,8 @@ import {
   removeRun,
   runKey,
   type RunFolder,
-} from '../bulk/run-folder.js';
-import { lockRun } from '../bulk/run-lock.js';
+} from '../bulk/run/run-folder.js';
+import { lockRun } from '../bulk/run/run-lock.js';
 import { EngagectlError } from '../errors.js';
 import { findTarget } from '../output/target.js';
 import type { Runtime } from '../runtime.js';

@@ -1,5 +1,5 @@
-import { runExport, type ExportJob } from '../bulk/export.js';
-import { startState, type ExportContext, type ExportState } from '../bulk/export-context.js';
+import { runExport, type ExportJob } from '../bulk/export/export.js';
+import { startState, type ExportContext, type ExportState } from '../bulk/export/export-context.js';
 import { Gate } from '../bulk/gate.js';
 import { formatDay } from '../contract/dates.js';
 import { exitCodeOf, exitCodes } from '../errors.js';

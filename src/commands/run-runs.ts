@@ -1,5 +1,5 @@
-import { listRuns, removeRun, type RunFolder } from '../bulk/run-folder.js';
-import { lockRun } from '../bulk/run-lock.js';
+import { listRuns, removeRun, type RunFolder } from '../bulk/run/run-folder.js';
+import { lockRun } from '../bulk/run/run-lock.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from '../ui/aligned.js';

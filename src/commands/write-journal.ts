@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { earlierParts, type EarlierParts } from '../bulk/earlier-parts.js';
-import { Journal } from '../bulk/journal.js';
-import type { WriteEntry } from '../bulk/settlement.js';
-import { createRun, digest, removeRun, runKey, type RunFolder } from '../bulk/run-folder.js';
-import { lockRun } from '../bulk/run-lock.js';
-import { JournalLog } from '../bulk/run-log.js';
+import { earlierParts, type EarlierParts } from '../bulk/run/earlier-parts.js';
+import { Journal } from '../bulk/run/journal.js';
+import type { WriteEntry } from '../bulk/run/settlement.js';
+import { createRun, digest, removeRun, runKey, type RunFolder } from '../bulk/run/run-folder.js';
+import { lockRun } from '../bulk/run/run-lock.js';
+import { JournalLog } from '../bulk/run/run-log.js';
 import type { Tally } from '../bulk/tally.js';
 import type { Inputs } from '../input/open.js';
 import type { Runtime } from '../runtime.js';

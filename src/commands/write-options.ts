@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { RejectLimit } from '../bulk/write-job.js';
+import type { RejectLimit } from '../bulk/write/write-job.js';
 import { inputOptions, type InputFlags } from './input-options.js';
 import { byteCount, choice, integer } from './options.js';
 

@@ -1,8 +1,8 @@
-import type { IdentitySet } from '../bulk/identity-set.js';
+import type { IdentitySet } from '../bulk/write/identity-set.js';
 import { Tally } from '../bulk/tally.js';
-import { verdict } from '../bulk/verdict.js';
-import { write } from '../bulk/write.js';
-import type { WriteJob } from '../bulk/write-job.js';
+import { verdict } from '../bulk/write/verdict.js';
+import { write } from '../bulk/write/write.js';
+import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Client } from '../client/client.js';
 import { zoneOf, type Zone } from '../contract/zones.js';
 import { exitCodes, type EngagectlError } from '../errors.js';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { IdentitySet } from '../../src/bulk/identity-set.js';
+import { IdentitySet } from '../../src/bulk/write/identity-set.js';
 
 it('tells like a Set which identities are new', () => {
   const identity = fc.oneof(fc.string(), fc.constantFrom('', 'a', 'á', 'a\u0301'));

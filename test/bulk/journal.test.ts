@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { Journal } from '../../src/bulk/journal.js';
+import { Journal } from '../../src/bulk/run/journal.js';
 import { makeWorld } from '../support/world.js';
 
 type Entry = { readonly n: number; readonly text: string };

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PageSyntaxError } from '../../src/bulk/page-envelope.js';
-import { PageScanner, type ScannedPage } from '../../src/bulk/page-scanner.js';
+import { PageSyntaxError } from '../../src/bulk/export/page-envelope.js';
+import { PageScanner, type ScannedPage } from '../../src/bulk/export/page-scanner.js';
 
 /** Scans `body` in pieces that end at `cuts`. */
 function scan(body: string | Buffer, cuts: readonly number[] = []): ScannedPage {

@@ -1,5 +1,5 @@
-import { EngagectlError, type ErrorId } from '../errors.js';
-import type { Checkpoint, FileMark, Output, RecordPage } from '../output/output.js';
+import { EngagectlError, type ErrorId } from '../../errors.js';
+import type { Checkpoint, FileMark, Output, RecordPage } from '../../output/output.js';
 import { SlicesAhead, type PlannedSlice, type Spill } from './export-ahead.js';
 import type { ExportContext } from './export-context.js';
 import type { ExportLog } from './export-log.js';

@@ -1,8 +1,8 @@
-import type { Attempt, PageBody } from '../client/client.js';
-import { FailureError, type Failure } from '../client/failure.js';
-import { requestCodes } from '../contract/codes.js';
-import { cursorPattern } from '../contract/limits.js';
-import { EngagectlError } from '../errors.js';
+import type { Attempt, PageBody } from '../../client/client.js';
+import { FailureError, type Failure } from '../../client/failure.js';
+import { requestCodes } from '../../contract/codes.js';
+import { cursorPattern } from '../../contract/limits.js';
+import { EngagectlError } from '../../errors.js';
 import { PageSyntaxError, type PageMembers } from './page-envelope.js';
 import type { PageScanner, ScannedPage } from './page-scanner.js';
 

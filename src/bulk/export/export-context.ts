@@ -1,8 +1,8 @@
-import type { Client } from '../client/client.js';
-import type { RetryPolicy } from '../client/retry.js';
-import type { RequestCounts } from '../client/with-retry.js';
-import type { Runtime } from '../runtime.js';
-import type { Gate } from './gate.js';
+import type { Client } from '../../client/client.js';
+import type { RetryPolicy } from '../../client/retry.js';
+import type { RequestCounts } from '../../client/with-retry.js';
+import type { Runtime } from '../../runtime.js';
+import type { Gate } from '../gate.js';
 
 /** Where an export stands; changed as it goes, and shown by whoever looks. */
 export interface ExportState extends RequestCounts {

@@ -1,8 +1,8 @@
-import type { Position, RowBlock, TextDigest } from '../input/rows.js';
+import type { Position, RowBlock, TextDigest } from '../../input/rows.js';
 import type { Journal } from './journal.js';
 import type { SettledCounts, Settlement, WriteEntry } from './settlement.js';
 import { rangesOf } from './ranges.js';
-import type { RejectsFile } from './rejects.js';
+import type { RejectsFile } from '../rejects.js';
 import { Watermark } from './watermark.js';
 
 /** How a record ended; one that was not sent is not settled. */

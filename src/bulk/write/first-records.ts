@@ -1,4 +1,4 @@
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../../input/rows.js';
 
 /** The first `count` records of the input, unreadable ones included, in the order of their lines. */
 export async function* firstRecords(

@@ -1,7 +1,7 @@
-import type { Position, TextDigest } from '../input/rows.js';
+import type { Position, TextDigest } from '../../input/rows.js';
 import type { SettledCounts, WriteEntry } from './settlement.js';
 import { OrdinalSet } from './ranges.js';
-import type { RejectsMark } from './rejects.js';
+import type { RejectsMark } from '../rejects.js';
 
 /** What the earlier parts of a run came to, as its journal tells. */
 export interface EarlierParts {

@@ -1,4 +1,4 @@
-import { EngagectlError } from '../errors.js';
+import { EngagectlError } from '../../errors.js';
 import { Batch } from './batch.js';
 import type { Halt } from './halt.js';
 import { rejectLimitReached } from './reject-limit.js';

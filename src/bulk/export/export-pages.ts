@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { CursorQuery, ReadKind } from '../client/client.js';
-import { withRetry, type RetryContext } from '../client/with-retry.js';
-import { paths } from '../contract/endpoints.js';
-import { EngagectlError } from '../errors.js';
+import type { CursorQuery, ReadKind } from '../../client/client.js';
+import { withRetry, type RetryContext } from '../../client/with-retry.js';
+import { paths } from '../../contract/endpoints.js';
+import { EngagectlError } from '../../errors.js';
 import type { ExportContext } from './export-context.js';
 import { readPage, type PageAnswer } from './page-answer.js';
 import { PageScanner, type ScannedPage } from './page-scanner.js';

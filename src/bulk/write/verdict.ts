@@ -1,5 +1,5 @@
-import { EngagectlError, exitCodes, mostSerious, type ExitCode } from '../errors.js';
-import type { Tally } from './tally.js';
+import { EngagectlError, exitCodes, mostSerious, type ExitCode } from '../../errors.js';
+import type { Tally } from '../tally.js';
 
 /** The most serious thing that can be said of a run that ended; undefined when all went well. */
 export function verdict(

@@ -1,6 +1,6 @@
-import { EngagectlError } from '../errors.js';
-import type { RowBlock } from '../input/rows.js';
-import type { RecordBlock } from '../mapping/records.js';
+import { EngagectlError } from '../../errors.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { RecordBlock } from '../../mapping/records.js';
 import { IdentitySet } from './identity-set.js';
 
 /** Identities up to which duplicates of a run are found, so that memory stays bounded. */

@@ -1,5 +1,5 @@
-import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
 
 /** Milliseconds that requests in flight get to finish after an interrupt. */
 const graceMilliseconds = 10_000;

@@ -1,5 +1,5 @@
-import type { CursorQuery } from '../client/client.js';
-import type { Checkpoint, Output, RecordPage } from '../output/output.js';
+import type { CursorQuery } from '../../client/client.js';
+import type { Checkpoint, Output, RecordPage } from '../../output/output.js';
 
 /** What a slice's pages are written to: an output, or a spill until it is their turn. */
 export type PageTarget = Pick<

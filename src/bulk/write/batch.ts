@@ -1,4 +1,4 @@
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../../input/rows.js';
 
 const comma = 0x2c;
 

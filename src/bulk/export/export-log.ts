@@ -1,7 +1,7 @@
-import type { Checkpoint, FileMark } from '../output/output.js';
+import type { Checkpoint, FileMark } from '../../output/output.js';
 import type { ExportEntry, PageEntry } from './export-entries.js';
 import { ExportProgress } from './export-progress.js';
-import type { Journal } from './journal.js';
+import type { Journal } from '../run/journal.js';
 
 interface Syncable {
   checkpoint(): Checkpoint;

@@ -1,13 +1,13 @@
-import type { Attempt } from '../client/client.js';
-import type { Failure } from '../client/failure.js';
-import { failureError } from '../client/failure-error.js';
-import { backOff, decide, isThrottled } from '../client/retry.js';
-import type { WriteAnswer } from '../contract/answers.js';
+import type { Attempt } from '../../client/client.js';
+import type { Failure } from '../../client/failure.js';
+import { failureError } from '../../client/failure-error.js';
+import { backOff, decide, isThrottled } from '../../client/retry.js';
+import type { WriteAnswer } from '../../contract/answers.js';
 import type { Batch } from './batch.js';
 import { checkAnswer } from './check-answer.js';
-import { Gate } from './gate.js';
+import { Gate } from '../gate.js';
 import type { Halt } from './halt.js';
-import { ordinalOfRow } from './ordinals.js';
+import { ordinalOfRow } from '../run/ordinals.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 /** What became of one batch so far, over all its attempts and halves. */

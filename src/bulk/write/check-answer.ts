@@ -1,5 +1,5 @@
-import type { WriteAnswer } from '../contract/answers.js';
-import { recordCodes } from '../contract/codes.js';
+import type { WriteAnswer } from '../../contract/answers.js';
+import { recordCodes } from '../../contract/codes.js';
 import type { Batch } from './batch.js';
 
 /** How one record of an answered batch ended. */

@@ -1,11 +1,11 @@
-import type { Attempt } from '../client/client.js';
-import type { RetryPolicy } from '../client/retry.js';
-import type { WriteAnswer } from '../contract/answers.js';
-import type { RowBlock } from '../input/rows.js';
-import type { RecordBlock } from '../mapping/records.js';
-import type { Runtime } from '../runtime.js';
-import type { EarlierParts } from './earlier-parts.js';
-import type { Tally } from './tally.js';
+import type { Attempt } from '../../client/client.js';
+import type { RetryPolicy } from '../../client/retry.js';
+import type { WriteAnswer } from '../../contract/answers.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { RecordBlock } from '../../mapping/records.js';
+import type { Runtime } from '../../runtime.js';
+import type { EarlierParts } from '../run/earlier-parts.js';
+import type { Tally } from '../tally.js';
 import type { Frame } from './batch.js';
 import type { IdentitySet } from './identity-set.js';
 

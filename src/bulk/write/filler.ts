@@ -1,4 +1,4 @@
-import type { RecordBlock } from '../mapping/records.js';
+import type { RecordBlock } from '../../mapping/records.js';
 import type { Batch, BulkRecord } from './batch.js';
 import type { Sender } from './sender.js';
 import { Window } from './window.js';

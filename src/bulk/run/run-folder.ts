@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError } from '../../errors.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {

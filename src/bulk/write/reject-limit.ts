@@ -1,4 +1,4 @@
-import { EngagectlError } from '../errors.js';
+import { EngagectlError } from '../../errors.js';
 import type { WriteJob } from './write-job.js';
 
 /** Records from which on a percentage of rejects means something. */

@@ -1,4 +1,4 @@
-import type { Checkpoint, FileMark } from '../output/output.js';
+import type { Checkpoint, FileMark } from '../../output/output.js';
 
 /**
  * What the journal of an export says, in the order in which it became true. Slices and

@@ -1,6 +1,6 @@
 import { KeySet } from './key-set.js';
 import type { BulkRecord } from './batch.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../../input/rows.js';
 
 /** Bytes that held records may keep in memory before reading pauses. */
 const heldBytesMaximum = 32 * 1024 * 1024;

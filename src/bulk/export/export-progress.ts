@@ -1,4 +1,4 @@
-import type { Checkpoint, FileMark } from '../output/output.js';
+import type { Checkpoint, FileMark } from '../../output/output.js';
 import type { ExportEntry, PageEntry } from './export-entries.js';
 
 type SliceEntry = Extract<ExportEntry, { slice: number }>;

@@ -1,12 +1,12 @@
-import type { EngagectlError } from '../errors.js';
-import type { RowBlock } from '../input/rows.js';
-import type { RecordBlock } from '../mapping/records.js';
+import type { EngagectlError } from '../../errors.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { RecordBlock } from '../../mapping/records.js';
 import { Filler } from './filler.js';
 import { firstRecords } from './first-records.js';
 import { identityAt, tooManyIdentities } from './identities.js';
 import { Halt } from './halt.js';
-import { Interruptible } from './interruptible.js';
-import { ordinalOfFault, ordinalOfRow } from './ordinals.js';
+import { Interruptible } from '../interruptible.js';
+import { ordinalOfFault, ordinalOfRow } from '../run/ordinals.js';
 import { rejectLimitReached } from './reject-limit.js';
 import { Sender } from './sender.js';
 import { Settler } from './settler.js';

@@ -1,6 +1,6 @@
-import type { Position, TextDigest } from '../input/rows.js';
+import type { Position, TextDigest } from '../../input/rows.js';
 import type { Ranges } from './ranges.js';
-import type { RejectsMark } from './rejects.js';
+import type { RejectsMark } from '../rejects.js';
 
 /** Outcomes that were settled together. */
 export interface Settlement {

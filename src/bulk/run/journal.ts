@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError } from '../../errors.js';
 import { syncFolder } from './run-folder.js';
 
 /**

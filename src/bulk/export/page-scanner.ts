@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { RecordPage } from '../output/output.js';
+import type { RecordPage } from '../../output/output.js';
 import { isBareToken } from './bare-token.js';
 import { PageEnvelope, PageSyntaxError, type PageMembers } from './page-envelope.js';
 

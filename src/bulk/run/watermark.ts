@@ -1,4 +1,4 @@
-import type { Position, RowBlock } from '../input/rows.js';
+import type { Position, RowBlock } from '../../input/rows.js';
 
 interface OpenBlock {
   left: number;
