@@ -83,9 +83,9 @@ async function sweep(kind: ScenarioKind, seed: number, points: readonly Point[])
     }
   };
   await Promise.all([worker(), worker()]);
+  if (isFull) process.stderr.write(`${kind}: ${JSON.stringify({ ...counts, failures })}\n`);
   expect(failures).toEqual([]);
   expect(counts.hit).toBeGreaterThan(0);
-  if (isFull) process.stderr.write(`${kind}: ${JSON.stringify(counts)}\n`);
 }
 
 interface Stage {
