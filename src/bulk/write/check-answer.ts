@@ -15,7 +15,8 @@ export type CheckedAnswer =
   | { readonly addsUp: false; readonly why: string };
 
 const accepted: RecordOutcome = { status: 'accepted' };
-const allAccepted: CheckedAnswer = { addsUp: true };
+/** Of an answer that names no record. */
+export const allAccepted: CheckedAnswer = { addsUp: true };
 
 /**
  * Holds an answer of endpoint 1 or 2 against the batch: `processed` and `unprocessed` must

@@ -4,7 +4,7 @@ import { failureError } from '../../client/failure-error.js';
 import { backOff, decide, isThrottled } from '../../client/retry.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import type { Batch } from './batch.js';
-import { checkAnswer } from './check-answer.js';
+import { allAccepted, checkAnswer, type RecordOutcome } from './check-answer.js';
 import { Gate } from '../gate.js';
 import type { Halt } from './halt.js';
 import { ordinalOfRow } from '../run/ordinals.js';
@@ -18,6 +18,14 @@ export interface Fate {
   readonly since: number;
   unknown: number;
   refused: number;
+}
+
+/** What an answer left open. */
+interface Rest {
+  /** Positions of records that the service did not process, and asks for again. */
+  readonly again: readonly number[];
+  /** Set when the answer does not add up, and settles nothing. */
+  readonly why?: string;
 }
 
 /** Sends a batch until each of its records has one outcome in the tally. */
@@ -52,17 +60,17 @@ export class Settler {
 
   async #send(batch: Batch, fate: Fate): Promise<void> {
     for (;;) {
-      const attempt = await this.#attempt(batch);
+      const attempt = await this.#attempt(batch, fate);
       if (attempt === undefined) return this.#notSent(batch, 'the run stopped');
-      if (attempt.ok) return this.#conclude(batch, attempt.answer, fate);
+      if (attempt.ok) return this.#settleRest(batch, attempt.answer, fate);
       const again = await this.#afterFailure(batch, attempt.failure, fate);
       if (!again) return;
       this.traffic.retries += 1;
     }
   }
 
-  /** One request; undefined when the run stopped before it. */
-  async #attempt(batch: Batch): Promise<Attempt<WriteAnswer | undefined> | undefined> {
+  /** One request and what its answer settles; undefined when the run stopped before it. */
+  async #attempt(batch: Batch, fate: Fate): Promise<Attempt<Rest> | undefined> {
     const body = batch.body();
     const ticket = await this.gate.enter();
     try {
@@ -71,8 +79,8 @@ export class Settler {
       this.traffic.bytesSent += body.length;
       const attempt = await this.#job.send?.(body, this.#halt.givingUp);
       if (attempt === undefined) return undefined;
-      if (attempt.ok) this.gate.succeeded();
-      else if (isThrottled(attempt.failure)) this.gate.throttled(ticket);
+      if (attempt.ok) return { ok: true, answer: await this.#book(batch, attempt.answer, fate) };
+      if (isThrottled(attempt.failure)) this.gate.throttled(ticket);
       return attempt;
     } catch (error) {
       if (!this.#halt.givingUp.aborted) throw error;
@@ -116,17 +124,33 @@ export class Settler {
     }
   }
 
-  async #conclude(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Promise<void> {
-    if (answer === undefined) return this.#accept(batch);
-    const checked = checkAnswer(answer, batch);
-    if (!checked.addsUp) return this.#doesNotAddUp(batch, checked.why, fate);
-    if (!checked.outcomes) return this.#accept(batch);
+  /**
+   * Counts what an answer settles, and waits until it is on the disk: so long the request is in
+   * flight, and a crash sends no others again.
+   */
+  async #book(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Promise<Rest> {
+    this.gate.succeeded();
+    const checked = answer === undefined ? allAccepted : checkAnswer(answer, batch);
+    if (!checked.addsUp) return { again: [], why: checked.why };
+    const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
+    if (!checked.outcomes) this.#accept(batch);
+    await this.#halt.guard(async () => this.#job.tally.log?.commit());
+    return { again };
+  }
+
+  /** Returns the positions of the records that are to be sent again. */
+  #bookEach(batch: Batch, outcomes: readonly RecordOutcome[], fate: Fate): number[] {
     const again: number[] = [];
-    for (const [position, outcome] of checked.outcomes.entries()) {
+    for (const [position, outcome] of outcomes.entries()) {
       if (outcome.status === 'accepted') this.#job.tally.accept(...batch.source(position));
       else if (outcome.status === 'again' && this.#mayRepeat(fate)) again.push(position);
       else this.#reject(batch, position, outcome);
     }
+    return again;
+  }
+
+  async #settleRest(batch: Batch, { again, why }: Rest, fate: Fate): Promise<void> {
+    if (why !== undefined) return this.#doesNotAddUp(batch, why, fate);
     if (again.length > 0) await this.#sendAgain(batch.pick(again), fate);
   }
 
