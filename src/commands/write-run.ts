@@ -5,7 +5,7 @@ import { write } from '../bulk/write/write.js';
 import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Client } from '../client/client.js';
 import { zoneOf, type Zone } from '../contract/zones.js';
-import { exitCodes, type EngagectlError } from '../errors.js';
+import { exitCodeOf, exitCodes, mostSerious, type EngagectlError } from '../errors.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import { sourceRecord } from '../mapping/source-record.js';
@@ -90,7 +90,11 @@ async function runConnected(context: WriteContext): Promise<void> {
   try {
     outcome = await runJournalled(context, { mapper, run });
   } finally {
-    const stays = await run?.close(outcome);
+    const stays = await run?.close(outcome).catch((error: unknown) => {
+      const codes = [exitCodeOf(error), exitCodeOf(outcome.error ?? error)];
+      if (mostSerious(codes) === codes[0]) throw error;
+      return true;
+    });
     if (stays) context.said.note(`unfinished: engagectl runs resume ${run?.id} goes on with it`);
   }
   if (outcome.error) throw outcome.error;

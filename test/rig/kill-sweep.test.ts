@@ -22,8 +22,8 @@ import { startTruth, type Truth } from './truth.js';
 const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
 const kinds: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'demerge'];
 /** Points of each kind of run in a sample. */
-const killsPerKind = 11;
-const failuresPerKind = 4;
+const killsPerKind = 10;
+const failuresPerKind = 2;
 const flags = ['--chunk-size', '7', '--concurrency', '3', '--json'];
 if (!hasStrace) process.stderr.write('SKIPPED: strace is missing; writes are not killed\n');
 
@@ -49,6 +49,8 @@ describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
     await sweep(kind, seed, [
       ...sampled(kills, killsPerKind, random),
       ...sampled(points.flatMap(failuresAt), failuresPerKind, random),
+      // Where a run folder begins and where it ends: few, and unlike all others.
+      ...points.filter(({ call }) => call === 'rename').flatMap(failuresAt),
     ]);
   });
 });

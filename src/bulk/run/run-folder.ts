@@ -84,12 +84,21 @@ export async function listRuns(root: string): Promise<readonly RunFolder[]> {
   return runs;
 }
 
-/** To be called while holding the run's lock. */
+/** To be called while holding the run's lock. Throws E-FILE-WRITE. */
 export async function removeRun({ path: folder, header }: RunFolder): Promise<void> {
   const draft = draftOf(path.dirname(folder), header);
-  await rm(draft, { recursive: true, force: true });
-  await rename(folder, draft);
-  await rm(draft, { recursive: true, force: true });
+  try {
+    await rm(draft, { recursive: true, force: true });
+    await rename(folder, draft);
+    await rm(draft, { recursive: true, force: true });
+  } catch (cause) {
+    throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      fix: 'make the state folder writable; --resume then finds what is left to do, if anything',
+      file: folder,
+      cause,
+    });
+  }
 }
 
 async function writeSynced(file: string, text: string): Promise<void> {

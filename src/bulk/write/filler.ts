@@ -124,9 +124,8 @@ export class Filler {
     await this.#submitFull();
   }
 
-  /** Waiting is normal; that a whole request's worth of records waits takes many round trips. */
   #warnOfHotKeys(): void {
-    if (this.#warned || this.#window.heldCount < this.#job.batchRecords) return;
+    if (this.#warned || this.#window.heldCount < manyHeld) return;
     this.#warned = true;
     this.#job.warn(
       `slow input: ${this.#window.heldCount} records wait for earlier ones of the same key; ` +
@@ -135,5 +134,7 @@ export class Filler {
   }
 }
 
+/** Records held back from which on it is worth saying: they take up to as many round trips. */
+const manyHeld = 1000;
 /** Hashes of keys are never negative. */
 const noKey = -1;
