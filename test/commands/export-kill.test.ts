@@ -144,7 +144,7 @@ async function survive(
 /** `count` of the items at even distances, beginning where the seed says. */
 function sampled<T>(items: readonly T[], count: number): readonly T[] {
   if (isFull) return items;
-  const seed = Number(process.env['ENGAGECTL_KILL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  const seed = Number(process.env['ENGAGECTL_KILL_SEED'] ?? 20_261_121);
   onTestFailed(() => void process.stderr.write(`ENGAGECTL_KILL_SEED=${seed}\n`));
   return Array.from({ length: count }, (_, n) => {
     return items[(seed + n * Math.ceil(items.length / count)) % items.length]!;
