@@ -43,15 +43,18 @@ export async function listProfiles(
     stdout.write(`${inertJson({ file, accounts })}\n`);
     return;
   }
-  const rows = accounts.map(({ current, profile, region, baseUrl, accountId, passcode }) => [
-    current ? '*' : ' ',
-    profile,
-    region,
-    accountId,
-    passcode,
-    baseUrl,
-  ]);
-  const header = [' ', 'PROFILE', 'REGION', 'ACCOUNT', 'PASSCODE', 'BASE URL'];
+  const rows = accounts.map(
+    ({ current, profile, region, baseUrl, accountId, passcode, production }) => [
+      current ? '*' : ' ',
+      profile,
+      region,
+      accountId,
+      passcode,
+      baseUrl,
+      production ? 'yes' : '',
+    ],
+  );
+  const header = [' ', 'PROFILE', 'REGION', 'ACCOUNT', 'PASSCODE', 'BASE URL', 'PRODUCTION'];
   stdout.write(inert(`${aligned(rows.length > 0 ? [header, ...rows] : [])}from ${file}\n`));
 }
 

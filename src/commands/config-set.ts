@@ -1,27 +1,18 @@
-import path from 'node:path';
-import type { Readable } from 'node:stream';
-import { text as wholeText } from 'node:stream/consumers';
 import { checkedBaseUrl } from '../config/base-url.js';
-import { savedRegion, withRegion } from '../config/changes.js';
-import {
-  checkedAccountId,
-  checkedHeaderPrefix,
-  checkedPasscode,
-  passcodeFromFile,
-  withoutNewline,
-} from '../config/credentials.js';
+import { savedRegion, withProduction, withRegion } from '../config/changes.js';
+import { checkedAccountId, checkedHeaderPrefix } from '../config/credentials.js';
 import { currentProfile } from '../config/saved-account.js';
 import { configPath, readConfig, updateConfig } from '../config/store.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import { askSecret } from '../ui/ask-secret.js';
 import { messages } from '../ui/messages.js';
+import { givenPasscode, type PasscodeFlags } from './given-passcode.js';
 import type { Settings } from './options.js';
 
-export interface SetFlags {
+export interface SetFlags extends PasscodeFlags {
   readonly accountId?: string;
-  readonly passcodeStdin?: boolean;
-  readonly passcodeFile?: string;
+  /** Of the whole profile. */
+  readonly production?: boolean;
 }
 
 /**
@@ -34,6 +25,8 @@ export async function setRegion(
   runtime: Runtime,
 ): Promise<void> {
   const region = flagOf(settings, 'region');
+  if (region === undefined && isOnlyMark(flags, settings))
+    return markProfile(flags.production === true, settings, runtime);
   if (region === undefined)
     throw new EngagectlError('E-USAGE', 'config set needs --region <name>', {
       why: 'an account and its passcode belong to one region',
@@ -51,13 +44,31 @@ export async function setRegion(
   // Everything else is checked before anybody types a passcode.
   withRegion(saved, { profile, region, values: { passcode: 'not yet known', ...values } });
   const isNew = savedRegion(saved, profile, region) === undefined;
-  const passcode = await readPasscode(flags, runtime, isNew || flags.accountId !== undefined);
-  await updateConfig(runtime, (config) =>
-    withRegion(config, { profile, region, values: { ...values, passcode } }),
-  );
+  const secret = await givenPasscode(flags, runtime, isNew || flags.accountId !== undefined);
+  await updateConfig(runtime, (config) => {
+    const changed = withRegion(config, { profile, region, values: { ...values, ...secret } });
+    const { production } = flags;
+    return production === undefined ? changed : withProduction(changed, profile, production);
+  });
   messages(settings, runtime).note(
     `saved: profile ${profile}, region ${region}, in ${configPath(runtime)}`,
   );
+}
+
+/** `config set --production` by itself is about the profile, not about a region of it. */
+const isOnlyMark = (flags: SetFlags, settings: Settings): boolean =>
+  Object.keys(flags).join() === 'production' &&
+  savedFlags.every((name) => !settings.flags.has(name));
+
+async function markProfile(
+  production: boolean,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const profile = settings.profile ?? currentProfile(await readConfig(runtime));
+  await updateConfig(runtime, (config) => withProduction(config, profile, production));
+  const what = production ? 'writes ask first' : 'writes do not ask';
+  messages(settings, runtime).note(`saved: profile ${profile}: on a terminal ${what}`);
 }
 
 const checked = (
@@ -66,39 +77,6 @@ const checked = (
   flag: string,
 ): string | undefined => (value === undefined ? undefined : check(value, flag));
 
-type SavedFlag = 'region' | 'baseUrl' | 'headerPrefix' | 'timezone';
-const flagOf = (settings: Settings, name: SavedFlag): string | undefined =>
+const savedFlags = ['region', 'baseUrl', 'headerPrefix', 'timezone'] as const;
+const flagOf = (settings: Settings, name: (typeof savedFlags)[number]): string | undefined =>
   settings.flags.has(name) ? settings[name] : undefined;
-
-/** Undefined when the saved one stays: a new account id never goes with the old passcode. */
-async function readPasscode(
-  { passcodeFile, passcodeStdin }: SetFlags,
-  runtime: Runtime,
-  needed: boolean,
-): Promise<string | undefined> {
-  if (passcodeFile !== undefined)
-    return passcodeFromFile(path.resolve(runtime.cwd, passcodeFile), '--passcode-file');
-  if (!needed && passcodeStdin !== true) return undefined;
-  if (runtime.stdin.isTTY === true) {
-    return checkedPasscode(await askSecret('Passcode (not shown): ', runtime), 'typed');
-  }
-  if (passcodeStdin !== true)
-    throw new EngagectlError('E-CONFIG', 'the passcode is missing', {
-      why: 'standard input is no terminal, so nobody can be asked for it',
-      fix: 'add --passcode-stdin or --passcode-file <file>',
-    });
-  return checkedPasscode(withoutNewline(await pipedText(runtime)), '--passcode-stdin');
-}
-
-/** All of standard input; throws the signal's reason when it is aborted before the end. */
-async function pipedText({ stdin, signal }: Runtime): Promise<string> {
-  const leave = () => (stdin as Partial<Readable>).destroy?.();
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    return await wholeText(stdin);
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    signal.removeEventListener('abort', leave);
-  }
-}

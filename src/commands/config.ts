@@ -35,11 +35,19 @@ function registerSet(config: Command, runtime: Runtime): void {
         'passcodeStdin',
       ),
     )
+    .addOption(
+      new Option(
+        '--passcode-command <command>',
+        'save a shell command that prints the passcode, like "pass show engagectl/eu1"',
+      ).conflicts(['passcodeStdin', 'passcodeFile']),
+    )
+    .option('--production', 'of the whole profile: writes ask first, on a terminal')
+    .option('--no-production', 'writes do not ask')
     .addHelpText(
       'before',
       examples(
         'config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1',
-        'config set --region eu1 --account-id ACC-1 --passcode-file ./passcode',
+        'config set --region eu1 --account-id ACC-1 --passcode-command "pass show engagectl/eu1"',
         'config set --profile staging --region us1 --timezone America/New_York',
       ),
     )
@@ -51,7 +59,6 @@ function registerSet(config: Command, runtime: Runtime): void {
 }
 
 const profileRuns = () => import('./config-profiles.js');
-const accountRuns = () => import('./config-account.js');
 
 /** What is saved, whichever account a command would use. */
 function registerProfiles(config: Command, runtime: Runtime): void {
@@ -98,19 +105,21 @@ function registerAccount(config: Command, runtime: Runtime): void {
   config
     .command('show')
     .summary('the account a command would use, and where each value comes from')
-    .addHelpText('before', examples('config show', 'config show --region us1 --json'))
-    .action(
-      withSettings(runtime, async (settings) => {
-        await (await accountRuns()).showAccount(settings, runtime);
-      }),
-    );
+    .option('--sources', 'also the other settings and the folders')
+    .addHelpText('before', examples('config show', 'config show --region us1 --sources'))
+    .action(async ({ sources }: { sources?: true }, command: Command) => {
+      const settings = resolveSettings(command, runtime);
+      const { showAccount } = await import('./config-show.js');
+      await showAccount(settings, runtime, { all: sources === true });
+    });
   config
     .command('check')
     .summary('whether account, passcode and region fit together: one harmless request')
     .addHelpText('before', examples('config check', 'config check --profile staging --region us1'))
     .action(
       withSettings(runtime, async (settings) => {
-        await (await accountRuns()).checkAccount(settings, runtime);
+        const { checkAccount } = await import('./config-check.js');
+        await checkAccount(settings, runtime);
       }),
     );
 }

@@ -8,7 +8,6 @@ import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.
 
 interface DemergeFlags extends WriteFlags {
   readonly identity: string;
-  readonly yes?: boolean;
 }
 
 const examples = `Examples:
@@ -27,14 +26,14 @@ export function registerDemerge(program: Command, runtime: Runtime, run = demerg
     )
     .addHelpText('beforeAll', examples)
     .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin')
-    .addOption(new Option('--identity <column>', 'column of the identity').default('identity'))
-    .addOption(new Option('-y, --yes', 'do not ask'));
+    .addOption(new Option('--identity <column>', 'column of the identity').default('identity'));
   addWriteOptions(command, {
     chunkSize: limits.identitiesPerDemerge,
     chunkSizeMaximum: limits.identitiesPerDemerge,
     concurrency: 1,
     concurrencyMaximum: limits.othersInFlight,
     dryRun: 'the same as --check',
+    yes: 'do not ask',
     ordered: false,
   });
   command.action(async (files: string[], flags: DemergeFlags) => {
@@ -70,13 +69,13 @@ async function demerge(
       mapper: () => mapper,
       send: (client) => (body, signal) => client.demerge(body, signal),
       seen: new IdentitySet(),
-      confirm: async ({ account: { accountId, region } }, again) => {
+      confirm: async ({ account: { accountId, region, production } }, again) => {
         const inputIsStdin = again === undefined;
         const { count, first } = inputIsStdin
           ? { count: 0, first: [] }
           : await surveyIdentities((await again()).blocks(), (rows) => mapper.map(rows));
         await confirmDemerge(
-          { accountId, region, count, firstIdentities: first },
+          { accountId, region, production, files, count, firstIdentities: first },
           { yes: flags.yes === true, inputIsStdin },
           runtime,
         );

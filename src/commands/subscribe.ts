@@ -51,6 +51,7 @@ export function registerSubscribe(program: Command, runtime: Runtime, run = subs
     concurrency: limits.othersInFlight,
     concurrencyMaximum: limits.uploadsInFlight,
     dryRun: 'let the service check the records and change nothing',
+    yes: 'do not ask, though the config profile is marked production',
     ordered: true,
   });
   command.action(async (files: string[], flags: SubscribeFlags) => {
@@ -65,6 +66,7 @@ async function subscribe(
   runtime: Runtime,
 ): Promise<void> {
   const { runWrite } = await import('./write-run.js');
+  const { confirmProduction } = await import('./confirm-production.js');
   const { subscribeMapper } = await import('../mapping/subscribe.js');
   const { type, status } = flags;
   await runWrite(
@@ -86,6 +88,10 @@ async function subscribe(
         }),
       send: (client) => (body, signal) =>
         client.subscribe(body, { dryRun: flags.dryRun === true }, signal),
+      confirm: confirmProduction(
+        { command: 'subscribe', does: 'sets subscription statuses', files, flags },
+        runtime,
+      ),
     },
     settings,
     runtime,

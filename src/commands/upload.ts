@@ -47,6 +47,7 @@ export function registerUpload(program: Command, runtime: Runtime, run = upload)
     concurrency: 8,
     concurrencyMaximum: limits.uploadsInFlight,
     dryRun: 'the same as --check',
+    yes: 'do not ask, though the config profile is marked production',
     ordered: true,
   });
   command.action(async (files: string[], flags: UploadFlags) => {
@@ -85,6 +86,7 @@ async function upload(
 ): Promise<void> {
   refuseEventFlags(flags);
   const { runWrite } = await import('./write-run.js');
+  const { confirmProduction } = await import('./confirm-production.js');
   const { uploadMapper } = await import('../mapping/upload.js');
   const mapping = await mappingOf(flags, runtime);
   await runWrite(
@@ -98,6 +100,15 @@ async function upload(
       frame: ['{"d":[', ']}'],
       mapper: (zone) => uploadMapper({ ...mapping, zone }),
       send: (client) => (body, signal) => client.upload(body, signal),
+      confirm: confirmProduction(
+        {
+          command: 'upload',
+          does: flags.type === 'event' ? 'adds events' : 'creates or updates user profiles',
+          files,
+          flags,
+        },
+        runtime,
+      ),
     },
     settings,
     runtime,

@@ -20,6 +20,7 @@ export interface WriteFlags extends InputFlags {
   /** False with `--no-journal`. */
   readonly journal: boolean;
   readonly check?: boolean;
+  readonly yes?: boolean;
   readonly dryRun?: boolean;
 }
 
@@ -29,6 +30,8 @@ export interface WriteDefaults {
   readonly concurrency: number;
   readonly concurrencyMaximum: number;
   readonly dryRun: string;
+  /** Help of `--yes`. */
+  readonly yes: string;
   /** Whether records have an order that `--order none` can give up. */
   readonly ordered: boolean;
 }
@@ -44,6 +47,7 @@ export function addWriteOptions(command: Command, defaults: WriteDefaults): Comm
 const sendingOptions = (defaults: WriteDefaults): Option[] => [
   new Option('--check', 'read and validate everything, send nothing'),
   new Option('--dry-run', defaults.dryRun),
+  new Option('-y, --yes', defaults.yes),
   new Option('--chunk-size <n>', `records per request, at most ${defaults.chunkSizeMaximum}`)
     .argParser(integer({ min: 1, max: defaults.chunkSizeMaximum }))
     .default(defaults.chunkSize),

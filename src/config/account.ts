@@ -3,14 +3,14 @@ import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { checkedBaseUrl } from './base-url.js';
 import {
-  checkedAccountId,
   checkedHeaderPrefix,
-  checkedPasscode,
   environmentCredentials,
   type SourcedCredentials,
 } from './credentials.js';
 import { localCredentials, localFolder } from './local-account.js';
+import { passcodeFromCommand } from './passcode-command.js';
 import { chooseSaved, localRegion, type Saved } from './saved-account.js';
+import { savedCredentials } from './saved-credentials.js';
 import { setting, type AccountSettings, type Sourced } from './sourced.js';
 
 /** Everything needed to talk to one account of the service. */
@@ -26,20 +26,25 @@ export interface Account {
   readonly headerPrefix: string;
   /** IANA name. */
   readonly timezone: string;
+  /** The config profile is marked so: writes ask first, where somebody sits at a terminal. */
+  readonly production: boolean;
   /** Where each value came from, for people. */
   readonly sources: Readonly<Record<AccountField, string>>;
 }
-type AccountField = 'region' | 'baseUrl' | 'accountId' | 'passcode' | 'headerPrefix' | 'timezone';
+type AccountField =
+  'region' | 'baseUrl' | 'accountId' | 'passcode' | 'headerPrefix' | 'timezone' | 'production';
 
-type AccountRuntime = Pick<Runtime, 'env' | 'cwd'>;
+type AccountRuntime = Pick<Runtime, 'env' | 'cwd' | 'sleep' | 'signal'>;
 
 /**
  * Chooses the account (contract §1): flag, environment, config profile, default, and id and
  * passcode always from one source. E-CONFIG, E-REGION, E-BASE-URL or E-CONFIG-FILE, exit 2.
+ * `run` is how a `passcode_command` is carried out, where it is the one that counts.
  */
 export async function resolveAccount(
   settings: AccountSettings,
   runtime: AccountRuntime,
+  run = passcodeFromCommand,
 ): Promise<Account> {
   const baseUrl = baseUrlSetting(settings);
   const region = setting(settings, 'region');
@@ -56,7 +61,7 @@ export async function resolveAccount(
   return accountOf(settings, {
     region: from,
     baseUrl: checked(baseUrl ?? { value: saved.values.baseUrl, source: saved.source }),
-    credentials: environment ?? savedCredentials(saved),
+    credentials: environment ?? (await savedCredentials(saved, runtime, run)),
     saved,
   });
 }
@@ -110,14 +115,6 @@ async function localAccount(
   });
 }
 
-function savedCredentials({ source, values }: Saved): SourcedCredentials {
-  return {
-    accountId: checkedAccountId(values.accountId, source),
-    passcode: checkedPasscode(values.passcode, source),
-    sources: { accountId: source, passcode: source },
-  };
-}
-
 interface Choice {
   readonly region: Sourced;
   readonly baseUrl: Sourced;
@@ -145,12 +142,14 @@ function accountOf(
     passcode: credentials.passcode,
     headerPrefix: checkedHeaderPrefix(headerPrefix.value, headerPrefix.source),
     timezone: timezone.value,
+    production: saved?.production === true,
     sources: {
       ...credentials.sources,
       region: region.source,
       baseUrl: baseUrl.source,
       headerPrefix: headerPrefix.source,
       timezone: timezone.source,
+      production: saved?.production === undefined ? 'default' : saved.source,
     },
   };
 }

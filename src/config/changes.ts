@@ -19,24 +19,35 @@ export function savedRegion(
   return found && entry(found.regions, region);
 }
 
-/** Adds or changes one region. E-CONFIG when a new one lacks a part. */
+/**
+ * Adds or changes one region; a passcode takes the place of a passcode command, and the other way
+ * round. E-CONFIG when a new one lacks a part.
+ */
 export function withRegion(config: Config, { profile, region, values }: RegionChange): Config {
   checkName('region', region);
   checkName('profile', profile);
   const known = entry(config.profiles, profile);
-  const given = Object.fromEntries(
-    Object.entries(values).filter(([, value]) => value !== undefined),
-  );
-  const merged = { ...savedRegion(config, profile, region), ...given } as Partial<SavedRegion>;
-  const { baseUrl, accountId, passcode } = merged;
-  if (baseUrl === undefined || accountId === undefined || passcode === undefined)
+  const given = defined(values);
+  const kept: Partial<SavedRegion> = { ...savedRegion(config, profile, region) };
+  if ('passcode' in given) delete kept.passcode_command;
+  if ('passcode_command' in given) delete kept.passcode;
+  const merged: Partial<SavedRegion> = { ...kept, ...given };
+  const { baseUrl, accountId } = merged;
+  const secret = merged.passcode ?? merged.passcode_command;
+  if (baseUrl === undefined || accountId === undefined || secret === undefined)
     throw new EngagectlError('E-CONFIG', `region "${region}" is new and not complete`, {
-      why: `missing: ${missing({ '--base-url': baseUrl, '--account-id': accountId, passcode })}`,
+      why: `missing: ${missing({ '--base-url': baseUrl, '--account-id': accountId, passcode: secret })}`,
       fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>',
     });
-  const saved: SavedRegion = { ...merged, baseUrl, accountId, passcode };
+  const saved: SavedRegion = { ...merged, baseUrl, accountId };
   const regions = { ...known?.regions, [region]: saved };
   return { ...config, profiles: { ...config.profiles, [profile]: { ...known, regions } } };
+}
+
+/** Marks a profile whose writes ask first, or takes the mark away. */
+export function withProduction(config: Config, name: string, production: boolean): Config {
+  const profile = findProfile(config, name);
+  return { ...config, profiles: { ...config.profiles, [name]: { ...profile, production } } };
 }
 
 /** Chooses the profile, and its region if one is named, for commands that name none. */
@@ -63,21 +74,23 @@ export function without(config: Config, name: string, region: string | undefined
   return { ...kept, profiles: withoutKey(config.profiles, name) };
 }
 
-/** What `config list` prints: everything saved but the passcodes. */
+/** What `config list` prints: everything saved but passcodes and the commands that know them. */
 export function listed(config: Config) {
-  return Object.entries(config.profiles).flatMap(([profile, { region: chosen, regions }]) =>
-    Object.entries(regions).map(([region, { baseUrl, accountId, headerPrefix, timezone }]) => ({
-      profile,
-      region,
-      current:
-        profile === currentProfile(config) &&
-        (chosen === region || (chosen === undefined && Object.keys(regions).length === 1)),
-      baseUrl,
-      accountId,
-      passcode: maskedPasscode,
-      headerPrefix,
-      timezone,
-    })),
+  return Object.entries(config.profiles).flatMap(
+    ([profile, { region: chosen, production, regions }]) =>
+      Object.entries(regions).map(([region, { baseUrl, accountId, headerPrefix, timezone }]) => ({
+        profile,
+        region,
+        current:
+          profile === currentProfile(config) &&
+          (chosen === region || (chosen === undefined && Object.keys(regions).length === 1)),
+        baseUrl,
+        accountId,
+        passcode: maskedPasscode,
+        production: production === true,
+        headerPrefix,
+        timezone,
+      })),
   );
 }
 
@@ -100,6 +113,9 @@ const missing = (parts: Readonly<Record<string, string | undefined>>): string =>
   Object.keys(parts)
     .filter((name) => parts[name] === undefined)
     .join(', ');
+
+const defined = (values: RegionChange['values']): Partial<SavedRegion> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
 const withoutKey = <T>(map: Readonly<Record<string, T>>, key: string | undefined) =>
   Object.fromEntries(Object.entries(map).filter(([name]) => name !== key));

@@ -13,10 +13,12 @@ export interface Saved {
   /** For people: which profile. */
   readonly source: string;
   readonly values: SavedRegion;
+  /** As the profile says; undefined when it does not. */
+  readonly production: boolean | undefined;
 }
 
 /** `config use` chose the built-in region. */
-interface SavedLocal extends Omit<Saved, 'values'> {
+interface SavedLocal extends Omit<Saved, 'values' | 'production'> {
   readonly values: undefined;
 }
 
@@ -34,7 +36,8 @@ export async function chooseSaved(
   const region = wanted.region ?? profile.region ?? onlyRegion(name, profile);
   const source = `config profile "${name}"`;
   if (region === localRegion) return { profile: name, region, source, values: undefined };
-  return { profile: name, region, source, values: findRegion(name, profile, region) };
+  const { production } = profile;
+  return { profile: name, region, source, production, values: findRegion(name, profile, region) };
 }
 
 /** E-CONFIG for a profile that is not there. */

@@ -5,17 +5,27 @@ export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
 const name = z.string().regex(namePattern);
 
 /** Address and credentials of one region: the passcode is never printed. */
-const savedRegion = z.strictObject({
-  baseUrl: z.string(),
-  accountId: z.string(),
-  passcode: z.string(),
-  headerPrefix: z.string().optional(),
-  timezone: z.string().optional(),
-});
+const savedRegion = z
+  .strictObject({
+    baseUrl: z.string(),
+    accountId: z.string(),
+    passcode: z.string().optional(),
+    /** A shell command whose first line of output is the passcode; in place of the passcode. */
+    passcode_command: z.string().optional(),
+    headerPrefix: z.string().optional(),
+    timezone: z.string().optional(),
+  })
+  .refine(
+    ({ passcode, passcode_command: command }) =>
+      (passcode === undefined) !== (command === undefined),
+    'needs a passcode or a passcode_command, and not both',
+  );
 
 const savedProfile = z.strictObject({
   /** The region used when none is named: set by `config use <profile> --region <name>`. */
   region: name.optional(),
+  /** Writes ask first, where somebody sits at a terminal. */
+  production: z.boolean().optional(),
   regions: z.record(name, savedRegion),
 });
 

@@ -1,6 +1,6 @@
-import { createInterface } from 'node:readline/promises';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
+import { askLine } from './ask-line.js';
 import { grouped } from './figures.js';
 import { inert } from './inert.js';
 
@@ -8,6 +8,9 @@ import { inert } from './inert.js';
 export interface Demerge {
   readonly accountId: string;
   readonly region: string;
+  /** Of a config profile that is marked so. */
+  readonly production: boolean;
+  readonly files: readonly string[];
   /** Identities, duplicates not counted. */
   readonly count: number;
   readonly firstIdentities: readonly string[];
@@ -43,7 +46,7 @@ export async function confirmDemerge(
       },
     );
   stderr.write(description(demerge));
-  const typed = await ask(`Type ${demerge.count} to go on: `, { stdin, stderr, signal });
+  const typed = await askLine(`Type ${demerge.count} to go on: `, { stdin, stderr, signal });
   if (typed.trim().replaceAll(',', '') === String(demerge.count)) return;
   throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was sent', {
     why: `what was typed is not ${demerge.count}`,
@@ -51,33 +54,16 @@ export async function confirmDemerge(
   });
 }
 
-function description({ accountId, region, count, firstIdentities }: Demerge): string {
+function description(demerge: Demerge): string {
+  const { accountId, region, production, files, count, firstIdentities } = demerge;
   const shown = firstIdentities.map((identity) => `  ${inert(identity).replaceAll('\n', ' ')}\n`);
   const more = count - firstIdentities.length;
   return (
-    `Demerge ${grouped(count)} identities in account ${inert(accountId)}, region ${inert(region)}:\n` +
+    `Demerge ${grouped(count)} identities of ${inert(files.join(', '))} in ` +
+    `${production ? 'PRODUCTION ' : ''}account ${inert(accountId)}, region ${inert(region)}:\n` +
     shown.join('') +
     (more > 0 ? `  and ${grouped(more)} more\n` : '') +
     'Every merged profile falls apart, and event data of the profiles may be lost. ' +
     'This cannot be undone.\n'
   );
-}
-
-/** The line typed; empty at the end of input. Ctrl-C ends the run. */
-async function ask(
-  question: string,
-  { stdin, stderr, signal }: Pick<Runtime, 'stdin' | 'stderr' | 'signal'>,
-): Promise<string> {
-  const lines = createInterface({ input: stdin, output: stderr, terminal: false });
-  const ended = new AbortController();
-  lines.once('close', () => ended.abort());
-  try {
-    return await lines.question(question, { signal: AbortSignal.any([signal, ended.signal]) });
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    if (ended.signal.aborted) return '';
-    throw error;
-  } finally {
-    lines.close();
-  }
 }

@@ -69,7 +69,7 @@ describe('config set', () => {
   test('needs a passcode where nobody can be asked', async () => {
     const { code, stderr } = await world.run(setArgs);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/--passcode-stdin or --passcode-file/);
+    expect(stderr).toMatch(/--passcode-stdin, --passcode-file/);
   });
 
   test('changes one value and keeps the others', async () => {
@@ -196,6 +196,7 @@ describe('config use, list, remove, path', () => {
           baseUrl: 'https://eu1.example',
           accountId: 'ACC-1',
           passcode: '********',
+          production: false,
         },
         {
           profile: 'staging',
@@ -204,6 +205,7 @@ describe('config use, list, remove, path', () => {
           baseUrl: 'https://us1.example',
           accountId: 'ACC-2',
           passcode: '********',
+          production: false,
         },
       ],
     });

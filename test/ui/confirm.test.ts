@@ -7,6 +7,8 @@ import { makeWorld, type WorldOptions } from '../support/world.js';
 const demerge = {
   accountId: 'ACC-1',
   region: 'eu1',
+  production: false,
+  files: ['identities.csv'],
   count: 1204,
   firstIdentities: ['ann@example.com', 'bob\u001B[2J'],
 };
@@ -28,6 +30,7 @@ describe('the demerge confirmation', () => {
     for (const part of [
       'ACC-1',
       'eu1',
+      'identities.csv',
       '1,204',
       'ann@example.com',
       'bob\\u{1B}[2J',

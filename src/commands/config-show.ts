@@ -1,0 +1,88 @@
+import { resolveAccount } from '../config/account.js';
+import { maskedPasscode } from '../config/changes.js';
+import { configFolder, stateFolder } from '../config/folders.js';
+import { configPath } from '../config/store.js';
+import type { Runtime } from '../runtime.js';
+import { aligned } from '../ui/aligned.js';
+import { inert, inertJson } from '../ui/inert.js';
+import type { Settings } from './options.js';
+
+/**
+ * `config show`: the account a command would use, and where each value comes from; with `all`, the
+ * other settings and the folders as well. A `passcode_command` is not run.
+ */
+export async function showAccount(
+  settings: Settings,
+  runtime: Runtime,
+  { all }: { readonly all: boolean },
+): Promise<void> {
+  const { profile, sources, ...account } = await resolveAccount(settings, runtime, unread);
+  const file = configPath(runtime);
+  const shown = { ...account, passcode: maskedPasscode };
+  const others = all ? otherSettings(settings, runtime) : [];
+  if (settings.json) {
+    const more = Object.fromEntries(others.map(({ key, value }) => [key, value]));
+    const from = Object.fromEntries(others.map(({ key, source }) => [key, source]));
+    const object = { profile, ...shown, ...more, sources: { ...sources, ...from }, file };
+    runtime.stdout.write(`${inertJson(object)}\n`);
+    return;
+  }
+  const rows = [
+    ['region', shown.region, sources.region],
+    ['base URL', shown.baseUrl, sources.baseUrl],
+    ['account id', shown.accountId, sources.accountId],
+    ['passcode', shown.passcode, sources.passcode],
+    ['header prefix', shown.headerPrefix, sources.headerPrefix],
+    ['time zone', shown.timezone, sources.timezone],
+    ['production', shown.production ? 'yes' : 'no', sources.production],
+    ...others.map(({ label, text, source }) => [label, text, source]),
+  ].map(([name = '', value = '', source = '']) => [name, value, `from ${source}`]);
+  runtime.stdout.write(inert(`${aligned(rows)}config file: ${file}\n`));
+}
+
+/** In place of the output of a `passcode_command`. */
+const unread = (): Promise<string> => Promise.resolve(maskedPasscode);
+
+interface OtherSetting {
+  readonly label: string;
+  readonly key: string;
+  readonly value: string | number;
+  readonly text: string;
+  readonly source: string;
+}
+
+/** Name of the setting, and the words of its flag and its variable. */
+const options = [
+  ['timeoutMs', 'timeout'],
+  ['maxAttempts', 'max-attempts'],
+  ['retryForMs', 'retry-for'],
+  ['retryBaseMs', 'retry-base'],
+] as const;
+
+const folders = [
+  ['configFolder', 'config folder', configFolder, 'ENGAGECTL_CONFIG_DIR'],
+  ['stateFolder', 'state folder', stateFolder, 'ENGAGECTL_STATE_DIR'],
+] as const;
+
+function otherSettings(settings: Settings, runtime: Runtime): OtherSetting[] {
+  const { env } = runtime;
+  const numbers = options.map(([key, words]) => {
+    const value = settings[key];
+    const variable = `ENGAGECTL_${words.toUpperCase().replace('-', '_')}`;
+    const byFlag = settings.flags.has(key.replace(/Ms$/, ''));
+    const otherwise = env[variable] === undefined ? 'default' : variable;
+    return {
+      label: words.replace('-', ' '),
+      key,
+      value,
+      text: key.endsWith('Ms') ? `${value / 1000}s` : String(value),
+      source: byFlag ? `--${words}` : otherwise,
+    };
+  });
+  const places = folders.map(([key, label, folderOf, variable]) => {
+    const value = folderOf(runtime);
+    const source = env[variable] === undefined ? "the platform's own place" : variable;
+    return { label, key, value, text: value, source };
+  });
+  return [...numbers, ...places];
+}

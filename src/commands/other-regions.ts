@@ -1,0 +1,107 @@
+import { createClient } from '../client/create-client.js';
+import type { Account } from '../config/account.js';
+import { checkedBaseUrl } from '../config/base-url.js';
+import type { Credentials } from '../config/credentials.js';
+import { passcodeFromCommand } from '../config/passcode-command.js';
+import { savedCredentials } from '../config/saved-credentials.js';
+import { entry, type SavedRegion } from '../config/schema.js';
+import { readConfig } from '../config/store.js';
+import { defaultHeaderPrefix } from '../contract/endpoints.js';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import { harmlessRequest, refusesCredentials } from './harmless-request.js';
+import type { Settings } from './options.js';
+
+/** Another region of the config profile, and what it says. */
+export interface TriedRegion {
+  readonly region: string;
+  readonly baseUrl: string;
+  /** The account saved for it. */
+  readonly accountId: string;
+  /** To the account saved for it. */
+  readonly ownAnswer: Answer;
+  /** To the account that was refused elsewhere. */
+  readonly answer: Answer;
+}
+type Answer = 'accepted' | 'refused' | 'no answer' | 'cannot be used';
+
+/**
+ * Asks the other regions saved in the account's config profile, one after the other: each with its
+ * own credentials, and with those of `account`. The passcode goes to addresses only that the user
+ * saved in this very profile, by https or to this machine.
+ */
+export async function tryOtherRegions(
+  account: Account,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<TriedRegion[]> {
+  const { profile, region } = account;
+  if (profile === undefined) return [];
+  const regions = entry((await readConfig(runtime)).profiles, profile)?.regions ?? {};
+  const tried: TriedRegion[] = [];
+  for (const [name, saved] of Object.entries(regions)) {
+    if (name === region) continue;
+    const ask = async (credentials: Credentials | undefined): Promise<Answer> =>
+      credentials ? answerOf(saved, credentials, { settings, runtime }) : 'cannot be used';
+    const own = await credentialsOf({ profile, region: name, values: saved }, runtime);
+    const ownAnswer = await ask(own);
+    const isSame = own?.accountId === account.accountId && own.passcode === account.passcode;
+    tried.push({
+      region: name,
+      baseUrl: saved.baseUrl,
+      accountId: saved.accountId,
+      ownAnswer,
+      answer: isSame ? ownAnswer : await ask(account),
+    });
+  }
+  return tried;
+}
+
+/** Undefined when they cannot be had or sent. */
+async function credentialsOf(
+  { profile, region, values }: { profile: string; region: string; values: SavedRegion },
+  runtime: Runtime,
+): Promise<Credentials | undefined> {
+  const source = `config profile "${profile}"`;
+  const saved = { profile, region, source, values, production: undefined };
+  return usable(savedCredentials(saved, runtime, passcodeFromCommand));
+}
+
+async function answerOf(
+  { baseUrl, headerPrefix = defaultHeaderPrefix }: SavedRegion,
+  { accountId, passcode }: Credentials,
+  { settings, runtime }: { readonly settings: Settings; readonly runtime: Runtime },
+): Promise<Answer> {
+  const url = await usable(Promise.resolve().then(() => checkedBaseUrl(baseUrl, 'saved')));
+  if (url === undefined) return 'cannot be used';
+  const client = createClient({
+    baseUrl: url,
+    headerPrefix,
+    accountId,
+    passcode,
+    timeoutMs: settings.timeoutMs,
+    maxInFlight: 1,
+    env: runtime.env,
+    now: runtime.now,
+    monotonic: runtime.monotonic,
+    log: () => undefined,
+  });
+  try {
+    const failure = await harmlessRequest(client, runtime.signal);
+    if (!failure) return 'accepted';
+    return refusesCredentials(failure) ? 'refused' : 'no answer';
+  } finally {
+    await client.close();
+  }
+}
+
+/** Of another region a fault of the configuration is a finding, not an end. */
+async function usable<T>(value: Promise<T>): Promise<T | undefined> {
+  try {
+    return await value;
+  } catch (error) {
+    if (error instanceof EngagectlError && error.id.startsWith('E-CONFIG')) return undefined;
+    if (error instanceof EngagectlError && error.id === 'E-BASE-URL') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,156 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { answer, startFaultServer } from '../support/fault-server.js';
+import { makeWorld, type World } from '../support/world.js';
+
+// A passcode that a command of the user's secret store prints, through the command line.
+
+const secret = 'store-pass-4kX';
+let world: World;
+beforeEach(() => {
+  world = makeWorld({ sleep: 'real' });
+});
+
+async function service() {
+  const server = await startFaultServer([answer(200, { status: 'success', record: {} })]);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  return server;
+}
+
+const account = (url: string) => ['--region', 'eu1', '--base-url', url, '--account-id', 'ACC-1'];
+const save = async (command: string, url = 'https://eu1.example') =>
+  world.run(['config', 'set', ...account(url), '--passcode-command', command]);
+const saved = () => {
+  const text = readFileSync(path.join(world.configDir, 'config.json'), 'utf8');
+  return (JSON.parse(text) as { profiles: { default: { regions: { eu1: object } } } }).profiles
+    .default.regions.eu1;
+};
+
+/** A program of the user's, in the world's folder. */
+function program(script: string): string {
+  writeFileSync(world.path('store'), `#!/bin/sh\n${script}\n`);
+  chmodSync(world.path('store'), 0o755);
+  return './store';
+}
+
+describe('the first line of what it prints', () => {
+  test.each([
+    ['alone', `printf ${secret}`],
+    ['with a newline', `echo ${secret}`],
+    ['with CRLF', `printf '${secret}\\r\\n'`],
+    ['before notes', `printf '${secret}\\nuser: someone\\n'; echo noise >&2`],
+    ['of a pipe', `echo xx${secret} | cut -c3-`],
+    ['before a megabyte more', `echo ${secret}; head -c 1000000 /dev/zero`],
+  ])('%s is the passcode', async (_what, script) => {
+    const server = await service();
+    expect(await save(program(script), server.url)).toMatchObject({ code: 0 });
+    const outcome = await world.run(['config', 'check']);
+    expect(outcome).toMatchObject({ code: 0 });
+    expect(server.received[0]?.headers).toMatchObject({
+      'x-service-account-id': 'ACC-1',
+      'x-service-passcode': secret,
+    });
+    expect(outcome.stderr).not.toContain('noise');
+  });
+});
+
+test('its standard input is empty, and our passcode is not in its environment', async () => {
+  const command = program('cat > seen-stdin; env > seen-env; echo pass-of-the-store');
+  await save(command, (await service()).url);
+  writeFileSync(world.path('file'), secret);
+  // An explicit profile sets the environment's credentials aside.
+  const env = { ENGAGECTL_PASSCODE: secret, ENGAGECTL_ACCOUNT_ID: 'ENV', PATH: '/usr/bin:/bin' };
+  const args = ['config', 'check', '--profile', 'default'];
+  expect(await world.run(args, { env, stdin: 'records' })).toMatchObject({ code: 0 });
+  expect(readFileSync(world.path('seen-stdin'), 'utf8')).toBe('');
+  const seen = readFileSync(world.path('seen-env'), 'utf8');
+  expect(seen).toContain('ENGAGECTL_ACCOUNT_ID=ENV');
+  expect(seen).not.toContain(secret);
+});
+
+describe('exit 2 without what it printed, when it', () => {
+  test.each([
+    ['fails', `echo ${secret}; echo ${secret} >&2; exit 3`, 'exit 3'],
+    ['is not there', '/no/such/program', 'exit 127'],
+    ['is killed', 'kill -9 $$', 'SIGKILL'],
+    ['prints nothing', 'true', 'empty'],
+    ['begins with an empty line', `echo; echo ${secret}`, 'empty'],
+    ['prints what no header carries', `printf '${secret}\\001\\n'`, 'control character'],
+  ])('%s', async (_what, script, why) => {
+    await save(script);
+    const { code, stdout, stderr } = await world.run(['get-profile', 'a', '--verbose']);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^engagectl: E-CONFIG: .*passcode_command of config profile "default"/);
+    expect(stderr).toContain(why);
+    expect(stderr).not.toContain(secret);
+  });
+
+  test('takes too long', async () => {
+    await save(`sleep 100 & echo ${secret}; wait`);
+    const { code, stderr } = await world.run(['get-profile', 'a'], { sleep: 'instant' });
+    expect(code).toBe(2);
+    expect(stderr).toContain('within 60 s');
+    expect(stderr).not.toContain(secret);
+  });
+});
+
+test('Ctrl-C ends the wait for it', async () => {
+  await save('sleep 100');
+  const stop = new AbortController();
+  const running = world.run(['config', 'check'], { signal: stop.signal });
+  const reason = new Error('stopped');
+  setTimeout(() => stop.abort(reason), 50);
+  expect((await running).stderr).toContain('stopped');
+});
+
+test('show and list do not run it and do not show it, nor what it prints', async () => {
+  await save(program(`touch ran; echo ${secret}`));
+  for (const args of [['show'], ['show', '--sources'], ['list'], ['show', '--json']]) {
+    const { code, stdout, stderr } = await world.run(['config', ...args]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('********');
+    expect(stdout).not.toMatch(/\.\/store|store-pass/);
+    if (args[0] === 'show') expect(stdout).toContain('passcode_command of config profile');
+  }
+  expect(() => readFileSync(world.path('ran'))).toThrow('ENOENT');
+});
+
+describe('config set', () => {
+  test('saves a command in place of a passcode, and the other way round', async () => {
+    await save('pass show engagectl/eu1');
+    const common = { baseUrl: 'https://eu1.example', accountId: 'ACC-1' };
+    expect(saved()).toEqual({ ...common, passcode_command: 'pass show engagectl/eu1' });
+    const args = ['config', 'set', ...account('https://eu1.example'), '--passcode-stdin'];
+    await world.run(args, { stdin: secret });
+    expect(saved()).toEqual({ ...common, passcode: secret });
+    await world.run(['config', 'set', '--region', 'eu1', '--passcode-command', 'again']);
+    expect(saved()).toEqual({ ...common, passcode_command: 'again' });
+  });
+
+  test('refuses a command beside another source of the passcode', async () => {
+    const args = [...account('https://eu1.example'), '--passcode-stdin', '--passcode-command', 'x'];
+    expect(await world.run(['config', 'set', ...args])).toMatchObject({ code: 2 });
+  });
+});
+
+test('a region with both, or with neither, is refused', async () => {
+  await save('x');
+  const file = path.join(world.configDir, 'config.json');
+  const text = readFileSync(file, 'utf8');
+  for (const content of ['"passcode_command": "x", "passcode": "y"', '"timezone": "UTC"']) {
+    writeFileSync(file, text.replace('"passcode_command": "x"', content));
+    const { code, stderr } = await world.run(['config', 'list']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('needs a passcode or a passcode_command');
+  }
+});
+
+test("the environment's pair wins, and the command is not run", async () => {
+  const server = await service();
+  await save(program('touch ran; echo x'), server.url);
+  const env = { ENGAGECTL_ACCOUNT_ID: 'ENV', ENGAGECTL_PASSCODE: secret };
+  expect(await world.run(['config', 'check'], { env })).toMatchObject({ code: 0 });
+  expect(server.received[0]?.headers['x-service-passcode']).toBe(secret);
+  expect(() => readFileSync(world.path('ran'))).toThrow('ENOENT');
+});
