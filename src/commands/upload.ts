@@ -21,11 +21,12 @@ interface UploadFlags extends WriteFlags {
   readonly empty: 'omit' | 'null' | 'string';
   readonly eventName?: string;
   readonly ts?: 'now';
+  readonly preview?: PreviewFlag;
 }
 
 const examples = `Examples:
   engagectl upload users.csv
-  engagectl upload users.csv --identity CustomerId --map mail=Email --types Age:integer --check
+  engagectl upload users.csv --identity CustomerId --map mail=Email --types Age:integer --preview
   gunzip -c users.ndjson.gz | engagectl upload - --quiet --json
   engagectl upload events.csv --type event --event-name "Product Viewed"
 `;
@@ -41,6 +42,7 @@ export function registerUpload(program: Command, runtime: Runtime, run = upload)
     .addHelpText('beforeAll', examples)
     .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin');
   for (const option of mappingOptions()) command.addOption(option.helpGroup('Mapping:'));
+  command.addOption(previewOption().helpGroup('Sending:'));
   addWriteOptions(command, {
     chunkSize: limits.recordsPerUpload,
     chunkSizeMaximum: limits.recordsPerUpload,
@@ -50,11 +52,28 @@ export function registerUpload(program: Command, runtime: Runtime, run = upload)
     yes: 'do not ask, though the config profile is marked production',
     ordered: true,
   });
-  command.action(async (files: string[], flags: UploadFlags) => {
+  command.action(async (named: string[], flags: UploadFlags) => {
+    const files = [...(flags.preview?.files ?? []), ...named];
     needInput(files, command, runtime);
     await run({ files, flags }, resolveSettings(command, runtime), runtime);
   });
 }
+
+interface PreviewFlag {
+  readonly count: number;
+  /** `--preview users.csv`: a word behind the flag that is no number is a file. */
+  readonly files: readonly string[];
+}
+
+const previewOption = (): Option =>
+  new Option(
+    '--preview [n]',
+    'show the first n records (5), columns and likely mistakes; send nothing',
+  )
+    .preset('5')
+    .argParser((word): PreviewFlag =>
+      /^\d+$/.test(word) ? { count: Number(word), files: [] } : { count: 5, files: [word] },
+    );
 
 const mappingOptions = (): Option[] => [
   new Option('--type <type>', 'profile or event: what flat rows are')
@@ -85,10 +104,15 @@ async function upload(
   runtime: Runtime,
 ): Promise<void> {
   refuseEventFlags(flags);
+  const mapping = await mappingOf(flags, runtime);
+  if (flags.preview) {
+    const { previewUpload } = await import('./preview.js');
+    const { count } = flags.preview;
+    return previewUpload({ files, flags, count, frame, mapping }, settings, runtime);
+  }
   const { runWrite } = await import('./write-run.js');
   const { confirmProduction } = await import('./confirm-production.js');
   const { uploadMapper } = await import('../mapping/upload.js');
-  const mapping = await mappingOf(flags, runtime);
   await runWrite(
     {
       name: 'upload',
@@ -97,7 +121,7 @@ async function upload(
       checkOnly: flags.check === true || flags.dryRun === true,
       meaning: { ...inputMeaning(flags), ...mappingMeaning(mapping) },
       endpoint: `POST ${paths.upload}`,
-      frame: ['{"d":[', ']}'],
+      frame,
       mapper: (zone) => uploadMapper({ ...mapping, zone }),
       send: (client) => (body, signal) => client.upload(body, signal),
       confirm: confirmProduction(
@@ -114,6 +138,8 @@ async function upload(
     runtime,
   );
 }
+
+const frame = ['{"d":[', ']}'] as const;
 
 /** `--event-name` and `--ts` on profiles would do nothing in silence. */
 function refuseEventFlags({ type, ts }: UploadFlags): void {

@@ -1,0 +1,39 @@
+import { profileFields } from '../../contract/profile-fields.js';
+import { channels } from '../../contract/subscriptions.js';
+
+/** Other words for default fields, letters only. */
+const synonyms: Readonly<Record<string, string>> = {
+  mail: 'Email',
+  emailaddress: 'Email',
+  phonenumber: 'Phone',
+  mobile: 'Phone',
+  mobilenumber: 'Phone',
+  msisdn: 'Phone',
+  fullname: 'Name',
+  sex: 'Gender',
+  birthday: 'DOB',
+  birthdate: 'DOB',
+  dateofbirth: 'DOB',
+  timezone: 'Tz',
+};
+
+const flags: readonly string[] = [
+  ...Object.values(channels).flatMap(({ address, user }) => [address, user].flat()),
+  'MSG-push',
+];
+
+const letters = (key: string): string => key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+
+const known: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(synonyms),
+  ...[...profileFields.keys(), ...flags.toReversed()].map((key) => [letters(key), key] as const),
+]);
+
+/** The default field or flag that a key of another spelling probably means. */
+export function meantKey(key: string): string | undefined {
+  if (isFlag(key) || profileFields.has(key)) return undefined;
+  return known.get(letters(key));
+}
+
+/** A flag that says whether a user may be reached (service-facts, Upload). */
+export const isFlag = (key: string): boolean => flags.includes(key);

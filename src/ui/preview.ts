@@ -1,0 +1,199 @@
+import type { ColumnPreview } from '../mapping/survey/columns.js';
+import type { Mistake } from '../mapping/survey/mistake.js';
+import type { Runtime } from '../runtime.js';
+import { aligned } from './aligned.js';
+import { bytesText, grouped, secondsText } from './figures.js';
+import { inert, inertJson, inertJsonText } from './inert.js';
+
+/** A record as it would be sent, and the line on which it was read. */
+export interface PreviewRecord {
+  readonly source: string;
+  readonly line: number;
+  /** JSON text. */
+  readonly record: string;
+}
+
+export interface PreviewReject {
+  readonly source: string;
+  readonly line: number;
+  readonly stage: string;
+  readonly error: string;
+}
+
+/** What an upload would do, as far as its input was read. */
+export interface Preview {
+  /** The first input. */
+  readonly source: string;
+  /** Read, rejected ones among them. */
+  readonly records: number;
+  readonly rejected: number;
+  /** The whole input was read; else its beginning was. */
+  readonly complete: boolean;
+  /** Of decoded text. */
+  readonly bytesRead: number;
+  /** Of the whole input; null where its size is not known. */
+  readonly estimate: Estimate | null;
+  readonly first: readonly PreviewRecord[];
+  readonly rejects: readonly PreviewReject[];
+  readonly rejectReasons: readonly RejectReason[];
+  readonly columns: readonly ColumnPreview[];
+  readonly mistakes: readonly Mistake[];
+  readonly exitCode: number;
+}
+
+interface Estimate {
+  /** That would be sent. */
+  readonly records: number;
+  readonly requests: number;
+  readonly bytes: number;
+  /** A guess: no request was made that could tell. */
+  readonly seconds: number;
+  readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
+}
+
+interface RejectReason {
+  readonly reason: string;
+  readonly count: number;
+  /** Of the first one. */
+  readonly source: string;
+  readonly line: number;
+}
+
+/** Columns that are shown to people; JSON has them all. */
+const shownColumns = 60;
+
+/** On stdout: text for people, or one JSON object. */
+export function showPreview(
+  preview: Preview,
+  { json }: { readonly json: boolean },
+  { stdout }: Pick<Runtime, 'stdout'>,
+): void {
+  stdout.write(json ? asJson(preview) : inert(asText(preview)));
+}
+
+/** Records stay as they are written, their numbers included: parsing them could round them. */
+function asJson({ first, ...rest }: Preview): string {
+  const records = first.map(
+    ({ record, ...place }) => `${inertJson(place).slice(0, -1)},"record":${inertJsonText(record)}}`,
+  );
+  const head = inertJson({ schemaVersion: 1, command: 'upload', preview: true, ...rest });
+  return `${head.slice(0, -1)},"first":[${records.join(',')}]}\n`;
+}
+
+function asText(preview: Preview): string {
+  return [
+    records(preview),
+    columns(preview),
+    mistakes(preview),
+    rejects(preview),
+    estimate(preview),
+  ]
+    .filter((part) => part !== '')
+    .join('\n');
+}
+
+function records({ first, source }: Preview): string {
+  if (first.length === 0) return 'Nothing would be sent\n';
+  const one = first.length === 1;
+  const title = one
+    ? 'The first record as it would be sent'
+    : `The first ${first.length} records as they would be sent`;
+  return `${title}\n${first.map((record) => `  ${place(record, source)}  ${record.record}\n`).join('')}`;
+}
+
+function columns({ columns: all, records: read, rejected, complete }: Preview): string {
+  if (all.length === 0) return '';
+  const sent = read - rejected;
+  const rows = all
+    .slice(0, shownColumns)
+    .map((column) => [
+      column.column,
+      sentAs(column),
+      typeOf(column),
+      column.filled === 0 ? '-' : share(column.filled, sent),
+      lengths(column),
+    ]);
+  const table = aligned([
+    ['COLUMN', 'SENT AS', 'TYPE', 'FILLED', 'LENGTH'],
+    ...rows.map((row) => row.map(oneLine)),
+  ]);
+  const more =
+    all.length > shownColumns ? `and ${all.length - shownColumns} more: see --json\n` : '';
+  const of = complete ? grouped(sent) : `the first ${grouped(sent)}`;
+  return `Columns, of ${of} records that would be sent\n${indented(table + more)}`;
+}
+
+function sentAs({ key, part }: ColumnPreview): string {
+  if (key === null) return 'not sent';
+  return part === 'record' ? key : `${part}.${key}`;
+}
+
+function typeOf({ types, looksLike }: ColumnPreview): string {
+  const type = types.join(' or ');
+  if (looksLike === null) return type;
+  return types.length === 1 && types[0] === 'string' && looksLike === 'date'
+    ? 'date'
+    : `${type}, looks like ${looksLike}`;
+}
+
+const lengths = ({ shortest, longest }: ColumnPreview): string =>
+  shortest === null || longest === null
+    ? ''
+    : shortest === longest
+      ? String(longest)
+      : `${shortest} to ${longest}`;
+
+/** 100 % is said of all, 0 % of none. */
+function share(part: number, whole: number): string {
+  if (part === whole) return '100 %';
+  const percent = (100 * part) / whole;
+  return percent < 1 ? '< 1 %' : percent > 99 ? '> 99 %' : `${Math.round(percent)} %`;
+}
+
+function mistakes({ mistakes: all, source }: Preview): string {
+  if (all.length === 0) return 'No likely mistakes\n';
+  const lines = all.map(({ column, what, fix, code, line, ...seen }) => {
+    const where =
+      line === null ? '' : ` (${place({ source: seen.source ?? source, line }, source)})`;
+    const refusal = code === null ? '' : `; the service refuses it with ${code}`;
+    const name = column === null ? '' : `${oneLine(column)}: `;
+    return `${name}${oneLine(what)}${where}${refusal}\n  fix: ${oneLine(fix)}\n`;
+  });
+  return `Likely mistakes\n${indented(lines.join(''))}`;
+}
+
+function rejects({ rejects: first, rejectReasons, rejected, source }: Preview): string {
+  if (rejected === 0) return '';
+  const shown = first.map(
+    (reject) => `${place(reject, source)}  ${reject.stage}: ${oneLine(reject.error)}\n`,
+  );
+  const counts = rejectReasons.map(
+    ({ reason, count }) => `${grouped(count)} times ${oneLine(reason)}\n`,
+  );
+  const all = rejected > first.length ? [...shown, ...counts] : shown;
+  return `Rejected, not to be sent: ${grouped(rejected)}\n${indented(all.join(''))}`;
+}
+
+function estimate({ estimate: of, complete, bytesRead }: Preview): string {
+  const read = complete
+    ? ''
+    : `Only the first ${bytesText(bytesRead)} were looked at; --check reads everything\n`;
+  if (of === null) return `${read}How much there is to send is not known: it comes from a pipe\n`;
+  const about = complete ? '' : 'about ';
+  const { secondsPerRequest, inFlight } = of.assumed;
+  return (
+    `${read}To be sent: ${about}${grouped(of.records)} records, ${bytesText(of.bytes)} in ${plural(of.requests, 'request')}\n` +
+    `Time: ${secondsText(of.seconds)} if a request takes ${secondsPerRequest} s, ${inFlight} in flight (a guess: nothing was sent)\n`
+  );
+}
+
+const plural = (count: number, noun: string): string =>
+  `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+/** `line 17`, with the file where it is not the first one. */
+const place = (at: { readonly source: string; readonly line: number }, first: string): string =>
+  at.source === first ? `line ${at.line}` : `${oneLine(at.source)}:${at.line}`;
+
+const oneLine = (text: string): string => text.replace(/[\r\n\t]+/g, ' ');
+
+const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ');
