@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../src/errors.js';
 import { buildProgram } from '../src/main.js';
@@ -59,6 +60,15 @@ beforeAll(async () => {
     maxConcurrent: { upload: 15, other: 3 },
     variants: {},
   });
+  // The two config profiles of its recipe between accounts.
+  for (const profile of ['old', 'new']) {
+    const where = ['--profile', profile, '--region', 'eu1', '--base-url', service.url];
+    const who = ['--account-id', account.accountId, '--passcode-file', 'passcode.txt'];
+    const bin = path.join(root, 'bin/engagectl.js');
+    const env = { ENGAGECTL_CONFIG_DIR: path.join(folder, 'config') };
+    const args = [bin, 'config', 'set', ...where, ...who];
+    await promisify(execFile)(process.execPath, args, { cwd: folder, env });
+  }
 });
 
 afterAll(async () => {

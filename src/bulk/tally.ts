@@ -17,8 +17,17 @@ export interface Counts {
   duplicates: number;
 }
 
-/** Reject lines shown on the screen; the rest is counted by kind. */
-const shownRejects = 5;
+/** Rejects that are told one by one; the rest is counted by kind. */
+const rejectsKept = 10;
+
+/** A reject to be told. */
+export interface FirstReject {
+  readonly source: string;
+  readonly line: number;
+  /** Like `service 515` or `parse`. */
+  readonly kind: string;
+  readonly error: string;
+}
 /** Bytes of unparsable text kept in a reject line. */
 const rawBytesMaximum = 64 * 1024;
 
@@ -33,8 +42,7 @@ export class Tally {
     resumed: 0,
     duplicates: 0,
   };
-  /** The first few rejects, as lines for the screen. */
-  readonly firstRejects: string[] = [];
+  readonly firstRejects: FirstReject[] = [];
   /** How many rejects there were of each kind (`service 515`, `parse`, …). */
   readonly rejectKinds = new Map<string, number>();
   readonly rejects: RejectsFile;
@@ -119,9 +127,8 @@ export class Tally {
     const { source, line, stage, code, error } = reject;
     const kind = code === undefined ? stage : `${stage} ${code}`;
     this.rejectKinds.set(kind, (this.rejectKinds.get(kind) ?? 0) + 1);
-    if (this.firstRejects.length < shownRejects) {
-      this.firstRejects.push(`${source}:${line}: ${kind}: ${error}`);
-    }
+    if (this.firstRejects.length < rejectsKept)
+      this.firstRejects.push({ source, line, kind, error });
   }
 }
 

@@ -1,6 +1,6 @@
-import { addDays, dayOf, dayToUtc, formatDay, utcToDay, type Day } from '../contract/dates.js';
-import type { Zone } from '../contract/zones.js';
+import { addDays, dayOf, dayToUtc, formatDay, type Day } from '../contract/dates.js';
 import { EngagectlError } from '../errors.js';
+import { todayOf, type Today } from './dated-output.js';
 
 /** Whole days, both inclusive. */
 export interface DateRange {
@@ -14,9 +14,9 @@ export interface DateRange {
  */
 export function dateRange(
   { from, to }: { readonly from: string; readonly to: string },
-  { zone, now }: { readonly zone: Zone; readonly now: number },
+  when: Today,
 ): DateRange {
-  const today = utcToDay(now + zone.offsetAt(now / 1000) * 1000);
+  const today = todayOf(when);
   const range = { from: parseDay('--from', from, today), to: parseDay('--to', to, today) };
   if (range.from <= range.to) return range;
   throw new EngagectlError(

@@ -78,7 +78,7 @@ export async function exportEvents(
         '--with-event-name': flags.withEventName === true,
       },
       concurrency: flags.concurrency,
-      plan: (range) => planEvents(range, flags),
+      plan: (range, output) => planEvents(range, flags, output),
       restarts: true,
       ...((flags.withEventName || flags.event.length > 1) && { prepare: eventNamer }),
     },

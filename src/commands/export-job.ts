@@ -26,7 +26,7 @@ export interface ExportCommand {
   /** Most requests in flight. */
   readonly concurrency: number;
   /** The cursors to follow, with the name of the file that each goes to; undefined: stdout. */
-  readonly plan: (range: DateRange) => readonly SliceOfFile[];
+  readonly plan: (range: DateRange, output: string | undefined) => readonly SliceOfFile[];
   readonly restarts: boolean;
   /** What is written for a page, where it is not the page itself. */
   readonly prepare?: (zone: Zone) => NonNullable<ExportJob['prepare']>;
@@ -49,7 +49,7 @@ export async function exportJob(request: JobRequest): Promise<ExportJob> {
   const { command, zone, opened, runtime } = request;
   const { flags, concurrency, restarts, prepare } = command;
   const { journal, entries, resumed } = opened;
-  const files = filesOf(command.plan(opened.plan));
+  const files = filesOf(command.plan(opened.plan, flags.output));
   const documentOf = [...files.values()].flatMap((slices, index) => slices.map(() => index));
   const log = new ExportLog(journal, entries, (slice) => documentOf[slice] ?? 0);
   const outputs = [...files.keys()].map((file) => outputOf(file, flags));

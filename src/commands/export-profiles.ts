@@ -43,7 +43,7 @@ export async function exportProfiles(
       flags,
       meaning: { '--event': flags.event },
       concurrency: 2, // one cursor, one page ahead
-      plan: (range) => [{ ...range, eventName: flags.event, file: flags.output }],
+      plan: (range, output) => [{ ...range, eventName: flags.event, file: output }],
       restarts: false,
     },
     settings,

@@ -67,7 +67,8 @@ const unkeptRun = ({ plan, runtime }: ExportRequest): OpenExportRun => ({
 });
 
 async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
-  const root = runsFolder(request.runtime);
+  const root = rootOf(request);
+  if (root === undefined) return unkeptRun(request);
   const identity = identityOf(request);
   const lock = await lockRun(`${root}:${runKey(identity)}`);
   try {
@@ -94,6 +95,17 @@ async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
   } catch (error) {
     await lock.release();
     throw error;
+  }
+}
+
+/** Undefined where this user has no home folder: reading must work there, too. */
+function rootOf({ runtime, said }: ExportRequest): string | undefined {
+  try {
+    return runsFolder(runtime);
+  } catch (error) {
+    if (!(error instanceof EngagectlError)) throw error;
+    said.warn(`${error.message}; this export cannot be resumed`);
+    return undefined;
   }
 }
 

@@ -15,7 +15,7 @@ export interface OutputFlags {
 }
 
 export const outputOptions = (): Option[] => [
-  new Option('-o, --output <file>', 'default: standard output; .gz compresses'),
+  new Option('-o, --output <file>', 'default: standard output; .gz compresses; {date} is today'),
   new Option(
     '--format <format>',
     'ndjson, csv or json; default: by the extension, else ndjson',

@@ -5,11 +5,14 @@ import type { SliceOfFile } from './export-job.js';
 interface EventPlan {
   readonly event: readonly string[];
   readonly split: boolean;
-  readonly output?: string;
 }
 
 /** A slice per event and day, in this order; with `--no-split` one per event. */
-export function planEvents(range: DateRange, { event, split, output }: EventPlan): SliceOfFile[] {
+export function planEvents(
+  range: DateRange,
+  { event, split }: EventPlan,
+  output: string | undefined,
+): SliceOfFile[] {
   const ranges = split ? daysOf(range).map((day) => ({ from: day, to: day })) : [range];
   return event.flatMap((eventName) =>
     ranges.map(({ from, to }) => ({ eventName, from, to, file: fileOf(output, eventName, from) })),

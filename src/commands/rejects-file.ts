@@ -3,7 +3,11 @@ import type { Tally } from '../bulk/tally.js';
 import { RejectsFile } from '../bulk/rejects.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
+import { annotate, type AnnotationWorld } from '../ui/annotations.js';
 import type { Messages } from '../ui/messages.js';
+
+/** Lines on the screen. */
+const shownRejects = 5;
 
 interface RejectsPlace {
   readonly command: string;
@@ -32,10 +36,20 @@ export function openRejects(
 }
 
 /** The first few rejects, then how many there were of each kind. */
-export function showRejects({ firstRejects, rejectKinds, rejects }: Tally, said: Messages): void {
-  for (const line of firstRejects) said.warn(line);
+export function showRejects(
+  { firstRejects, rejectKinds, rejects }: Tally,
+  said: Messages,
+  world: AnnotationWorld,
+): void {
+  const annotated = annotate(firstRejects, world);
+  const shown = annotated ? firstRejects : firstRejects.slice(0, shownRejects);
+  if (!annotated) {
+    for (const { source, line, kind, error } of shown) {
+      said.warn(`${source}:${line}: ${kind}: ${error}`);
+    }
+  }
   const total = [...rejectKinds.values()].reduce((sum, count) => sum + count, 0);
-  if (total <= firstRejects.length) return;
+  if (total <= shown.length) return;
   const kinds = [...rejectKinds].map(([kind, count]) => `${count} ${kind}`).join(', ');
   said.warn(`${total} records in ${rejects.path}: ${kinds}`);
 }

@@ -10,6 +10,7 @@ import { messages, type Messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
+import { datedArgv, withDatedOutput } from './dated-output.js';
 import { dateRange } from './date-range.js';
 import { exportJob, meaningOf, type ExportCommand } from './export-job.js';
 import { openExportRun, type OpenExportRun } from './export-run.js';
@@ -37,23 +38,27 @@ export async function runExportCommand(
     messages: said,
   });
   try {
-    await runConnected({ command, settings, runtime, said, connection });
+    await runConnected({ command, settings, runtime, said, connection }, runtime.now());
   } finally {
     await connection.close();
   }
 }
 
-async function runConnected(run: ExportRun): Promise<void> {
-  const { command, settings, runtime, said, connection } = run;
+/** `now` is what relative dates and `{date}` refer to. */
+async function runConnected(named: ExportRun, now: number): Promise<void> {
+  const { settings, runtime, said, connection } = named;
   const { zone } = connection;
-  const range = dateRange(command.flags, { zone, now: runtime.now() });
+  const { output } = named.command.flags;
+  const command = withDatedOutput(named.command, { zone, now });
+  const run = { ...named, command };
+  const range = dateRange(command.flags, { zone, now });
   const opened = await openExportRun({
     command: command.name,
     output: command.flags.output,
     resume: command.flags.resume === true,
     fresh: command.flags.fresh === true,
     plan: { ...range, options: meaningOf(command, zone) },
-    argv: settings.argv,
+    argv: datedArgv(settings.argv, output, command.flags.output),
     connection,
     runtime,
     said,

@@ -12,6 +12,7 @@ import { messages, type Messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
+import { withDatedOutput } from './dated-output.js';
 import { openProfileSink, type ProfileSink } from './profile-sink.js';
 import { openUsers, type Users } from './open-users.js';
 import type { Settings } from './options.js';
@@ -52,7 +53,17 @@ export async function runLookUp(
     const maxInFlight = command.flags.concurrency;
     connection = await connect(settings, runtime, { maxInFlight, messages: said });
     const traffic = { requests: 0, retries: 0 };
-    await runConnected({ command, settings, runtime, said, users, connection, tally, traffic });
+    const dated = withDatedOutput(command, { zone: connection.zone, now: runtime.now() });
+    await runConnected({
+      command: dated,
+      settings,
+      runtime,
+      said,
+      users,
+      connection,
+      tally,
+      traffic,
+    });
   } finally {
     await users.close();
     await connection?.close();
@@ -93,7 +104,7 @@ async function runConnected(run: LookUpRun): Promise<void> {
     if (!isSingle(command)) tally.rejects.close();
   }
   tally.assertBalanced();
-  if (!isSingle(command)) showRejects(tally, said);
+  if (!isSingle(command)) showRejects(tally, said, run);
   const error = failure ?? notFound(run);
   await summarize(run, { sink, milliseconds: runtime.monotonic() - started, error });
   if (error) throw error;

@@ -157,7 +157,7 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
   });
 
   const error = verdict(tally, { stopped, command: command.name });
-  showRejects(tally, said);
+  showRejects(tally, said, context);
   if (stopped && error !== stopped) said.warn(stopped.message);
   const summary = {
     command: command.name,

@@ -15,7 +15,9 @@ const commandsOf: Readonly<Record<string, (text: string) => string>> = {
   sh: (text) => text,
   console: (text) => matches(text, /^\$ (.*)$/gm),
   crontab: (text) => matches(text, /^(?:\S+ ){5}(.*)$/gm).replaceAll(String.raw`\%`, '%'),
-  yaml: (text) => matches(text, /^ *(?:- )?run: (engagectl .*)$/gm),
+  yaml: (text) =>
+    matches(text, /^ *(?:- )?run: (engagectl .*)$/gm) ||
+    matches(text, /^ *args: (\[.*\])$/gm).replace(/^.+$/gm, commandOf),
 };
 
 /** Every block of the README with commands in it, in order. */
@@ -28,6 +30,12 @@ export function readmeBlocks(): CommandBlock[] {
     const line = readme.slice(0, readme.indexOf(all)).split('\n').length;
     return [{ line, script, exitCode: Number(exitCode) }];
   });
+}
+
+/** A container's arguments as a command line. */
+function commandOf(args: string): string {
+  const words = (JSON.parse(args) as string[]).map((word) => `'${word}'`);
+  return ['engagectl', ...words].join(' ');
 }
 
 const matches = (text: string, pattern: RegExp): string =>

@@ -1,0 +1,220 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
+import { inTurn, recordsPage, startPageServer, type Page } from '../support/page-server.js';
+import { makeWorld, type Outcome, type World } from '../support/world.js';
+
+// What a job without a person beside it relies on.
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const broken = { status: 500, body: 'broken' };
+const page = recordsPage('{"n":1}');
+const at = (instant: string) => ({ now: () => Date.parse(instant) });
+const yesterday = ['--event', 'A', '--from', 'yesterday', '--to', 'yesterday'];
+const oneAttempt = ['--max-attempts', '1'];
+
+async function exporting(pages: () => readonly Page[]) {
+  const server = await startPageServer(pages);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  return { server, world: makeWorld({ env: server.env }) };
+}
+
+const files = (world: World) => readdirSync(world.cwd).toSorted();
+
+describe('{date} in the name of an output', () => {
+  it.each([
+    ['UTC', 'users-2026-03-01.ndjson'],
+    ['Asia/Tokyo', 'users-2026-03-02.ndjson'],
+    ['America/New_York', 'users-2026-03-01.ndjson'],
+  ])('is the day on which the run begins in %s', async (zone, name) => {
+    const { world } = await exporting(() => [page]);
+    const args = ['export-profiles', ...yesterday, '-o', 'users-{date}.ndjson'];
+    const zoned = [...args, '--timezone', zone, '--json'];
+    const { code, stdout } = await world.run(zoned, at('2026-03-01T20:00:00Z'));
+    expect(code).toBe(0);
+    expect(files(world)).toEqual([name]);
+    expect(JSON.parse(stdout)).toMatchObject({ output: name });
+  });
+
+  it('stands beside {day} and {event}', async () => {
+    const { world } = await exporting(() => [page]);
+    const args = ['export-events', ...yesterday, '-o', '{event}-{day}-of-{date}.csv'];
+    expect((await world.run(args, at('2026-03-01T20:00:00Z'))).code).toBe(0);
+    expect(files(world)).toEqual(['A-2026-02-28-of-2026-03-01.csv']);
+  });
+
+  it('works for get-profile', async () => {
+    const server = await startFaultServer([answer(200, { status: 'success', record: { a: 1 } })]);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const env = account(server.url);
+    const world = makeWorld({ env });
+    const args = ['get-profile', 'a', 'b', '-o', 'both-{date}.ndjson'];
+    expect((await world.run(args, at('2026-03-01T20:00:00Z'))).code).toBe(0);
+    expect(files(world)).toEqual(['both-2026-03-01.ndjson']);
+  });
+
+  it('is that of the run which is resumed, whatever day it is', async () => {
+    const { world } = await exporting(() => [recordsPage('{"n":0}'), inTurn([broken], page)]);
+    const args = ['export-profiles', ...yesterday, ...oneAttempt, '--output=u-{date}.ndjson'];
+    expect((await world.run(args, at('2026-03-01T23:59:00Z'))).code).toBe(5);
+    expect(files(world)).toEqual(['u-2026-03-01.ndjson.partial']);
+    const [run = ''] = readdirSync(path.join(world.stateDir, 'runs'));
+    const resumed = await world.run(['runs', 'resume', run], at('2026-03-02T00:10:00Z'));
+    expect(resumed.code).toBe(0);
+    expect(files(world)).toEqual(['u-2026-03-01.ndjson']);
+    expect(readFileSync(world.path('u-2026-03-01.ndjson'), 'utf8')).toBe('{"n":0}\n{"n":1}\n');
+  });
+
+  it('--resume goes on with the file of the same day, and begins one on the next', async () => {
+    const { world } = await exporting(() => [inTurn([broken, broken], page)]);
+    const args = [
+      'export-profiles',
+      ...yesterday,
+      ...oneAttempt,
+      '-o',
+      'u-{date}.ndjson',
+      '--resume',
+    ];
+    expect((await world.run(args, at('2026-03-01T01:00:00Z'))).code).toBe(5);
+    expect((await world.run(args, at('2026-03-01T02:00:00Z'))).code).toBe(5);
+    expect((await world.run(args, at('2026-03-01T03:00:00Z'))).code).toBe(0);
+    expect((await world.run(args, at('2026-03-02T01:00:00Z'))).code).toBe(5);
+    expect(files(world)).toContain('u-2026-03-01.ndjson');
+  });
+});
+
+it('a second export to the same file while the first is at work is refused: exit 8', async () => {
+  let second: Promise<Outcome> | undefined;
+  let done = false;
+  const args = ['export-profiles', ...yesterday, '-o', 'u-{date}.ndjson', '--resume', '--quiet'];
+  const { world, server } = await exporting(() => {
+    second ??= world.run(args).finally(() => (done = true));
+    return [() => ({ body: '{"status":"success","records":[]}', until: () => done })];
+  });
+  expect(await world.run(args)).toEqual({ code: 0, stdout: '', stderr: '' });
+  const { code, stderr } = (await second) ?? { code: undefined, stderr: '' };
+  expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-LOCKED')]);
+  expect(server.openings).toHaveLength(1);
+});
+
+const account = (url: string) => ({
+  ENGAGECTL_BASE_URL: url,
+  ENGAGECTL_ACCOUNT_ID: 'ACC-1',
+  ENGAGECTL_PASSCODE: 'pass',
+});
+
+/** A user that the system does not know has no home folder; only root can play one. */
+const nobody = { uid: 54_321, gid: 54_321 };
+const canPlayNobody = (): boolean => {
+  try {
+    execFileSync(process.execPath, [bin, '--version'], { ...nobody, env: {}, stdio: 'ignore' });
+    return process.getuid?.() === 0;
+  } catch {
+    return false;
+  }
+};
+
+describe.skipIf(!canPlayNobody())('a user without a home, with an empty environment', () => {
+  async function run(args: string[], script: Script | string, cwd: string) {
+    const server = typeof script === 'string' ? undefined : await startFaultServer(script);
+    if (server) onTestFinished(() => server[Symbol.asyncDispose]());
+    const env = account(server?.url ?? String(script));
+    const child = spawn(process.execPath, [bin, ...args], { ...nobody, env, cwd });
+    child.stdin.end();
+    const ended = once(child, 'close');
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    return { code: ((await ended) as [number])[0], stdout, stderr };
+  }
+  function folder() {
+    const world = makeWorld();
+    chmodSync(path.dirname(world.cwd), 0o755);
+    chmodSync(world.cwd, 0o777);
+    return world;
+  }
+
+  it('reads, to standard output and to a file', async () => {
+    const server = await startPageServer(() => [page]);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const { cwd } = folder();
+    const args = ['export-profiles', '--event', 'A', '--from', '1d', '--to', '1d'];
+    const piped = await run(args, server.url, cwd);
+    expect([piped.code, piped.stdout]).toEqual([0, '{"n":1}\n']);
+    const kept = await run([...args, '-o', 'users.ndjson'], server.url, cwd);
+    expect(kept.code).toBe(0);
+    expect(kept.stderr).toContain('cannot be resumed');
+    expect(readFileSync(path.join(cwd, 'users.ndjson'), 'utf8')).toBe('{"n":1}\n');
+  });
+
+  it('writes with --no-journal, and is told which variable to set without', async () => {
+    const world = folder();
+    writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\n');
+    const refused = await run(['upload', 'users.csv'], [accept()], world.cwd);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(/fix: .*ENGAGECTL_STATE_DIR/);
+    const done = await run(['upload', 'users.csv', '--no-journal', '-q'], [accept()], world.cwd);
+    expect(done).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+});
+
+describe('under GitHub Actions', () => {
+  const rows = Array.from({ length: 12 }, (_, index) => `u${index},x${index}\n`).join('');
+
+  async function upload(
+    env: Readonly<Record<string, string>>,
+    more: string[] = [],
+    name = 'u.csv',
+  ) {
+    const server = await startFaultServer([accept()]);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const world = makeWorld({ env: { ...account(server.url), ...env } });
+    writeFileSync(world.path(name), `identity,"Age, in %\n"\n${rows}`);
+    const typed = ['--types', 'Age, in %\n:integer'];
+    return { world, outcome: await world.run(['upload', name, ...typed, ...more]) };
+  }
+  const commands = (stderr: string) => stderr.split('\n').filter((line) => line.startsWith('::'));
+
+  it('the first ten rejects are annotations, escaped, in place of lines', async () => {
+    const { outcome } = await upload({ GITHUB_ACTIONS: 'true' }, ['--quiet'], 'a:b,c%.csv');
+    expect(outcome.code).toBe(3);
+    expect(outcome.stdout).toBe('');
+    const lines = commands(outcome.stderr);
+    expect(lines).toHaveLength(10);
+    expect(lines[0]).toBe(
+      '::error file=a%3Ab%2Cc%25.csv,line=3,title=engagectl%3A validate::' +
+        'column "Age, in %25%0A": "x0" is not an integer',
+    );
+    expect(outcome.stderr).not.toContain('warning:');
+  });
+
+  it('files are named from the workspace on', async () => {
+    const first = await upload({ GITHUB_ACTIONS: 'true' });
+    const env = { GITHUB_ACTIONS: 'true', GITHUB_WORKSPACE: path.dirname(first.world.cwd) };
+    const args = ['upload', 'u.csv', '--types', 'Age, in %\n:integer'];
+    const { stderr } = await first.world.run(args, { env });
+    expect(commands(stderr)[0]).toMatch(/^::error file=work\/u\.csv,line=3,/);
+  });
+
+  it.each([
+    ['elsewhere', {}, []],
+    ['under --json', { GITHUB_ACTIONS: 'true' }, ['--json']],
+  ])('no annotations %s', async (_what, env, more) => {
+    const { outcome } = await upload(env, more);
+    expect(outcome.code).toBe(3);
+    expect(commands(outcome.stderr)).toEqual([]);
+  });
+
+  it('an export adds its figures to the step summary', async () => {
+    const { world } = await exporting(() => [page]);
+    const env = { GITHUB_STEP_SUMMARY: world.path('summary.md') };
+    const args = ['export-profiles', ...yesterday, '-o', 'users.ndjson', '--quiet'];
+    expect(await world.run(args, { env })).toEqual({ code: 0, stdout: '', stderr: '' });
+    const summary = readFileSync(world.path('summary.md'), 'utf8');
+    expect(summary).toMatch(/^### engagectl export-profiles: done/);
+    expect(summary).toContain('| records | 1 |');
+  });
+});
