@@ -18,6 +18,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** Stable ids of the errors a user can meet, and the exit code each of them ends with. */
 export const errorIds = {
+  'E-DEFECT': exitCodes.defect,
   'E-USAGE': exitCodes.usage,
   'E-CONFIG': exitCodes.usage,
   'E-CONFIG-FILE': exitCodes.usage,

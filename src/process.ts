@@ -1,7 +1,6 @@
 import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime } from './runtime.js';
-import { showError } from './ui/show-error.js';
 
 /** Milliseconds that requests in flight get to finish after the first Ctrl-C. */
 const graceMilliseconds = 10_000;
@@ -25,7 +24,9 @@ export async function runProcess(): Promise<void> {
   const code = await main(argv, nodeRuntime(stop.signal));
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {
-    showError(unwritten, process, { json: argv.includes('--json'), verbose: false });
+    const { showError } = await import('./ui/show-error.js');
+    const json = argv.includes('--json');
+    showError(unwritten, process, { json, verbose: false, color: false });
   }
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);
 }

@@ -5,7 +5,8 @@ import { makeWorld } from './support/world.js';
 
 // Contract §1: help, and how a wrong command line is answered. Nothing here reaches a network.
 
-const opensWithExamples = /^Examples:\n(?: {2}.*engagectl .+\n){2,4}\nUsage: /;
+const opensWithExamples =
+  /^Examples:\n(?:(?: {2}# .+\n)+ {2}.*engagectl .+\n(?: {6}.+\n)*){2,4}\nUsage: /;
 
 it.each([[[]], [['-h']], [['--help']], [['help']], [['--json', '--help']]])(
   '%j prints help on stdout',
@@ -41,8 +42,15 @@ it.each([
   ['config s', 'engagectl config set, engagectl config show'],
   ['config lst', 'engagectl config list'],
   ['--json --region x config lst', 'engagectl config list'],
-  ['help export', 'engagectl export-profiles, engagectl export-events'],
-  ['help config sett', 'engagectl config set'],
+  ['help export', 'engagectl help export-profiles, engagectl help export-events'],
+  ['help config sett', 'engagectl help config set'],
+  ['help env', 'engagectl help environment'],
+  [
+    'help e',
+    'engagectl help export-profiles, engagectl help export-events, engagectl help environment',
+  ],
+  ['help securty', 'engagectl help security'],
+  ['help errors E-HEADER-D', 'engagectl help errors E-HEADER-DUPLICATE'],
   ['upload --identty x', '--identity'],
   ['upload --conc 3', '--concurrency'],
   ['upload --head X', '--header-prefix'],
@@ -57,7 +65,11 @@ it('a name like no other is answered with where the names are', async () => {
   const { code, stderr } = await makeWorld().run(['config', 'zzz']);
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: "engagectl: E-USAGE: unknown command 'zzz'\n  fix: engagectl config --help\n",
+    stderr: `error E-USAGE: unknown command 'zzz'
+  why: the command line is wrong; nothing was sent
+  fix: engagectl config --help
+  more: engagectl help errors E-USAGE
+`,
   });
 });
 

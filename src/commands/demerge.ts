@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import { paths } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
+import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { needInput } from './need-input.js';
 import { resolveSettings, type Settings } from './options.js';
@@ -10,11 +11,11 @@ interface DemergeFlags extends WriteFlags {
   readonly identity: string;
 }
 
-const examples = `Examples:
-  engagectl demerge identities.csv
-  engagectl demerge identities.txt --check
-  engagectl demerge identities.ndjson --yes --json
-`;
+const examples: readonly Example[] = [
+  ['read and validate everything, send nothing', 'engagectl demerge identities.txt --check'],
+  ['shows what will happen, and asks', 'engagectl demerge identities.csv'],
+  ['in CI, where nobody can be asked', 'engagectl demerge identities.ndjson --yes --json'],
+];
 
 export function registerDemerge(program: Command, runtime: Runtime, run = demerge): void {
   const command = program
@@ -24,9 +25,9 @@ export function registerDemerge(program: Command, runtime: Runtime, run = demerg
       'Demerges user profiles: every merged profile falls apart, and event data of it may be lost.\n' +
         'Asks for confirmation on a terminal; elsewhere it needs --yes.',
     )
-    .addHelpText('beforeAll', examples)
     .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin')
     .addOption(new Option('--identity <column>', 'column of the identity').default('identity'));
+  addExamples(command, examples);
   addWriteOptions(command, {
     chunkSize: limits.identitiesPerDemerge,
     chunkSizeMaximum: limits.identitiesPerDemerge,

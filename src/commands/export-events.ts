@@ -2,9 +2,11 @@ import { Option, type Command } from 'commander';
 import { unexportableEvents } from '../contract/codes.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
+import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { addExportOptions, eventBatchSize, type ExportFlags } from './export-options.js';
-import { integer, resolveSettings, type Settings } from './options.js';
+import { integer } from './option-values.js';
+import { resolveSettings, type Settings } from './options.js';
 import { repeatable } from './repeated-flags.js';
 
 type EventFlags = ExportFlags & {
@@ -15,12 +17,24 @@ type EventFlags = ExportFlags & {
   readonly concurrency: number;
 };
 
-const examples = `Examples:
-  engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz
-  engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv
-  engagectl export-events --event Charged --from 2026-01-01 --to 2026-01-31 -o '{event}-{day}.ndjson'
-  engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3
-`;
+const examples: readonly Example[] = [
+  [
+    'the last seven full days',
+    'engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz',
+  ],
+  [
+    'two events into one table',
+    'engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv',
+  ],
+  [
+    'from cron: a file a day; goes on with one cut short',
+    "engagectl export-events --event Charged --from yesterday --to yesterday -o '{event}-{day}.ndjson' --resume --quiet",
+  ],
+  [
+    'in a pipe',
+    'engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3',
+  ],
+];
 
 export function registerExportEvents(program: Command, runtime: Runtime, run = exportEvents): void {
   const event = new Option('--event <name>', 'the event; may be repeated; case-sensitive');
@@ -31,9 +45,9 @@ export function registerExportEvents(program: Command, runtime: Runtime, run = e
       'Exports the events of a range of days, both inclusive, in the order of the events given,\n' +
         'then of days. NDJSON holds every record byte for byte as the service sent it.',
     )
-    .addHelpText('beforeAll', examples)
     .addOption(repeatable(event).makeOptionMandatory())
     .action((flags: EventFlags) => run(flags, resolveSettings(command, runtime), runtime));
+  addExamples(command, examples);
   addExportOptions(command, eventBatchSize)
     .addOption(
       new Option('--no-split', 'one cursor for the whole range, not one a day').helpGroup(

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { limits } from '../contract/limits.js';
-import { duration, integer } from './options.js';
+import { duration, integer } from './option-values.js';
 import { outputOptions, type OutputFlags } from './output-options.js';
 
 /** Flags that both exports share. */

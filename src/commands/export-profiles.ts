@@ -1,15 +1,25 @@
 import type { Command } from 'commander';
+import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { addExportOptions, profileBatchSize, type ExportFlags } from './export-options.js';
 import { resolveSettings, type Settings } from './options.js';
 
 type ProfileFlags = ExportFlags & { readonly event: string };
 
-const examples = `Examples:
-  engagectl export-profiles --event "App Launched" --from 30d --to yesterday -o users.ndjson.gz
-  engagectl export-profiles --event Charged --from 2026-01-01 --to 2026-01-31 -o users.csv
-  engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries | head -n 3
-`;
+const examples: readonly Example[] = [
+  [
+    'users who did an event in the last 30 days',
+    'engagectl export-profiles --event "App Launched" --from 30d --to yesterday -o launched.ndjson.gz',
+  ],
+  [
+    'a table of some columns',
+    'engagectl export-profiles --event Charged --from 2026-01-01 --to 2026-01-31 --columns identity,profileData.Email -o buyers.csv',
+  ],
+  [
+    'in a pipe',
+    'engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries | head -n 3',
+  ],
+];
 
 export function registerExportProfiles(
   program: Command,
@@ -23,9 +33,9 @@ export function registerExportProfiles(
       'Exports the profiles of all users who did an event in a range of days, both inclusive.\n' +
         'NDJSON holds every record byte for byte as the service sent it.',
     )
-    .addHelpText('beforeAll', examples)
     .requiredOption('--event <name>', 'the event that the users did; names are case-sensitive')
     .action((flags: ProfileFlags) => run(flags, resolveSettings(command, runtime), runtime));
+  addExamples(command, examples);
   addExportOptions(command, profileBatchSize);
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { inputOptions } from './input-options.js';
 import { needInput } from './need-input.js';
@@ -12,12 +13,21 @@ import {
   type UserFlags,
 } from './wanted-users.js';
 
-const examples = `Examples:
-  engagectl get-profile crm-00003
-  engagectl get-profile --email someone@example.com --reachability
-  engagectl get-profile --input identities.csv -o profiles.ndjson
-  cut -d, -f2 users.csv | engagectl get-profile --input - --by email > profiles.ndjson
-`;
+const examples: readonly Example[] = [
+  ['one user', 'engagectl get-profile crm-00003'],
+  [
+    'by another identifier; can the user be reached',
+    'engagectl get-profile --email someone@example.com --reachability',
+  ],
+  [
+    'many, in the order of the input',
+    'engagectl get-profile --input identities.csv -o profiles.ndjson',
+  ],
+  [
+    'in a pipe',
+    'tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson',
+  ],
+];
 
 export function registerGetProfile(program: Command, runtime: Runtime, run = getProfile): void {
   const command = program
@@ -26,8 +36,8 @@ export function registerGetProfile(program: Command, runtime: Runtime, run = get
     .description(
       'Reads user profiles. One is indented on a terminal; many are written one a line, in order.',
     )
-    .addHelpText('beforeAll', examples)
     .argument('[value...]', 'identities');
+  addExamples(command, examples);
   for (const option of userOptions()) command.addOption(option.helpGroup('Users:'));
   for (const option of inputOptions()) command.addOption(option.helpGroup('Input:'));
   for (const option of outputOptions()) command.addOption(option.helpGroup('Output:'));

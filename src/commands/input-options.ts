@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { InputOptions } from '../input/options.js';
 import { inputFormats, type InputFormat } from '../input/rows.js';
-import { byteCount, choice, integer } from './options.js';
+import { byteCount, choice, integer } from './option-values.js';
 
 /** Flags of every command that reads records. */
 export interface InputFlags {

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Runtime } from '../runtime.js';
+import { choice, duration, integer, profileName, timezone } from './option-values.js';
 
 /** The global options as the commands use them: flag, else environment, else default. */
 export interface Settings {
@@ -30,34 +31,46 @@ interface GlobalOption {
   readonly env?: string;
   readonly fallback?: string;
   readonly parse?: Parse;
+  /** Heading under which help lists it. */
+  readonly group: 'Account:' | 'Requests:' | 'Messages:';
 }
 
 const globalOptions: readonly GlobalOption[] = [
   {
     flags: '-p, --profile <name>',
+    group: 'Account:',
     env: 'ENGAGECTL_PROFILE',
     help: 'config profile',
     parse: profileName,
   },
   {
     flags: '-r, --region <name>',
+    group: 'Account:',
     env: 'ENGAGECTL_REGION',
     help: 'region within the config profile; "local" is built in',
   },
-  { flags: '--base-url <url>', env: 'ENGAGECTL_BASE_URL', help: "overrides the region's address" },
+  {
+    flags: '--base-url <url>',
+    group: 'Account:',
+    env: 'ENGAGECTL_BASE_URL',
+    help: "overrides the region's address",
+  },
   {
     flags: '--header-prefix <prefix>',
+    group: 'Account:',
     env: 'ENGAGECTL_HEADER_PREFIX',
     help: 'prefix of the authentication headers (default: X-Service)',
   },
   {
     flags: '--timezone <iana>',
+    group: 'Account:',
     env: 'ENGAGECTL_TIMEZONE',
     help: "the account's time zone (default: UTC)",
     parse: timezone,
   },
   {
     flags: '--timeout <duration>',
+    group: 'Requests:',
     env: 'ENGAGECTL_TIMEOUT',
     help: 'whole request for writes, silence for reads',
     fallback: '60s',
@@ -65,6 +78,7 @@ const globalOptions: readonly GlobalOption[] = [
   },
   {
     flags: '--max-attempts <n>',
+    group: 'Requests:',
     env: 'ENGAGECTL_MAX_ATTEMPTS',
     help: 'attempts per request, not counting 429s',
     fallback: '8',
@@ -72,6 +86,7 @@ const globalOptions: readonly GlobalOption[] = [
   },
   {
     flags: '--retry-for <duration>',
+    group: 'Requests:',
     env: 'ENGAGECTL_RETRY_FOR',
     help: 'longest time one request may spend in retries',
     fallback: '10m',
@@ -79,34 +94,48 @@ const globalOptions: readonly GlobalOption[] = [
   },
   {
     flags: '--retry-base <duration>',
+    group: 'Requests:',
     env: 'ENGAGECTL_RETRY_BASE',
     help: 'first back-off',
     fallback: '500ms',
     parse: duration,
   },
-  { flags: '--json', help: 'one summary object on stdout, errors as JSON on stderr' },
+  {
+    flags: '--json',
+    group: 'Messages:',
+    help: 'one summary object on stdout, errors as JSON on stderr',
+  },
   {
     flags: '--progress <when>',
+    group: 'Messages:',
     help: 'auto, always or never',
     fallback: 'auto',
     parse: choice('auto', 'always', 'never'),
   },
-  { flags: '-q, --quiet', help: 'print errors only' },
-  { flags: '-v, --verbose', help: 'explain each request and retry in a line' },
-  { flags: '--no-color', help: 'no colours' },
+  { flags: '-q, --quiet', group: 'Messages:', help: 'print errors only' },
+  { flags: '-v, --verbose', group: 'Messages:', help: 'explain each request and retry in a line' },
+  { flags: '--no-color', group: 'Messages:', help: 'no colours' },
 ];
 
 export function addGlobalOptions(program: Command): void {
-  for (const { flags, help, env, fallback, parse } of globalOptions) {
+  for (const { flags, help, env, fallback, parse, group } of globalOptions) {
     const described = env === undefined ? help : `${help} [$${env}]`;
     const option = new Option(
       flags,
       fallback === undefined ? described : `${described} (default: ${fallback})`,
     );
     if (parse) option.argParser(parse);
-    program.addOption(option.helpGroup('Global options:'));
+    program.addOption(option.helpGroup(group));
   }
 }
+
+/** The flags that a variable can stand in for, as the help of the environment lists them. */
+export const environmentFlags = () =>
+  globalOptions.flatMap(({ flags, env, help, fallback }) =>
+    env === undefined
+      ? []
+      : { flags, variable: env, help: fallback ? `${help}; default ${fallback}` : help },
+  );
 
 /** Merges flags, environment and defaults. A variable's value is checked like the flag's. */
 export function resolveSettings(command: Command, { env }: Runtime): Settings {
@@ -166,67 +195,5 @@ function named(what: string, text: string, parse: Parse): unknown {
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error;
     throw new InvalidArgumentError(`${what}: "${text}" is invalid. ${error.message}`);
-  }
-}
-
-/** `60s`, `500ms`, `10m`, `4h`, in milliseconds. */
-export function duration(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ''];
-  if (unit === undefined)
-    throw new InvalidArgumentError('Use a duration like 500ms, 60s, 10m or 4h.');
-  const milliseconds = Math.round(Number(match?.[1]) * unit);
-  if (milliseconds > 2_147_483_647) throw new InvalidArgumentError('At most 24 days (576h).');
-  return milliseconds;
-}
-
-/** `4MiB`, `512KiB`, `1000`, in bytes. */
-export function byteCount(text: string): number {
-  const match = /^(\d+)(B|KiB|MiB|GiB)?$/i.exec(text);
-  const unit = { b: 1, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 }[
-    (match?.[2] ?? 'b').toLowerCase()
-  ];
-  if (!match || unit === undefined)
-    throw new InvalidArgumentError('Use bytes like 1000, 512KiB or 4MiB.');
-  return Number(match[1]) * unit;
-}
-
-/** A whole number within bounds, both inclusive. */
-export function integer({
-  min = 0,
-  max = Number.MAX_SAFE_INTEGER,
-}: {
-  min?: number;
-  max?: number;
-}) {
-  return (text: string): number => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
-    throw new InvalidArgumentError(`Use a whole number ${range}.`);
-  };
-}
-
-/** One of the words; commander's own `choices()` would not check environment variables. */
-export function choice<const T extends string>(...words: readonly T[]) {
-  return (text: string): T => {
-    const found = words.find((word) => word === text);
-    if (found === undefined) throw new InvalidArgumentError(`Use one of: ${words.join(', ')}.`);
-    return found;
-  };
-}
-
-export function profileName(text: string): string {
-  if (/^[A-Za-z0-9_-]{1,64}$/.test(text)) return text;
-  throw new InvalidArgumentError('Use 1 to 64 of A-Z a-z 0-9 _ and -.');
-}
-
-/** An IANA name that this Node knows. */
-export function timezone(text: string): string {
-  try {
-    Intl.DateTimeFormat('en-US', { timeZone: text });
-    return text;
-  } catch {
-    throw new InvalidArgumentError('Use an IANA name like Europe/Berlin or UTC.');
   }
 }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { EngagectlError } from '../errors.js';
 import type { OutputFormat, OutputOptions } from '../output/output.js';
-import { choice } from './options.js';
+import { choice } from './option-values.js';
 import { formatOf } from './output-name.js';
 
 /** Flags of every command that writes records. */

@@ -1,22 +1,41 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { addExamplesTo, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
-import { duration, resolveSettings } from './options.js';
+import { duration } from './option-values.js';
+import { resolveSettings } from './options.js';
 
 /** Runs a command line in another folder. */
 export type RunArgv = (argv: readonly string[], runtime: Runtime) => Promise<void>;
 
-const examples = `Examples:
-  engagectl runs list
-  engagectl runs resume 20261121-044512-7kq2
-  engagectl runs prune --older-than 30d
-`;
+const examples: Readonly<Record<string, readonly Example[]>> = {
+  '': [
+    ['what did not finish', 'engagectl runs list'],
+    ['go on with one', 'engagectl runs resume 20261121-044512-7kq2'],
+    ['forget the old ones', 'engagectl runs prune --older-than 30d'],
+  ],
+  list: [
+    ['the oldest first', 'engagectl runs list'],
+    ['for a script', 'engagectl runs list --json'],
+  ],
+  show: [
+    ['its command, account, files and folder', 'engagectl runs show 20261121-044512-7kq2'],
+    ['for a script', 'engagectl runs show 20261121-044512-7kq2 --json'],
+  ],
+  resume: [
+    ['from any folder', 'engagectl runs resume 20261121-044512-7kq2'],
+    ['for a script', 'engagectl runs resume 20261121-044512-7kq2 --json'],
+  ],
+  prune: [
+    ['those begun more than 30 days ago', 'engagectl runs prune --older-than 30d'],
+    ['all of them', 'engagectl runs prune'],
+  ],
+};
 
 export function registerRuns(program: Command, runtime: Runtime, runArgv: RunArgv): void {
   const runs = program
     .command('runs')
     .summary('runs that did not finish, and how to go on')
-    .description('Lists, shows, resumes and forgets runs that did not finish.')
-    .addHelpText('beforeAll', examples);
+    .description('Lists, shows, resumes and forgets runs that did not finish.');
   const settings = () => resolveSettings(runs, runtime);
   runs
     .command('list')
@@ -37,6 +56,7 @@ export function registerRuns(program: Command, runtime: Runtime, runArgv: RunArg
     .action(async ({ olderThan }: { olderThan: number }) =>
       (await actions()).pruneRuns(olderThan, settings(), runtime),
     );
+  addExamplesTo(runs, examples);
 }
 
 /** Loaded when used: `--help` of other commands needs none of it. */

@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
+import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 // oxlint-disable-next-line no-restricted-imports -- types only
 import type { Variants } from '../service/options.js';
 import { messages } from '../ui/messages.js';
-import { choice, integer, resolveSettings, type Settings } from './options.js';
+import { choice, integer } from './option-values.js';
+import { resolveSettings, type Settings } from './options.js';
 
 interface ServeFlags extends Partial<Variants> {
   readonly port: number;
@@ -18,6 +20,15 @@ interface ServeFlags extends Partial<Variants> {
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
 }
 
+const examples: readonly Example[] = [
+  ['on port 8787; its data is that of --region local', 'engagectl serve'],
+  ['for a test: any free port, nothing kept', 'engagectl serve --port 0 --memory'],
+  [
+    'a slow and failing service, to rehearse on',
+    'engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3',
+  ],
+];
+
 /** Runs the embedded local service on a port until it is told to stop (contract §6). */
 export function registerServe(program: Command, runtime: Runtime): void {
   const command = program
@@ -25,15 +36,8 @@ export function registerServe(program: Command, runtime: Runtime): void {
     .summary('run the embedded local service on a port')
     .description(
       'Runs the embedded service on a loopback port, until Ctrl-C or SIGTERM. Standard output gets one line: its URL.',
-    )
-    .addHelpText(
-      'before',
-      `Examples:
-  engagectl serve
-  engagectl serve --port 0 --memory
-  engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3
-`,
     );
+  addExamples(command, examples);
   for (const option of placeOptions()) command.addOption(option.helpGroup('Service:'));
   for (const option of rehearsalOptions()) command.addOption(option.helpGroup('Rehearsal:'));
   for (const option of variantOptions())

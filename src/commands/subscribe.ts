@@ -1,9 +1,11 @@
 import { Option, type Command } from 'commander';
 import { paths } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
+import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { needInput } from './need-input.js';
-import { choice, resolveSettings, type Settings } from './options.js';
+import { choice } from './option-values.js';
+import { resolveSettings, type Settings } from './options.js';
 import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.js';
 
 interface SubscribeFlags extends WriteFlags {
@@ -11,22 +13,27 @@ interface SubscribeFlags extends WriteFlags {
   readonly status?: 'Unsubscribe' | 'Resubscribe';
 }
 
-const examples = `Examples:
-  engagectl subscribe opt-outs.csv
-  engagectl subscribe phones.txt --type phone --status Unsubscribe --quiet
-  zcat opt-outs.ndjson.gz | engagectl subscribe - --json
-  engagectl subscribe opt-outs.csv --dry-run
-`;
+const examples: readonly Example[] = [
+  ['columns type, value and status', 'engagectl subscribe opt-outs.csv'],
+  [
+    'let the service check the records and change nothing',
+    'engagectl subscribe opt-outs.csv --dry-run',
+  ],
+  [
+    'from cron: a bare list, one phone number a line',
+    'engagectl subscribe phones.txt --type phone --status Unsubscribe --quiet',
+  ],
+  ['in CI: one JSON object of figures', 'zcat opt-outs.ndjson.gz | engagectl subscribe - --json'],
+];
 
 export function registerSubscribe(program: Command, runtime: Runtime, run = subscribe): void {
   const command = program
     .command('subscribe')
-    .summary('set the subscription status of phones, WhatsApp numbers, email addresses')
+    .summary('subscription status of phones, WhatsApp, email')
     .description(
       'Sets the subscription status of phone numbers, WhatsApp numbers and email addresses.\n' +
         'CSV columns or NDJSON members: type, value, status.',
     )
-    .addHelpText('beforeAll', examples)
     .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin')
     .addOption(
       new Option(
@@ -45,6 +52,7 @@ export function registerSubscribe(program: Command, runtime: Runtime, run = subs
         )(text.charAt(0).toUpperCase() + text.slice(1).toLowerCase()),
       ),
     );
+  addExamples(command, examples);
   addWriteOptions(command, {
     chunkSize: limits.recordsPerSubscribe,
     chunkSizeMaximum: limits.recordsPerSubscribe,

@@ -3,9 +3,11 @@ import { paths } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import type { UploadMapping } from '../mapping/upload-mapping.js';
+import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { needInput } from './need-input.js';
-import { choice, resolveSettings, type Settings } from './options.js';
+import { choice } from './option-values.js';
+import { resolveSettings, type Settings } from './options.js';
 import { repeatable } from './repeated-flags.js';
 import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.js';
 
@@ -24,23 +26,32 @@ interface UploadFlags extends WriteFlags {
   readonly preview?: PreviewFlag;
 }
 
-const examples = `Examples:
-  engagectl upload users.csv
-  engagectl upload users.csv --identity CustomerId --map mail=Email --types Age:integer --preview
-  gunzip -c users.ndjson.gz | engagectl upload - --quiet --json
-  engagectl upload events.csv --type event --event-name "Product Viewed"
-`;
+const examples: readonly Example[] = [
+  [
+    'other column names, types; what would be sent',
+    'engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer --preview',
+  ],
+  ['read and validate everything, send nothing', 'engagectl upload users.csv --check'],
+  [
+    'from cron: errors only; goes on with a run cut short',
+    'engagectl upload users.csv --quiet --resume',
+  ],
+  [
+    'in CI: figures as JSON; too many rejects fail the job',
+    'gunzip -c users.ndjson.gz | engagectl upload - --json --max-rejects 1%',
+  ],
+];
 
 export function registerUpload(program: Command, runtime: Runtime, run = upload): void {
   const command = program
     .command('upload')
-    .summary('create or update user profiles; also event records')
+    .summary('user profiles, created or updated; also events')
     .description(
       'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events.\n' +
         'One column is the identity, every other one a profile property of the same name.',
     )
-    .addHelpText('beforeAll', examples)
     .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin');
+  addExamples(command, examples);
   for (const option of mappingOptions()) command.addOption(option.helpGroup('Mapping:'));
   command.addOption(previewOption().helpGroup('Sending:'));
   addWriteOptions(command, {

@@ -1,5 +1,6 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { EngagectlError } from '../errors.js';
+import { topics } from '../help/topics.js';
 
 /**
  * commander's own errors as E-USAGE, with the names that were perhaps meant: those that begin with
@@ -8,13 +9,14 @@ import { EngagectlError } from '../errors.js';
 export function usageError(thrown: unknown, program: Command, argv: readonly string[]): unknown {
   if (!(thrown instanceof CommanderError || thrown instanceof InvalidArgumentError)) return thrown;
   const command = commandOf(program, argv);
+  const help = argv.find((word) => !word.startsWith('-')) === 'help';
   const [first = '', nearest = ''] = thrown.message.replace(/^error: /, '').split('\n');
   const message =
     thrown.code === 'commander.help' ? 'a subcommand is missing' : withoutValue(first);
   const typed = /^unknown (?:command|option) '([^']+)'/.exec(message)?.[1];
-  const meant = typed === undefined ? [] : namesFrom(typed, command);
+  const meant = typed === undefined ? [] : namesFrom(typed, command, help);
   const names = meant.length > 0 ? meant : (nearest.match(/(?<=[ ,])[\w-]+(?=[,?])/g) ?? []);
-  const path = pathOf(command);
+  const path = pathOf(command, help);
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
   return new EngagectlError('E-USAGE', message, {
     fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : `${path} --help`,
@@ -35,19 +37,21 @@ function commandOf(program: Command, argv: readonly string[]): Command {
   return command;
 }
 
-function namesFrom(typed: string, command: Command): string[] {
+function namesFrom(typed: string, command: Command, help: boolean): string[] {
   if (!typed.startsWith('-')) {
     const names = command.commands.map((child) => child.name());
+    if (help && command.parent === null) names.push(...Object.keys(topics));
     return names.filter((name) => name.startsWith(typed));
   }
   const flags = lineage(command).flatMap(({ options }) => options.map(({ long }) => long ?? ''));
   return typed.length > 2 ? flags.filter((flag) => flag.startsWith(typed)) : [];
 }
 
-const pathOf = (command: Command): string =>
-  lineage(command)
-    .map((each) => each.name())
-    .join(' ');
+/** The words that name the command, or that ask for its help. */
+function pathOf(command: Command, help: boolean): string {
+  const [program = '', ...names] = lineage(command).map((each) => each.name());
+  return [program, ...(help ? ['help'] : []), ...names].join(' ');
+}
 
 /** The program, and so on down to the command. */
 function lineage(command: Command): Command[] {

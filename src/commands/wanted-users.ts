@@ -3,7 +3,7 @@ import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import { identifierKinds, type IdentifierKind } from '../mapping/identifier.js';
 import type { InputFlags } from './input-options.js';
-import { choice, integer } from './options.js';
+import { choice, integer } from './option-values.js';
 import type { OutputFlags } from './output-options.js';
 
 /** Whom to look up: users named on the command line, or those of an input. */

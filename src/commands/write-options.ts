@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { RejectLimit } from '../bulk/write/write-job.js';
 import { inputOptions, type InputFlags } from './input-options.js';
-import { byteCount, choice, integer } from './options.js';
+import { byteCount, choice, integer } from './option-values.js';
 
 /** Flags that upload, subscribe and demerge share. */
 export interface WriteFlags extends InputFlags {

@@ -1,41 +1,54 @@
-import { EngagectlError, exitCodes } from '../errors.js';
+import { errorNotes } from '../error-notes.js';
+import { EngagectlError, errorIds, exitCodes } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { inert, inertJson } from './inert.js';
 
-/** Prints what failed, why and how to go on; as one JSON object under `--json`. */
+interface ShowErrorSettings {
+  readonly json: boolean;
+  readonly verbose: boolean;
+  readonly color: boolean;
+}
+
+/**
+ * Prints what failed, why, what to do next and where more is said; as one JSON object under
+ * `--json`. What the error itself does not know is taken from the notes on its id.
+ */
 export function showError(
   error: unknown,
   { stderr }: Pick<Runtime, 'stderr'>,
-  { json, verbose }: { readonly json: boolean; readonly verbose: boolean },
+  { json, verbose, color }: ShowErrorSettings,
 ): void {
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
-  stderr.write(json ? `${inertJson({ error: asObject(error) })}\n` : asText(error, verbose));
-}
-
-function asObject(error: unknown): object {
-  if (!(error instanceof EngagectlError)) {
-    return { id: 'E-DEFECT', message: messageOf(error), exitCode: exitCodes.defect };
+  const shown = describe(error);
+  if (json) {
+    stderr.write(`${inertJson({ error: shown })}\n`);
+    return;
   }
-  const { why, fix, file, line, column } = error.details;
-  const { id, message, exitCode } = error;
-  return { id, message, why, fix, file, line, column, exitCode };
+  const stack = error instanceof EngagectlError || !verbose ? '' : `\n${inert(stackOf(error))}\n`;
+  stderr.write(`${asText(shown, color && stderr.isTTY === true)}${stack}`);
 }
 
-function asText(error: unknown, verbose: boolean): string {
-  if (!(error instanceof EngagectlError)) {
-    const stack = error instanceof Error && verbose ? `\n${error.stack ?? ''}` : '';
-    return inert(
-      `engagectl: E-DEFECT: ${messageOf(error)}\n` +
-        `  why: this is a defect in engagectl, not in what you typed\n` +
-        `  fix: run it again with --verbose and report the trace\n${stack}`,
-    );
-  }
-  const { why, fix } = error.details;
-  const lines = [`engagectl: ${error.id}: ${error.message}`];
-  if (why !== undefined) lines.push(`  why: ${why}`);
-  if (fix !== undefined) lines.push(`  fix: ${fix}`);
-  return `${inert(lines.join('\n'))}\n`;
+/** The members of an error's JSON object, in their order. */
+function describe(error: unknown) {
+  const id = error instanceof EngagectlError ? error.id : 'E-DEFECT';
+  const { why, fix, file, line, column } = error instanceof EngagectlError ? error.details : {};
+  const note = errorNotes[id];
+  return {
+    id,
+    message: error instanceof Error ? error.message : String(error),
+    why: why ?? note.means,
+    fix: fix ?? note.next[0],
+    file,
+    line,
+    column,
+    exitCode: errorIds[id],
+  };
 }
 
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
+function asText({ id, message, why, fix }: ReturnType<typeof describe>, color: boolean): string {
+  const word = color ? '\u001B[31merror\u001B[39m' : 'error';
+  const lines = [`${id}: ${message}`, `  why: ${why}`, `  fix: ${fix}`];
+  return `${word} ${inert(lines.join('\n'))}\n  more: engagectl help errors ${id}\n`;
+}
+
+const stackOf = (error: unknown): string => (error instanceof Error && error.stack) || '';

@@ -1,0 +1,63 @@
+import { InvalidArgumentError } from 'commander';
+
+/** `60s`, `500ms`, `10m`, `4h`, in milliseconds. */
+export function duration(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ''];
+  if (unit === undefined)
+    throw new InvalidArgumentError('Use a duration like 500ms, 60s, 10m or 4h.');
+  const milliseconds = Math.round(Number(match?.[1]) * unit);
+  if (milliseconds > 2_147_483_647) throw new InvalidArgumentError('At most 24 days (576h).');
+  return milliseconds;
+}
+
+/** `4MiB`, `512KiB`, `1000`, in bytes. */
+export function byteCount(text: string): number {
+  const match = /^(\d+)(B|KiB|MiB|GiB)?$/i.exec(text);
+  const unit = { b: 1, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 }[
+    (match?.[2] ?? 'b').toLowerCase()
+  ];
+  if (!match || unit === undefined)
+    throw new InvalidArgumentError('Use bytes like 1000, 512KiB or 4MiB.');
+  return Number(match[1]) * unit;
+}
+
+/** A whole number within bounds, both inclusive. */
+export function integer({
+  min = 0,
+  max = Number.MAX_SAFE_INTEGER,
+}: {
+  min?: number;
+  max?: number;
+}) {
+  return (text: string): number => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
+    throw new InvalidArgumentError(`Use a whole number ${range}.`);
+  };
+}
+
+/** One of the words; commander's own `choices()` would not check environment variables. */
+export function choice<const T extends string>(...words: readonly T[]) {
+  return (text: string): T => {
+    const found = words.find((word) => word === text);
+    if (found === undefined) throw new InvalidArgumentError(`Use one of: ${words.join(', ')}.`);
+    return found;
+  };
+}
+
+export function profileName(text: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(text)) return text;
+  throw new InvalidArgumentError('Use 1 to 64 of A-Z a-z 0-9 _ and -.');
+}
+
+/** An IANA name that this Node knows. */
+export function timezone(text: string): string {
+  try {
+    Intl.DateTimeFormat('en-US', { timeZone: text });
+    return text;
+  } catch {
+    throw new InvalidArgumentError('Use an IANA name like Europe/Berlin or UTC.');
+  }
+}

@@ -1,0 +1,46 @@
+import { Help, type Command } from 'commander';
+
+/** What is done, and the command line that does it. */
+export type Example = readonly [what: string, line: string];
+
+const examplesByCommand = new WeakMap<Command, readonly Example[]>();
+
+/** The examples with which a command's help opens; each is run by a test. */
+export function addExamples(command: Command, examples: readonly Example[]): void {
+  examplesByCommand.set(command, examples);
+  command.addHelpText('before', () => examplesText(examples, command.createHelp().helpWidth ?? 80));
+}
+
+/** The same for a command's subcommands, by their names; those of the command itself are `''`. */
+export function addExamplesTo(
+  command: Command,
+  examples: Readonly<Record<string, readonly Example[]>>,
+): void {
+  for (const each of [command, ...command.commands]) {
+    addExamples(each, examples[each === command ? '' : each.name()] ?? []);
+  }
+}
+
+export const examplesOf = (command: Command): readonly Example[] =>
+  examplesByCommand.get(command) ?? [];
+
+/** Wide ones go on in the next line, as a shell reads them. */
+export function examplesText(examples: readonly Example[], width: number): string {
+  const lines = examples.flatMap(([what, line]) => [
+    ...new Help()
+      .boxWrap(what, width - 4)
+      .split('\n')
+      .map((part) => `  # ${part}`),
+    ...continued(`  ${line}`, width),
+  ]);
+  return ['Examples:', ...lines, ''].join('\n');
+}
+
+/** Breaks a command line before a flag or a pipe, else between words. */
+function continued(line: string, width: number): string[] {
+  if (line.length <= width) return [line];
+  const at = Math.max(line.lastIndexOf(' -', width - 2), line.lastIndexOf(' | ', width - 2));
+  const end = at < 6 ? line.lastIndexOf(' ', width - 2) : at;
+  if (end < 6) return [line];
+  return [`${line.slice(0, end)} \\`, ...continued(`     ${line.slice(end)}`, width)];
+}

@@ -1,0 +1,156 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { RunningService } from '../../src/service/options.js';
+import { startService } from '../../src/service/start.js';
+import { accept, answer, startFaultServer } from '../support/fault-server.js';
+import { makeWorld, type World } from '../support/world.js';
+import { examplesIn, helpPages, helpText } from './pages.js';
+
+// Every example of every help text is run, in a world with the files and profiles that it names.
+
+const account = { accountId: 'ACC-1', passcode: 'passcode-of-the-examples' };
+const users = ['crm-00003', 'CUSTOMER-1'];
+const emails = ['someone@example.com', 'other@example.com'];
+
+const files: Readonly<Record<string, string | Buffer>> = {
+  'users.csv': `identity,Email\n${users.map((user, at) => `${user},${emails[at]}\n`).join('')}`,
+  'crm.csv': 'CustomerId,mail,Age\nc1,c1@example.com,41\n',
+  'users.ndjson.gz': gzipSync('{"identity":"c2","City":"Oslo"}\n'),
+  'semicolons.txt': Buffer.from('identity;City\nc3;M\u00FCnchen\n', 'latin1'),
+  'opt-outs.csv': `type,value,status\nemail,${emails[0]},Unsubscribe\n`,
+  'opt-outs.ndjson.gz': gzipSync(
+    `{"type":"email","value":"${emails[1]}","status":"Unsubscribe"}\n`,
+  ),
+  'phones.txt': '+447700900001\n',
+  'identities.csv': `identity\n${users.join('\n')}\n`,
+  'identities.txt': `${users.join('\n')}\n`,
+  'identities.ndjson': `{"identity":"${users[0]}"}\n`,
+  passcode: `${account.passcode}\n`,
+  'passcode.txt': `${account.passcode}\n`,
+};
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const pages = await Promise.all(helpPages().map((names) => helpText(names, 80)));
+const examples = [...new Set(pages.flatMap(examplesIn))];
+
+let service: RunningService;
+
+beforeAll(async () => {
+  service = await startService({
+    ...account,
+    dataDir: undefined,
+    port: 0,
+    headerPrefix: 'X-Service',
+    timezone: 'UTC',
+    latencyMs: 0,
+    pendingPolls: 0,
+    failRate: 0,
+    maxConcurrent: { upload: 15, other: 3 },
+    variants: {},
+  });
+});
+afterAll(async () => service.close());
+
+it.each(examples)('%s', async (example) => {
+  const world = makeWorld();
+  await prepare(world, example);
+  const line = await withUnfinishedRun(example, world);
+  const words = wordsOf(line);
+  const { code, stderr } = words ? await runWords(words, world) : await runInShell(line, world);
+  expect(code, stderr).toBe(0);
+});
+
+/** Files, and config profiles whose regions are all at the running service. */
+async function prepare(world: World, example: string): Promise<void> {
+  for (const [name, content] of Object.entries(files)) writeFileSync(world.path(name), content);
+  await saveRegion(world, 'us1');
+  await saveRegion(world, 'eu1');
+  await saveRegion(world, 'us1', ['--profile', 'staging']);
+  await world.run(['config', 'use', 'default', '--region', 'eu1']);
+  const region = example.includes('--region local') ? ['--region', 'local'] : [];
+  await world.run(['upload', 'users.csv', ...region]);
+}
+
+async function saveRegion(
+  world: World,
+  region: string,
+  more: readonly string[] = [],
+  url = service.url,
+) {
+  const at = ['--base-url', url, '--account-id', account.accountId, '--passcode-stdin'];
+  const argv = ['config', 'set', '--region', region, ...at, ...more];
+  const { code, stderr } = await world.run(argv, { stdin: `${account.passcode}\n` });
+  expect(code, stderr).toBe(0);
+}
+
+/** In the place of the example's run id, that of a run which the service stopped by a 401. */
+async function withUnfinishedRun(example: string, world: World): Promise<string> {
+  const id = /\b\d{8}-\d{6}-\w{4}\b/;
+  if (!id.test(example)) return example;
+  const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
+  const server = await startFaultServer((_, index) => (index === 1 ? refuse : accept()));
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  await saveRegion(world, 'eu1', [], server.url);
+  const { code, stdout } = await world.run([
+    'upload',
+    'identities.csv',
+    '--chunk-size',
+    '1',
+    '--concurrency',
+    '1',
+    '--json',
+  ]);
+  expect(code).toBe(4);
+  return example.replace(id, (JSON.parse(stdout) as { run: string }).run);
+}
+
+/** The arguments of a line that is nothing but one command; undefined for what only a shell reads. */
+function wordsOf(line: string): string[] | undefined {
+  if (!line.startsWith('engagectl ') || /[|>$]/.test(line)) return undefined;
+  const words = [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)];
+  return words.slice(1).map(([, double, single, plain]) => double ?? single ?? plain ?? '');
+}
+
+/** At a terminal, where the right answer is typed to whatever may be asked. */
+async function runWords(words: readonly string[], world: World) {
+  if (words[0] === 'serve') return serve(words, world);
+  const answer = words[0] === 'demerge' ? `${users.length}\n` : `${account.passcode}\r`;
+  return world.run(words, { tty: true, stdin: answer });
+}
+
+/** On any port, and stopped when it has said where it listens. */
+async function serve(words: readonly string[], world: World) {
+  const stop = new AbortController();
+  const runtime = world.runtime({ signal: stop.signal });
+  const { main } = await import('../../src/main.js');
+  const running = main([...words, ...(words.includes('--port') ? [] : ['--port', '0'])], runtime);
+  await expect.poll(() => runtime.output().stdout).toMatch(/^http:/);
+  stop.abort();
+  return { code: await running, stderr: runtime.output().stderr };
+}
+
+async function runInShell(line: string, world: World) {
+  mkdirSync(world.path('bin'));
+  writeFileSync(
+    world.path('bin/engagectl'),
+    `#!/bin/sh\nexec "${process.execPath}" "${bin}" "$@"\n`,
+  );
+  chmodSync(world.path('bin/engagectl'), 0o700);
+  const env = {
+    PATH: `${world.path('bin')}:${process.env['PATH']}`,
+    ENGAGECTL_CONFIG_DIR: world.configDir,
+    ENGAGECTL_STATE_DIR: world.stateDir,
+  };
+  const shell = promisify(execFile)('bash', ['-euo', 'pipefail', '-c', line], {
+    cwd: world.cwd,
+    env,
+  });
+  return shell.then(
+    ({ stderr }) => ({ code: 0, stderr }),
+    ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+  );
+}

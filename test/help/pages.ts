@@ -1,0 +1,41 @@
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { errorIds } from '../../src/errors.js';
+import { topics } from '../../src/help/topics.js';
+import { buildProgram, main } from '../../src/main.js';
+import { nodeRuntime } from '../../src/runtime.js';
+
+/** The words of every `help …` there is: commands, topics, ids of errors. */
+export function helpPages(): string[][] {
+  return [
+    [],
+    ...namesOf(buildProgram(nodeRuntime(new AbortController().signal))),
+    ...Object.keys(topics).map((topic) => [topic]),
+    ...Object.keys(errorIds).map((id) => ['errors', id]),
+  ];
+}
+
+const namesOf = (command: Command, path: readonly string[] = []): string[][] =>
+  command.commands.flatMap((child) => {
+    const names = [...path, child.name()];
+    return [names, ...namesOf(child, names)];
+  });
+
+/** What `engagectl help …` prints on a terminal of so many columns. */
+export async function helpText(names: readonly string[], columns: number): Promise<string> {
+  const stdout = new PassThrough();
+  const shown = text(stdout);
+  const runtime = { ...nodeRuntime(new AbortController().signal), stdout };
+  const code = await main(['help', ...names], { ...runtime, env: { COLUMNS: String(columns) } });
+  stdout.end();
+  if (code !== 0) throw new Error(`help ${names.join(' ')}: exit ${code}`);
+  return shown;
+}
+
+/** The runnable lines of a help text, as a shell reads them. */
+export function examplesIn(help: string): string[] {
+  const [, block = ''] = /^Examples:\n((?: {2}.+\n)+)/.exec(help) ?? [];
+  const lines = block.replaceAll(/ \\\n +/g, ' ').split('\n');
+  return lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
+}

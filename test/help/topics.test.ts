@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { errorNotes } from '../../src/error-notes.js';
+import { errorIds, exitCodes } from '../../src/errors.js';
+import { topics } from '../../src/help/topics.js';
+import { makeWorld } from '../support/world.js';
+import { helpPages, helpText } from './pages.js';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
+const wide = 120;
+
+describe('every help text', () => {
+  it.each([60, 80, 120])('fits into %i columns', async (columns) => {
+    for (const names of helpPages()) {
+      const lines = (await helpText(names, columns)).split('\n');
+      expect(
+        lines.filter((line) => isTooWide(line, columns)),
+        names.join(' '),
+      ).toEqual([]);
+    }
+  });
+
+  it('uses no more than 120 columns, and no less than 60', async () => {
+    expect(await helpText(['upload'], 500)).toBe(await helpText(['upload'], 120));
+    expect(await helpText(['upload'], 10)).toBe(await helpText(['upload'], 60));
+  });
+});
+
+/** A line of one piece, like a URL or a usage, cannot be broken. */
+const isTooWide = (line: string, columns: number): boolean =>
+  line.length > columns && !line.startsWith('Usage: ') && line.trim().includes(' ');
+
+describe('help environment', () => {
+  it.each(variablesOfTheSource())('says what %s is for', async (name) => {
+    expect(await helpText(['environment'], wide)).toMatch(new RegExp(`\\b${name}\\b`));
+  });
+
+  it('names the variables that the README names, and no others', async () => {
+    const named = (text: string) => new Set(text.match(/\bENGAGECTL_[A-Z_]+[A-Z]\b/g));
+    const topic = named(await helpText(['environment'], wide));
+    const [, ...sections] = /^## Configuration$([^]*?)^## /m.exec(readme) ?? [];
+    for (const name of named(sections.join(''))) expect(topic).toContain(name);
+  });
+});
+
+/** Every variable that src/ looks at. */
+function variablesOfTheSource(): string[] {
+  const source = readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => readFileSync(path.join(root, 'src', file), 'utf8'))
+    .join('\n');
+  const names = source.match(/(?<=\benv\[')\w+(?='\])|\bENGAGECTL_[A-Z_]+[A-Z]\b/g) ?? [];
+  return [...new Set(names.map((name) => name.toUpperCase()))].toSorted();
+}
+
+describe('help exit-codes', () => {
+  it.each(Object.entries(exitCodes))('%s, %i: as the README has it', async (_name, code) => {
+    const topic = await helpText(['exit-codes'], wide);
+    const [, meaning = ''] = new RegExp(`^ {2}${code} +(.+)$`, 'm').exec(topic) ?? [];
+    expect(meaning).not.toBe('');
+    const row = new RegExp(`^\\| ${code} +\\| (.+?) +\\|$`, 'm').exec(readme);
+    expect(row?.[1]).toBe(meaning);
+  });
+});
+
+describe('help errors', () => {
+  it.each(Object.entries(errorIds))('%s: listed under %i, and explained', async (id, code) => {
+    const list = await helpText(['errors'], wide);
+    expect(list).toMatch(new RegExp(`^Exit code ${code}:\\n(?: .*\\n)*? {2}${id} `, 'm'));
+    const text = await helpText(['errors', id], wide);
+    const { causes, next } = errorNotes[id as keyof typeof errorNotes];
+    expect(text).toContain(`${id}, exit code ${code}: `);
+    for (const line of [...causes, ...next])
+      expect(text.replaceAll(/\s+/g, ' ')).toContain(line.replaceAll(/\s+/g, ' '));
+  });
+
+  it('takes an id in any case, without E-, and suggests those that begin like an unknown one', async () => {
+    expect(await helpText(['errors', 'region'], wide)).toBe(
+      await helpText(['errors', 'E-REGION'], wide),
+    );
+    const { code, stderr } = await makeWorld().run(['help', 'errors', 'E-RUN']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('help errors E-RUN-LOCKED, engagectl help errors E-RUN-UNFINISHED');
+  });
+});
+
+it.each(Object.keys(topics))('the README names the topic %s', (topic) => {
+  expect(readme).toContain(`help ${topic}`);
+});
