@@ -6,8 +6,8 @@ export interface Answer {
   readonly status: 'success' | 'partial' | 'fail';
   /** JSON text by member name, besides `status`, `records` and `next_cursor`. */
   readonly members: Readonly<Record<string, string>>;
-  /** Texts of several records each, joined by commas: rendered while they are sent. */
-  readonly records?: Iterable<string>;
+  /** UTF-8 of several records each, joined by commas: read while they are sent. */
+  readonly records?: Iterable<Buffer>;
   readonly nextCursor?: string | undefined;
 }
 

@@ -1,14 +1,18 @@
 import type { Store } from './store.js';
 
-/** The id under which the store knows an event's exact name; undefined: nobody ever did it. */
-export const findEvent = (store: Store, name: string): number | undefined =>
-  store.get<{ id: number }>('SELECT id FROM event_names WHERE name = ?', [name])?.id;
+/** An event's name as the store knows it. */
+export interface KnownEvent {
+  readonly id: number;
+  /** The id of the event of this name that was uploaded last; such ids only grow. */
+  readonly newest: number;
+}
 
-export const eventIdOf = (store: Store, name: string): number =>
-  findEvent(store, name) ?? store.run('INSERT INTO event_names (name) VALUES (?)', [name]);
+/** What is known of an event's exact name; undefined: nobody ever did it. */
+export const findEvent = (store: Store, name: string): KnownEvent | undefined =>
+  store.get('SELECT id, newest FROM event_names WHERE name = ?', [name]);
 
 export interface PerformedEvent {
-  readonly event: number;
+  readonly name: string;
   readonly profile: number;
   /** Epoch seconds. */
   readonly ts: number;
@@ -16,22 +20,24 @@ export interface PerformedEvent {
   readonly props: string;
 }
 
-/** Appends the event and counts it into the profile's summary. Events sent twice count twice. */
-export function addEvent(store: Store, { event, profile, ts, props }: PerformedEvent): void {
-  store.run('INSERT INTO events (event, profile, ts, props) VALUES (?, ?, ?, ?)', [
-    event,
-    profile,
+/** Adds the event and counts it into the profile's summary. Events sent twice count twice. */
+export function addEvent(store: Store, { name, profile, ts, props }: PerformedEvent): void {
+  const event = store.get<KnownEvent>(
+    `INSERT INTO event_names (name, newest) VALUES (?, 1)
+     ON CONFLICT DO UPDATE SET newest = newest + 1 RETURNING id, newest`,
+    [name],
+  ) as KnownEvent;
+  store.run('INSERT INTO events (event, ts, id, profile, props) VALUES (?, ?, ?, ?, ?)', [
+    event.id,
     ts,
+    event.newest,
+    profile,
     props,
   ]);
   store.run(
     `INSERT INTO summaries (profile, event, count, first_seen, last_seen) VALUES (?, ?, 1, ?, ?)
      ON CONFLICT DO UPDATE SET count = count + 1,
        first_seen = min(first_seen, excluded.first_seen), last_seen = max(last_seen, excluded.last_seen)`,
-    [profile, event, ts, ts],
+    [profile, event.id, ts, ts],
   );
 }
-
-/** The id of the event uploaded last; ids only grow. */
-export const newestEvent = (store: Store): number =>
-  store.get<{ newest: number | null }>('SELECT max(id) AS newest FROM events', [])?.newest ?? 0;

@@ -3,7 +3,7 @@ import { dayOf, type Day } from '../contract/dates.js';
 import { limits } from '../contract/limits.js';
 import { success, type Answer } from './answer.js';
 import { encodeCursor, firstPosition } from './cursors.js';
-import { findEvent, newestEvent } from './events.js';
+import { findEvent, type KnownEvent } from './events.js';
 import { insertExport, type Export } from './exports.js';
 import { rangeOf } from './local-time.js';
 import { isObject, membersOf, stringOf } from './raw-json.js';
@@ -25,7 +25,7 @@ export function openExport(
   const event = findEvent(store, wanted.name) ?? standardEvent(wanted.name);
   const id = insertExport(store, {
     kind,
-    event,
+    event: event.id,
     ...rangeOf(zone, wanted.from, wanted.to),
     batch: batchOf(query.get('batch_size')),
     parts: {
@@ -33,7 +33,7 @@ export function openExport(
       summaries: query.get('events') !== 'false',
       properties: query.get('profile') !== 'false',
     },
-    newest: newestEvent(store),
+    newest: event.newest,
     pending: options.pendingPolls,
     openedAt: now(),
   });
@@ -55,9 +55,9 @@ const standardEvents = new Set([
   'UTM Visited',
 ]);
 /** No event has this id: the range is empty. */
-const noEvent = 0;
+const noEvent: KnownEvent = { id: 0, newest: 0 };
 
-function standardEvent(name: string): number {
+function standardEvent(name: string): KnownEvent {
   if (!standardEvents.has(name)) throw refused(400, `Invalid event : ${name}`);
   return noEvent;
 }

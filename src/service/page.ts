@@ -5,13 +5,13 @@ export interface PageSource {
   /** Positions of at most two records: the one `skip` records after `from`'s successor, and the next. */
   positionsAfter(from: Position, skip: number): Position[];
   /** At most `most` records after the position, as JSON texts joined by commas. */
-  recordsAfter(from: Position, most: number): string;
+  recordsAfter(from: Position, most: number): Buffer;
 }
 
 export interface Page {
   readonly isEmpty: boolean;
   /** Chunks of records joined by commas; read from the store while they are consumed. */
-  readonly records: Iterable<string>;
+  readonly records: Iterable<Buffer>;
   /** Where the next page begins; undefined: no records remain. */
   readonly next: Position | undefined;
 }
@@ -25,7 +25,7 @@ export function pageAt(source: PageSource, from: Position, batch: number): Page 
   return { isEmpty, records: chunksOf(source, from, batch || Infinity), next: after && last };
 }
 
-function* chunksOf(source: PageSource, from: Position, batch: number): Generator<string> {
+function* chunksOf(source: PageSource, from: Position, batch: number): Generator<Buffer> {
   let position: Position | undefined = from;
   for (let remaining = batch; position && remaining > 0; remaining -= chunkRecords) {
     const most = Math.min(chunkRecords, remaining);

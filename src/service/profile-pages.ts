@@ -2,14 +2,14 @@ import type { Position } from './cursors.js';
 import type { Export } from './exports.js';
 import { fillGaps } from './gaps.js';
 import type { PageSource } from './page.js';
-import { profileRecord } from './record-sql.js';
+import { concatenated, profileRecord } from './record-sql.js';
 import type { Service } from './service.js';
 
 /** Users who did an event in a range, each once, in order of their ids: endpoint 4. */
 export function profilePages({ store, zone, variants }: Service, opened: Export): PageSource {
   const { event, start, stop, newest, parts } = opened;
   const valuesAfter = ({ id }: Position) => [event, id, start, stop, newest];
-  const selectRecords = `SELECT group_concat(${profileRecord(parts, variants.keyStyle)}) AS records
+  const selectRecords = `SELECT ${concatenated(profileRecord(parts, variants.keyStyle))}
     FROM (${performers} LIMIT ?) e CROSS JOIN profiles p ON p.id = e.profile`;
 
   return {
@@ -19,8 +19,7 @@ export function profilePages({ store, zone, variants }: Service, opened: Export)
         .map(({ id }) => ({ export: opened.id, ts: 0, id })),
     recordsAfter: (from, most) => {
       const values = [...valuesAfter(from), most];
-      const row = store.get<{ records: string | null }>(selectRecords, values);
-      return fillGaps(row?.records ?? '', zone, parts.app);
+      return fillGaps(store.bytes(selectRecords, values), zone, parts.app);
     },
   };
 }

@@ -2,7 +2,7 @@ import { success, type Answer } from './answer.js';
 import { fillGaps } from './gaps.js';
 import { profileByEmail, profileByKey } from './profiles.js';
 import { malformed } from './refusal.js';
-import { profileRecord } from './record-sql.js';
+import { concatenated, profileRecord } from './record-sql.js';
 import type { Service, ServiceRequest } from './service.js';
 
 const allParts = { app: true, summaries: true, properties: true };
@@ -17,7 +17,7 @@ export function readProfile({ query }: ServiceRequest, { store, zone, variants }
   const found =
     by === 'email' ? profileByEmail(store, value) : profileByKey(store, { kind: by, value });
   if (!found) return success();
-  const select = `SELECT ${profileRecord(allParts, variants.keyStyle)} AS record FROM profiles p WHERE p.id = ?`;
-  const row = store.get<{ record: string }>(select, [found.id]);
-  return success(row ? { record: fillGaps(row.record, zone, allParts.app) } : {});
+  const select = `SELECT ${concatenated(profileRecord(allParts, variants.keyStyle))} FROM profiles p WHERE p.id = ?`;
+  const record = fillGaps(store.bytes(select, [found.id]), zone, allParts.app);
+  return success({ record: record.toString() });
 }

@@ -1,6 +1,6 @@
 import { channels } from '../contract/subscriptions.js';
 import type { ProfileParts } from './exports.js';
-import { gap } from './gaps.js';
+import { gap, timeGap } from './gaps.js';
 import type { Variants } from './options.js';
 
 /**
@@ -10,6 +10,10 @@ import type { Variants } from './options.js';
  * which `format` leaves out.
  */
 
+/** Records of several rows joined by commas, as bytes: a text would be decoded and encoded again. */
+export const concatenated = (record: string): string =>
+  `CAST(coalesce(group_concat(${record}), '') AS BLOB)`;
+
 /** The user profile object of endpoints 4 and 5. */
 export const profileRecord = (parts: ProfileParts, style: Variants['keyStyle']): string =>
   `format('{%s%s%s%s%s"all_identities":%s,%s"platformInfo":[%s]}',
@@ -18,9 +22,9 @@ export const profileRecord = (parts: ProfileParts, style: Variants['keyStyle']):
 
 /** The event record of endpoint 7; its profile shows today's values. */
 export const eventRecord = (parts: ProfileParts, style: Variants['keyStyle']): string =>
-  `format('{"profile":{%s%s%s%s"id":%d},%s"ts":%s,"event_props":%s,"session_props":${sessionProps}}',
+  `format('{"profile":{%s%s%s%s"id":%d},%s"ts":${timeGap},"event_props":%s,"session_props":${sessionProps}}',
     ${firstDevice}, ${email}, ${profileData(parts, style)}, ${identity}, p.id,
-    ${summaries(parts)}, ${gap('time', 'e.ts')}, e.props)`;
+    ${summaries(parts)}, e.ts, e.props)`;
 
 /** Uploads carry no session, so its source is what the specification calls unset. */
 const sessionProps = '{"session_source":"Unavailable"}';

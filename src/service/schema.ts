@@ -1,9 +1,9 @@
 /**
- * Tables of the store. Rows get sequential integer ids, so that new data is appended; what is
- * looked up by a random key is a narrow table of its own. JSON stays text as it was uploaded and
- * is concatenated into answers.
+ * Tables of the store. Profiles get sequential integer ids, so that new ones are appended; what is
+ * looked up by a random key is a narrow table of its own. Events lie in the order in which they are
+ * exported. JSON stays text as it was uploaded and is concatenated into answers.
  */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 export const schema = `
 -- identities, object_ids, social_ids: JSON arrays of strings. name: JSON text of any value.
@@ -36,16 +36,22 @@ CREATE TABLE blocked (
   address TEXT NOT NULL COLLATE NOCASE,
   PRIMARY KEY (type, address)
 ) WITHOUT ROWID;
-CREATE TABLE event_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
--- ts: epoch seconds. props: JSON object. Rows are never deleted: exports rely on ids that only grow.
-CREATE TABLE events (
+-- newest: the id of the event of this name that was uploaded last.
+CREATE TABLE event_names (
   id INTEGER PRIMARY KEY,
-  event INTEGER NOT NULL,
-  profile INTEGER NOT NULL,
-  ts INTEGER NOT NULL,
-  props TEXT NOT NULL
+  name TEXT NOT NULL UNIQUE,
+  newest INTEGER NOT NULL
 );
-CREATE INDEX events_by_time ON events (event, ts);
+-- ts: epoch seconds. id: counts the events of one name; exports rely on ids that only grow.
+-- props: JSON object.
+CREATE TABLE events (
+  event INTEGER NOT NULL,
+  ts INTEGER NOT NULL,
+  id INTEGER NOT NULL,
+  profile INTEGER NOT NULL,
+  props TEXT NOT NULL,
+  PRIMARY KEY (event, ts, id)
+) WITHOUT ROWID;
 CREATE INDEX events_by_profile ON events (event, profile, ts);
 CREATE TABLE summaries (
   profile INTEGER NOT NULL,

@@ -19,8 +19,11 @@ export async function sendAnswer(
   else response.end([...pieces].join(''));
 }
 
-/** The body in pieces that never cut a JSON token. */
-function* bodyOf(answer: Answer, variants: Variants): Generator<string> {
+/** Text, or the UTF-8 of records; never cuts a JSON token. */
+type Piece = string | Buffer;
+
+/** The body in its pieces. */
+function* bodyOf(answer: Answer, variants: Variants): Generator<Piece> {
   let separator = '{';
   for (const [name, value] of membersInOrder(answer, variants)) {
     yield `${separator}"${name}":`;
@@ -31,16 +34,17 @@ function* bodyOf(answer: Answer, variants: Variants): Generator<string> {
   yield '}';
 }
 
-function* arrayOf(chunks: Iterable<string>): Generator<string> {
+function* arrayOf(chunks: Iterable<Piece>): Generator<Piece> {
   let separator = '[';
   for (const chunk of chunks) {
-    yield separator + chunk;
+    yield separator;
+    yield chunk;
     separator = ',';
   }
   yield ']';
 }
 
-type Member = readonly [name: string, value: string | Iterable<string>];
+type Member = readonly [name: string, value: string | Iterable<Piece>];
 
 function membersInOrder(answer: Answer, variants: Variants): Member[] {
   const status: Member = ['status', JSON.stringify(answer.status)];
@@ -53,10 +57,10 @@ function membersInOrder(answer: Answer, variants: Variants): Member[] {
 }
 
 /** A blank on both sides of every `:` and `,` outside of strings. */
-function* spaced(pieces: Iterable<string>): Generator<string> {
+function* spaced(pieces: Iterable<Piece>): Generator<string> {
   for (const piece of pieces) {
-    yield piece.replaceAll(/"(?:[^"\\]|\\.)*"|[:,]/g, (token) =>
-      token.length > 1 ? token : ` ${token} `,
-    );
+    yield piece
+      .toString()
+      .replaceAll(/"(?:[^"\\]|\\.)*"|[:,]/g, (token) => (token.length > 1 ? token : ` ${token} `));
   }
 }

@@ -40,6 +40,12 @@ export class Store {
     return this.#prepared(sql).all(values) as Row[];
   }
 
+  /** The one value, a BLOB, of a query that always has one row. */
+  bytes(sql: string, values: readonly Value[]): Buffer {
+    const [value] = Object.values(this.#prepared(sql).get(values) as Record<string, Buffer>);
+    return value as Buffer;
+  }
+
   /** Returns the id of the row last inserted. */
   run(sql: string, values: readonly Value[]): number {
     return Number(this.#prepared(sql).run(values).lastInsertRowid);
@@ -83,11 +89,17 @@ export class Store {
   #createTables(): void {
     const version = this.get<{ user_version: number }>('PRAGMA user_version', [])?.user_version;
     if (version === schemaVersion) return;
-    if (version !== 0) throw new Error(`the store has version ${version}, not ${schemaVersion}`);
+    if (version !== 0) throw foreignStore(version);
     this.#database.exec(schema);
     this.#database.exec(`PRAGMA user_version = ${schemaVersion}`);
     this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
   }
+}
+
+/** The code makes it an error of the folder, not a defect. */
+function foreignStore(version: number | undefined): Error {
+  const message = `another version of engagectl made it (format ${version}, not ${schemaVersion}): remove it to begin with an empty one`;
+  return Object.assign(new Error(message), { code: 'EFORMAT' });
 }
 
 /** The database file, made readable for its owner only; SQLite gives its log the same mode. */

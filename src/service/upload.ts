@@ -1,7 +1,7 @@
 import { limits } from '../contract/limits.js';
 import type { Answer } from './answer.js';
 import { unsubscribeCallOf } from './channel-unsubscribed.js';
-import { addEvent, eventIdOf } from './events.js';
+import { addEvent } from './events.js';
 import { applyData } from './profile-data.js';
 import { isFault } from './record-faults.js';
 import { changeProfile } from './change-profile.js';
@@ -31,7 +31,7 @@ function saveRecord(store: Store, record: ProfileRecord | EventRecord, now: numb
   }
   const { keys, name, ts, props } = record;
   const { id } = changeProfile(store, keys, (profile) => profile);
-  addEvent(store, { event: eventIdOf(store, name), profile: id, ts: ts ?? now, props });
+  addEvent(store, { name, profile: id, ts: ts ?? now, props });
   const call = unsubscribeCallOf(name, props);
   if (call) setSubscription(store, call);
 }

@@ -4,6 +4,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import Database from 'libsql';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Outcome } from '../support/world.js';
 import { makeWorld, type World } from '../support/world.js';
@@ -124,6 +125,21 @@ describe('serve', () => {
     const { code, stderr } = await world.run(['serve', '--port', '0', '--data', 'file'], { env });
     expect(code).toBe(9);
     expect(stderr).toContain(world.path('file'));
+  });
+
+  test('so is a store that another version made, which stays as it was', async () => {
+    const env = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+    const database = new Database(world.path('service.db'));
+    database.exec('CREATE TABLE events (id INTEGER PRIMARY KEY); PRAGMA user_version = 1');
+    database.close();
+    const { code, stderr } = await world.run(['serve', '--port', '0', '--data', '.'], { env });
+    expect(code).toBe(9);
+    expect(stderr).toContain('another version of engagectl made it');
+    const after = new Database(world.path('service.db'));
+    expect(after.prepare('SELECT name FROM sqlite_schema').all([])).toMatchObject([
+      { name: 'events' },
+    ]);
+    after.close();
   });
 
   test.each([
