@@ -5,6 +5,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   truncateSync,
   writeSync,
 } from 'node:fs';
@@ -40,44 +41,70 @@ export interface Reject {
 export class RejectsFile {
   /** As the user may name it. */
   readonly path: string;
-  readonly #file: string;
+  /** The same, absolute. */
+  readonly file: string;
   #descriptor: number | undefined;
   #lines: string[] = [];
-  #created = false;
+  #hasWay = false;
+  #exists = false;
   #failure: EngagectlError | undefined;
   #synced = true;
   #mark: RejectsMark = { bytes: 0, crc: 0 };
 
   constructor(path: string, absolutePath: string) {
     this.path = path;
-    this.#file = absolutePath;
+    this.file = absolutePath;
   }
 
   /**
-   * Goes on with the file of an earlier part of the run, cut back to what its journal knows.
-   * Throws E-REJECTS-CHANGED when that part is not what it was.
+   * Goes on with the file that an earlier part of the run began, cut back to what its journal
+   * knows. Throws E-REJECTS-CHANGED when that part is not what it was, E-RUN-CHANGED when it is
+   * another file.
    */
-  resume(mark: RejectsMark): void {
-    if (mark.bytes === 0) return;
-    const content = readUpTo(this.#file, mark.bytes);
+  resume({ file, mark }: { readonly file: string | undefined; readonly mark: RejectsMark }): void {
+    if (file === undefined) return;
+    if (mark.bytes === 0) return this.#guard(() => rmSync(file, { force: true }));
+    if (file !== this.file) throw otherFile(file);
+    const content = readUpTo(file, mark.bytes);
     if (content === undefined || crc32(content) !== mark.crc) throw rejectsChanged(this.path);
     this.#guard(() => {
-      truncateSync(this.#file, mark.bytes);
-      this.#descriptor = openSync(this.#file, 'a');
+      truncateSync(file, mark.bytes);
+      this.#descriptor = openSync(file, 'a');
     });
-    this.#created = true;
+    this.#hasWay = true;
+    this.#exists = true;
     this.#mark = mark;
   }
 
-  /** True from the first reject on. */
-  get created(): boolean {
-    return this.#created;
+  /** True from the first reject on that was written. */
+  get exists(): boolean {
+    return this.#exists;
+  }
+
+  /** Lines that the disk did not take. */
+  get missing(): number {
+    return this.#lines.length;
   }
 
   /** Collects a line; `flush` writes it. */
   add(reject: Reject): void {
-    this.#created = true;
     this.#lines.push(lineOf(reject));
+  }
+
+  /**
+   * Renames an older file. True when the next `flush` is the one that creates the file: whoever
+   * keeps a journal notes it before that.
+   */
+  makeWay(): boolean {
+    if (this.#failure) throw this.#failure;
+    if (this.#hasWay || this.#lines.length === 0) return false;
+    this.#guard(() => {
+      if (!existsSync(this.file)) return;
+      renameSync(this.file, `${this.file}.1`);
+      syncName(this.file);
+    });
+    this.#hasWay = true;
+    return true;
   }
 
   /**
@@ -87,9 +114,10 @@ export class RejectsFile {
   flush(): void {
     if (this.#failure) throw this.#failure;
     if (this.#lines.length === 0) return;
+    this.makeWay();
     const bytes = Buffer.from(this.#lines.join(''));
     this.#guard(() => {
-      this.#descriptor ??= createFile(this.#file);
+      this.#descriptor ??= this.#create();
       this.#synced = false;
       for (let at = 0; at < bytes.length;) at += writeSync(this.#descriptor, bytes, at);
     });
@@ -111,13 +139,17 @@ export class RejectsFile {
     this.#synced = true;
   }
 
-  /** Flushes, syncs to disk and closes. */
+  /** Writes nothing more: what a journal could not be told of must not come into the file. */
   close(): void {
-    this.sync();
-    const descriptor = this.#descriptor;
-    if (descriptor === undefined) return;
-    closeSync(descriptor);
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
     this.#descriptor = undefined;
+  }
+
+  #create(): number {
+    const descriptor = openSync(this.file, 'wx', 0o600);
+    this.#exists = true;
+    syncName(this.file);
+    return descriptor;
   }
 
   #guard(write: () => void): void {
@@ -129,7 +161,10 @@ export class RejectsFile {
         `cannot write the rejects file ${this.path}`,
         {
           why: cause instanceof Error ? cause.message : String(cause),
-          fix: 'free space or name another place with --rejects <file>',
+          fix:
+            this.#mark.bytes === 0
+              ? 'free space or name another place with --rejects <file>'
+              : 'free space; the same command with --resume goes on',
           file: this.path,
           cause,
         },
@@ -156,14 +191,14 @@ const rejectsChanged = (path: string): EngagectlError =>
     file: path,
   });
 
-function createFile(path: string): number {
-  if (existsSync(path)) renameSync(path, `${path}.1`);
-  const descriptor = openSync(path, 'wx', 0o600);
-  syncName(path);
-  return descriptor;
-}
+const otherFile = (begun: string): EngagectlError =>
+  new EngagectlError('E-RUN-CHANGED', `the run was begun with the rejects file ${begun}`, {
+    why: 'its records would be spread over two files',
+    fix: `go on with --rejects ${begun}`,
+    file: begun,
+  });
 
-/** Makes a new file's name survive a power cut, as the journal will count on the file. */
+/** Makes a new or renamed file's name survive a power cut, as the journal will count on the file. */
 function syncName(file: string): void {
   if (process.platform === 'win32') return; // folders cannot be opened there
   const folder = openSync(dirname(file), 'r');

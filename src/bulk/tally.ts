@@ -100,6 +100,22 @@ export class Tally {
     this.turnDown(rows, row, { stage: 'notSent', error });
   }
 
+  /** Resolves when what was counted so far is written down; with a journal, on the disk. */
+  async commit(): Promise<void> {
+    if (this.log) await this.log.commit();
+    else this.rejects.flush();
+  }
+
+  /** Writes the rest down and closes the rejects file. */
+  async close(): Promise<void> {
+    try {
+      await this.commit();
+      this.rejects.sync();
+    } finally {
+      this.rejects.close();
+    }
+  }
+
   /** Starts with the figures of the run's earlier parts. */
   resume({ accepted, rejected, unknown, duplicates }: SettledCounts): void {
     this.counts.read = accepted + rejected + unknown + duplicates;

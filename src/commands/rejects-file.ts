@@ -1,3 +1,4 @@
+import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Tally } from '../bulk/tally.js';
 import { RejectsFile } from '../bulk/rejects.js';
@@ -18,7 +19,10 @@ interface RejectsPlace {
   readonly first: string;
 }
 
-/** The rejects file of a run, not created yet. Throws E-USAGE where it is an input of the run. */
+/**
+ * The rejects file of a run, not created yet. Throws E-USAGE where it is an input of the run or
+ * no regular file, E-FILE-WRITE where the place that was named cannot hold it.
+ */
 export function openRejects(
   { command, named, files, first }: RejectsPlace,
   { cwd }: Pick<Runtime, 'cwd'>,
@@ -26,13 +30,34 @@ export function openRejects(
   const beside = first === 'stdin' ? `engagectl-${command}` : first;
   const name = named ?? `${beside}.rejects.ndjson`;
   const file = path.resolve(cwd, name);
-  if (files.some((input) => path.resolve(cwd, input) === file)) {
+  if (files.some((input) => [file, `${file}.1`].includes(path.resolve(cwd, input)))) {
     throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
       why: 'the rejects file would take its place',
       fix: 'name another one with --rejects <file>',
     });
   }
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+    throw new EngagectlError('E-USAGE', `${name} is no regular file`, {
+      why: 'an older rejects file is renamed, and a resumed run goes on with it',
+      fix: 'name another one with --rejects <file>',
+    });
+  }
+  // Beside an input that can only be read, there may be nothing to reject.
+  if (named !== undefined) checkFolder(named, path.dirname(file));
   return new RejectsFile(name, file);
+}
+
+function checkFolder(named: string, folder: string): void {
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch (cause) {
+    throw new EngagectlError('E-FILE-WRITE', `the rejects file ${named} could not be written`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      fix: 'name another place with --rejects <file>',
+      file: named,
+      cause,
+    });
+  }
 }
 
 /** The first few rejects, then how many there were of each kind. */
@@ -49,7 +74,11 @@ export function showRejects(
     }
   }
   const total = [...rejectKinds.values()].reduce((sum, count) => sum + count, 0);
-  if (total <= shown.length) return;
-  const kinds = [...rejectKinds].map(([kind, count]) => `${count} ${kind}`).join(', ');
-  said.warn(`${total} records in ${rejects.path}: ${kinds}`);
+  if (total > shown.length) {
+    const kinds = [...rejectKinds].map(([kind, count]) => `${count} ${kind}`).join(', ');
+    said.warn(`${total} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${kinds}`);
+  }
+  if (rejects.missing > 0) {
+    said.warn(`${rejects.missing} of them are in no file: ${rejects.path} could not be written`);
+  }
 }

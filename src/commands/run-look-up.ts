@@ -101,7 +101,7 @@ async function runConnected(run: LookUpRun): Promise<void> {
   } finally {
     progress.stop();
     await sink.abort();
-    if (!isSingle(command)) tally.rejects.close();
+    if (!isSingle(command)) await tally.close();
   }
   tally.assertBalanced();
   if (!isSingle(command)) showRejects(tally, said, run);
@@ -226,7 +226,7 @@ async function summarize(run: LookUpRun, { sink, milliseconds, error }: Ending):
       ...traffic,
       bytes: sink.bytes,
       seconds: Math.round(milliseconds) / 1000,
-      rejectsFile: tally.rejects.created && !isSingle(command) ? tally.rejects.path : null,
+      rejectsFile: tally.rejects.exists && !isSingle(command) ? tally.rejects.path : null,
       output: recordsOnStdout ? null : output,
       exitCode,
     },

@@ -14,8 +14,8 @@ import { runId } from './run-id.js';
 import { hostOf, runsFolder, unfinishedRun } from './unfinished-run.js';
 import type { WriteFlags } from './write-options.js';
 
-/** What a run that keeps a journal is made of. */
-interface JournalledRun {
+/** What a run is found by, and made of. */
+interface RunToOpen {
   readonly command: string;
   readonly flags: WriteFlags;
   readonly files: readonly string[];
@@ -45,18 +45,12 @@ export interface OpenRun {
  * Finds the unfinished run that `--resume` means, or begins a new one. Throws E-RUN-UNFINISHED,
  * E-RUN-LOCKED, E-RUN-CHANGED, E-INPUT-CHANGED, E-JOURNAL, E-FILE-WRITE.
  */
-export async function openRun(run: JournalledRun): Promise<OpenRun> {
+export async function openRun(run: RunToOpen): Promise<OpenRun> {
   const { runtime, inputs } = run;
-  const root = runsFolder(runtime);
-  const identity = identityOf(run);
-  const lock = await lockRun(`${root}:${runKey(identity)}`);
+  const lock = await lockOf(run);
   try {
-    const found = await unfinishedRun(root, {
-      ...identity,
-      options: digest(run.meaning),
-      flags: run.flags,
-    });
-    const folder = found ?? (await createRun(root, headerOf(run)));
+    const folder =
+      (await findUnfinished(run)) ?? (await createRun(runsFolder(runtime), headerOf(run)));
     const { journal, entries } = await Journal.open<WriteEntry>(
       path.join(folder.path, 'journal.ndjson'),
     );
@@ -87,6 +81,29 @@ export async function openRun(run: JournalledRun): Promise<OpenRun> {
   }
 }
 
+/**
+ * For a run without a journal, which must not send again in silence what an unfinished one sent.
+ * Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-FILE-WRITE.
+ */
+export async function refuseUnfinished(run: RunToOpen): Promise<void> {
+  const lock = await lockOf(run);
+  try {
+    await findUnfinished(run);
+  } finally {
+    await lock.release();
+  }
+}
+
+const lockOf = async (run: RunToOpen) =>
+  lockRun(`${runsFolder(run.runtime)}:${runKey(identityOf(run))}`);
+
+const findUnfinished = async (run: RunToOpen) =>
+  unfinishedRun(runsFolder(run.runtime), {
+    ...identityOf(run),
+    options: digest(run.meaning),
+    flags: run.flags,
+  });
+
 function attach(
   tally: Tally,
   parts: {
@@ -97,7 +114,7 @@ function attach(
 ): void {
   const { journal, earlier, inputs } = parts;
   const { rejects } = tally;
-  rejects.resume(earlier.rejects);
+  rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
   tally.resume(earlier.counts);
   tally.log = new JournalLog({
     journal,
@@ -107,14 +124,14 @@ function attach(
   });
 }
 
-const identityOf = ({ command, connection, files, runtime }: JournalledRun) => ({
+const identityOf = ({ command, connection, files, runtime }: RunToOpen) => ({
   command,
   accountId: connection.account.accountId,
   host: hostOf(connection.account),
   files: files.map((file) => path.resolve(runtime.cwd, file)),
 });
 
-const headerOf = (run: JournalledRun) => ({
+const headerOf = (run: RunToOpen) => ({
   version: 1 as const,
   run: runId(run.runtime),
   key: runKey(identityOf(run)),
@@ -125,12 +142,12 @@ const headerOf = (run: JournalledRun) => ({
   options: digest(run.meaning),
 });
 
-/** An outcome or an intent was written down. */
+/** An outcome, an intent or the beginning of a rejects file was written down. */
 async function hasContent(folder: RunFolder): Promise<boolean> {
   const { journal, entries } = await Journal.open<WriteEntry>(
     path.join(folder.path, 'journal.ndjson'),
   );
   await journal.close();
-  const { settled, intended } = earlierParts(entries);
-  return !settled.isEmpty || !intended.isEmpty;
+  const { settled, intended, rejectsFile } = earlierParts(entries);
+  return !settled.isEmpty || !intended.isEmpty || rejectsFile !== undefined;
 }

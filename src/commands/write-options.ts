@@ -74,9 +74,11 @@ const resumeOptions = (): Option[] => [
     '--resume',
     'go on with the unfinished run of this command; without one, start afresh',
   ),
-  new Option('--fresh', 'forget the unfinished run of this command and start anew'),
+  new Option('--fresh', 'forget the unfinished run of this command and start anew').conflicts(
+    'resume',
+  ),
   new Option('--run <id>', 'the run that `runs resume` means').hideHelp(),
-  new Option('--no-journal', 'keep nothing to resume from'),
+  new Option('--no-journal', 'keep nothing to resume from').conflicts('resume'),
 ];
 
 const rejectOptions = (): Option[] => [
@@ -84,7 +86,9 @@ const rejectOptions = (): Option[] => [
   new Option('--max-rejects <n|n%>', 'stop when more than that were rejected').argParser(
     rejectLimit,
   ),
-  new Option('--strict', 'stop at the first rejected record: --max-rejects 0'),
+  new Option('--strict', 'stop at the first rejected record: --max-rejects 0').conflicts(
+    'maxRejects',
+  ),
   new Option('--retry-unknown', 'send records of a rejects file whose outcome is unknown again'),
 ];
 

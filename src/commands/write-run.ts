@@ -18,7 +18,7 @@ import { inputsOf } from './input-options.js';
 import type { Settings } from './options.js';
 import { openRejects, showRejects } from './rejects-file.js';
 import { runId } from './run-id.js';
-import { openRun, type OpenRun } from './write-journal.js';
+import { openRun, refuseUnfinished, type OpenRun } from './write-journal.js';
 import type { WriteFlags } from './write-options.js';
 
 /** What makes one write command different from the others. */
@@ -103,18 +103,15 @@ async function runConnected(context: WriteContext): Promise<void> {
 /** Runs from files keep a journal; a pipe cannot be read again, so there is nothing to resume. */
 async function journalOf(context: WriteContext): Promise<OpenRun | undefined> {
   const { command, settings, connection, inputs, said } = context;
-  if (!connection || command.dryRun === true || !command.flags.journal) return undefined;
+  if (!connection || command.dryRun === true) return undefined;
   if (inputs.totalBytes === undefined) {
     if (command.flags.resume) said.note('input from a pipe cannot be resumed: starting afresh');
     return undefined;
   }
-  return openRun({
-    ...context,
-    ...command,
-    command: command.name,
-    connection,
-    argv: settings.argv,
-  });
+  const run = { ...context, ...command, command: command.name, connection, argv: settings.argv };
+  if (command.flags.journal) return openRun(run);
+  await refuseUnfinished(run);
+  return undefined;
 }
 
 interface Parts {
@@ -166,7 +163,7 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
     ...tally.counts,
     ...traffic,
     seconds: Math.round(runtime.monotonic() - started) / 1000,
-    rejectsFile: tally.rejects.created ? tally.rejects.path : null,
+    rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
     exitCode: error?.exitCode ?? exitCodes.ok,
   };
   await showSummary(summary, { settings, runtime, messages: said, recordsOnStdout: false });

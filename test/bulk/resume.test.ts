@@ -260,6 +260,26 @@ describe('an unfinished run', () => {
     expect(runsOf(stage.world)).toEqual([]);
   });
 
+  it.each([
+    ['--resume', '--fresh'],
+    ['--resume', '--no-journal'],
+    ['--strict', '--max-rejects=5'],
+  ])('%s and %s contradict each other', async (...flags) => {
+    await using stage = await begun();
+    const { code, stderr } = await run(stage.world, ['upload', 'users.csv', ...flags]);
+    expect([code, stage.server.executed.length]).toEqual([2, 2]);
+    for (const flag of flags) expect(stderr).toContain(flag.replace(/=.*/, ''));
+  });
+
+  it('is not sent once more by --no-journal, unless --fresh forgets it', async () => {
+    await using stage = await begun();
+    const argv = ['upload', 'users.csv', '--no-journal'];
+    expect((await run(stage.world, argv)).code).toBe(8);
+    expect(stage.server.executed).toHaveLength(2);
+    expect((await run(stage.world, [...argv, '--fresh'])).code).toBe(0);
+    expect(runsOf(stage.world)).toEqual([]);
+  });
+
   it('is not kept with --no-journal', async () => {
     await using stage = await stages(takes(2));
     writeFileSync(stage.world.path('users.csv'), csv(50));

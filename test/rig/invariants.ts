@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
 import type { World } from '../support/world.js';
@@ -6,6 +6,7 @@ import type { InputRecord, Scenario } from './scenario.js';
 import type { Truth } from './truth.js';
 
 export const passcode = 'seeded-secret-7f3a';
+const older = 'rejects of an earlier run\n';
 
 export interface Summary {
   readonly run: string;
@@ -43,6 +44,15 @@ export function checkPart(
   // That the run's folder could not be removed comes to light after the summary.
   if (!stderr.includes('cannot remove the run folder')) expect(summary.exitCode).toBe(code);
   return summary;
+}
+
+const rejectsFile = (world: World, { argv }: Scenario): string =>
+  world.path(`${argv[1]}.rejects.ndjson`);
+
+/** Lays out the input, and a rejects file of an earlier run that must not get lost. */
+export function layOut(world: World, scenario: Scenario): void {
+  for (const [name, content] of scenario.files) writeFileSync(world.path(name), content);
+  writeFileSync(rejectsFile(world, scenario), older);
 }
 
 /** True when the run needs no further part. */
@@ -123,10 +133,12 @@ interface Reject {
   readonly stage: string;
 }
 
-function rejectsOf(world: World, { argv }: Scenario): readonly Reject[] {
-  const file = world.path(`${argv[1]}.rejects.ndjson`);
-  if (!existsSync(file)) return [];
-  return readFileSync(file, 'utf8')
+function rejectsOf(world: World, scenario: Scenario): readonly Reject[] {
+  const file = rejectsFile(world, scenario);
+  const text = readFileSync(file, 'utf8');
+  if (text === older) return [];
+  expect(readFileSync(`${file}.1`, 'utf8'), 'the older rejects file').toBe(older);
+  return text
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Reject);

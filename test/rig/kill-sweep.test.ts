@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeWorld, type World } from '../support/world.js';
@@ -9,6 +9,7 @@ import {
   checkRunsList,
   checkSecret,
   isDone,
+  layOut,
   passcode,
   runsOf,
 } from './invariants.js';
@@ -108,7 +109,7 @@ async function begin(kind: ScenarioKind, seed: number): Promise<Stage & AsyncDis
       ENGAGECTL_PASSCODE: passcode,
     },
   });
-  for (const [name, content] of scenario.files) writeFileSync(world.path(name), content);
+  layOut(world, scenario);
   const end = async () => {
     await truth[Symbol.asyncDispose]();
     rmSync(path.dirname(world.cwd), { recursive: true });

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import {
   checkPart,
   checkRunsList,
   isDone,
+  layOut,
   passcode,
   runsOf,
   type Summary,
@@ -39,7 +40,7 @@ it.each(seeds(schedules))('whatever happens, nothing is lost: seed %i', async (s
   const scenario = scenarioOf(kind, 4 + random.below(90), random);
   await using truth = await startTruth(scenario, random);
   const world = worldOf(truth);
-  for (const [name, content] of scenario.files) writeFileSync(world.path(name), content);
+  layOut(world, scenario);
 
   const summary = await runToEnd(world, { scenario, truth, random });
   checkEnd(world, { scenario, truth, summary });

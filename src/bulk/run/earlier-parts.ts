@@ -11,6 +11,8 @@ export interface EarlierParts {
   readonly intended: OrdinalSet;
   readonly watermark: Position;
   readonly digests: readonly TextDigest[];
+  /** The rejects file once it was begun, and what is known to stand in it. */
+  readonly rejectsFile: string | undefined;
   readonly rejects: RejectsMark;
 }
 
@@ -23,10 +25,12 @@ export function earlierParts(entries: readonly WriteEntry[]): EarlierParts {
   const intended = new OrdinalSet();
   const digests = new Map<number, TextDigest>();
   let watermark = start;
+  let rejectsFile: string | undefined;
   let rejects: RejectsMark = { bytes: 0, crc: 0 };
   for (const entry of entries) {
     if ('intent' in entry) intended.add(entry.intent);
     else if ('unsent' in entry) intended.delete(entry.unsent);
+    else if ('rejectsFile' in entry) ({ rejectsFile } = entry);
     else {
       settled.add(entry.settled);
       intended.delete(entry.settled);
@@ -38,5 +42,13 @@ export function earlierParts(entries: readonly WriteEntry[]): EarlierParts {
       ({ watermark, rejects } = entry);
     }
   }
-  return { counts, settled, intended, watermark, digests: [...digests.values()], rejects };
+  return {
+    counts,
+    settled,
+    intended,
+    watermark,
+    digests: [...digests.values()],
+    rejectsFile,
+    rejects,
+  };
 }

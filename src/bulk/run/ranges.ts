@@ -3,18 +3,47 @@ export type Ranges = readonly (readonly [first: number, last: number])[];
 
 /** The ranges that hold exactly these ordinals, which may come in any order. */
 export function rangesOf(ordinals: readonly number[]): Ranges {
-  const ranges: [number, number][] = [];
-  for (const ordinal of isSorted(ordinals) ? ordinals : Float64Array.from(ordinals).sort()) {
-    const last = ranges.at(-1);
-    if (last && ordinal <= last[1] + 1) last[1] = ordinal;
-    else ranges.push([ordinal, ordinal]);
+  const collected = new CollectedRanges();
+  for (const ordinal of ordinals) collected.add(ordinal);
+  return collected.take();
+}
+
+/** Gathers ordinals: cheap for those of one request, most of which follow each other. */
+export class CollectedRanges {
+  #ranges: [first: number, last: number][] = [];
+  #last: [first: number, last: number] | undefined;
+
+  get isEmpty(): boolean {
+    return this.#last === undefined;
+  }
+
+  add(ordinal: number): void {
+    if (this.#last && ordinal === this.#last[1] + 1) {
+      this.#last[1] = ordinal;
+      return;
+    }
+    this.#last = [ordinal, ordinal];
+    this.#ranges.push(this.#last);
+  }
+
+  /** What was added since the last time. */
+  take(): Ranges {
+    const sorted = this.#ranges.sort((a, b) => a[0] - b[0]);
+    this.#ranges = [];
+    this.#last = undefined;
+    return sorted.length > 1 ? joined(sorted) : sorted;
+  }
+}
+
+function joined(sorted: readonly [first: number, last: number][]): Ranges {
+  const ranges: [first: number, last: number][] = [];
+  for (const range of sorted) {
+    const before = ranges.at(-1);
+    if (before && range[0] <= before[1] + 1) before[1] = Math.max(before[1], range[1]);
+    else ranges.push(range);
   }
   return ranges;
 }
-
-/** Most are: those of one request, in the order of the input. */
-const isSorted = (ordinals: readonly number[]): boolean =>
-  ordinals.every((ordinal, at) => at === 0 || ordinal > (ordinals[at - 1] ?? 0));
 
 /** A set of ordinals in memory per range, not per ordinal. */
 export class OrdinalSet {

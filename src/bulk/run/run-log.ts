@@ -1,7 +1,7 @@
 import type { Position, RowBlock, TextDigest } from '../../input/rows.js';
 import type { Journal } from './journal.js';
 import type { SettledCounts, Settlement, WriteEntry } from './settlement.js';
-import { rangesOf } from './ranges.js';
+import { CollectedRanges, rangesOf } from './ranges.js';
 import type { RejectsFile } from '../rejects.js';
 import { Watermark } from './watermark.js';
 
@@ -29,7 +29,7 @@ export class JournalLog implements RunLog {
   readonly #rejects: RejectsFile;
   readonly #digests: () => readonly TextDigest[];
   readonly #watermark: Watermark;
-  #ordinals: number[] = [];
+  readonly #ordinals = new CollectedRanges();
   #counts = noCounts();
   #current: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -52,7 +52,7 @@ export class JournalLog implements RunLog {
 
   settled(rows: RowBlock, ordinal: number, how: Settled): void {
     this.#watermark.settled(rows);
-    this.#ordinals.push(ordinal);
+    this.#ordinals.add(ordinal);
     this.#counts[how] += 1;
   }
 
@@ -70,7 +70,7 @@ export class JournalLog implements RunLog {
 
   async commit(): Promise<void> {
     // What is noted and not waiting is being written just now.
-    if (this.#ordinals.length === 0) return this.#current;
+    if (this.#ordinals.isEmpty) return this.#current;
     this.#next ??= this.#writeAfter(this.#current);
     return this.#next;
   }
@@ -80,6 +80,8 @@ export class JournalLog implements RunLog {
     this.#current = this.#next ?? current;
     this.#next = undefined;
     const settlement = this.#takeSettlement();
+    // A rejects file is announced, so that what a crash leaves of it is known to be of this run.
+    if (this.#rejects.makeWay()) await this.#journal.append({ rejectsFile: this.#rejects.file });
     // The rejects first: what the journal says of them must stand in the file.
     this.#rejects.sync();
     await this.#journal.append({ ...settlement, rejects: this.#rejects.mark });
@@ -87,12 +89,11 @@ export class JournalLog implements RunLog {
 
   #takeSettlement(): Omit<Settlement, 'rejects'> {
     const settlement = {
-      settled: rangesOf(this.#ordinals),
+      settled: this.#ordinals.take(),
       counts: this.#counts,
       watermark: this.#watermark.position,
       digests: this.#digests(),
     };
-    this.#ordinals = [];
     this.#counts = noCounts();
     return settlement;
   }

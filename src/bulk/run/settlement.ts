@@ -31,5 +31,10 @@ export interface Unsent {
   readonly unsent: Ranges;
 }
 
+/** The absolute path of the rejects file, which is about to be created. */
+export interface RejectsBegun {
+  readonly rejectsFile: string;
+}
+
 /** A line of the journal of a write. */
-export type WriteEntry = Settlement | Intent | Unsent;
+export type WriteEntry = Settlement | Intent | Unsent | RejectsBegun;

@@ -55,7 +55,8 @@ export class Sender {
     let reusable = false;
     await this.halt.guard(async () => {
       const fate = await this.#settler.settle(batch);
-      this.#judge(batch, fate);
+      this.#judge(batch, fate); // before the disk is waited for: until then others are sent
+      await this.#job.tally.commit();
       // After a failed attempt the body may still be on its way out of an old socket.
       reusable = fate.attempts === 0;
     });

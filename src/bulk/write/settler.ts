@@ -28,7 +28,7 @@ interface Rest {
   readonly why?: string;
 }
 
-/** Sends a batch until each of its records has one outcome in the tally. */
+/** Sends a batch until each of its records has one outcome in the tally, if not on the disk yet. */
 export class Settler {
   readonly traffic: Traffic = { requests: 0, retries: 0, bytesSent: 0 };
   readonly gate: Gate;
@@ -47,8 +47,6 @@ export class Settler {
     // What cannot be written down stops the run; then the batch ends as not sent.
     await this.#halt.guard(async () => this.#intend(batch));
     await this.#send(batch, fate);
-    this.#job.tally.rejects.flush();
-    await this.#job.tally.log?.commit();
     return fate;
   }
 
@@ -134,7 +132,7 @@ export class Settler {
     if (!checked.addsUp) return { again: [], why: checked.why };
     const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
     if (!checked.outcomes) this.#accept(batch);
-    await this.#halt.guard(async () => this.#job.tally.log?.commit());
+    await this.#halt.guard(async () => this.#job.tally.commit());
     return { again };
   }
 

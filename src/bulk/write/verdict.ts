@@ -20,7 +20,10 @@ export function verdict(
       `the outcome of ${unknown} of ${read} records is unknown`,
       {
         why: stopped?.message ?? 'no answer told whether the service processed them',
-        fix: `look them up in ${rejects.path}; sending that file with --retry-unknown sends them again`,
+        fix:
+          rejects.missing > 0
+            ? stopped?.details.fix
+            : `look them up in ${rejects.path}; sending that file with --retry-unknown sends them again`,
         cause: stopped,
       },
     );

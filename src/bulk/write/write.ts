@@ -68,8 +68,7 @@ async function run({
     for (const { rows, row } of filler.drain()) {
       tally.notSent(rows, row, 'not sent: the run stopped');
     }
-    tally.rejects.close();
-    await tally.log?.commit();
+    await tally.close();
   });
   await halt.guard(async () => {
     if (halt.error && job.countUnread) await countUnread(input, job);
@@ -86,7 +85,7 @@ async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void>
   tally.log?.opened(rows);
   const block = job.map(rows);
   // A disk that does not take it stops the run; then the block's records end as not sent.
-  if (turnDownUnsendable(rows, block, job)) await halt.guard(async () => tally.log?.commit());
+  if (turnDownUnsendable(rows, block, job)) await halt.guard(async () => tally.commit());
   let next = 0;
   while (next < block.count && !halt.error) {
     next = fill(block, next, { job, filler });
@@ -97,7 +96,6 @@ async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void>
     tally.counts.read += 1;
     tally.notSent(...source(block, next), 'not sent: the run stopped');
   }
-  tally.rejects.flush();
   halt.stopAt(rejectLimitReached(job, 'running') ?? (job.seen && tooManyIdentities(job.seen)));
 }
 

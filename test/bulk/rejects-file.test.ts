@@ -1,0 +1,128 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
+import { makeWorld } from '../support/world.js';
+
+// Contract §2, Rejects file: that of a run, an older one, and a disk that does not take it.
+
+const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
+const broken = (row: number) => [3, 12].includes(row);
+const users = `identity,Seq\n${Array.from({ length: 20 }, (_, n) => `user-${n},${n}${broken(n) ? ',extra' : ''}\n`).join('')}`;
+const upload = ['upload', 'users.csv', '--chunk-size', '5', '--concurrency', '1', '--json'];
+const rejectsName = 'users.csv.rejects.ndjson';
+
+async function start(script: Script) {
+  const server = await startFaultServer(script);
+  const world = makeWorld({
+    env: {
+      ENGAGECTL_BASE_URL: server.url,
+      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
+      ENGAGECTL_PASSCODE: 'passcode-1',
+    },
+  });
+  writeFileSync(world.path('users.csv'), users);
+  const read = (name: string) => readFileSync(world.path(name), 'utf8');
+  const run = async (...words: string[]) => {
+    const { code, stdout, stderr } = await world.run([...upload, ...words]);
+    const summary = (stdout === '' ? {} : JSON.parse(stdout)) as Record<string, unknown>;
+    return { code, summary, stderr };
+  };
+  return { world, server, read, run, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+const linesOf = (text: string): unknown[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { readonly line: number }).line);
+
+describe('an older rejects file', () => {
+  it('stands in ….1, also when the run was killed before its first line counted', async () => {
+    await using stage = await start((_, index) => (index === 1 ? refuse : accept()));
+    const { world, run, read } = stage;
+    writeFileSync(world.path(rejectsName), 'older\n');
+    expect((await run()).code).toBe(4);
+    expect([read(rejectsName), read(`${rejectsName}.1`)]).toEqual([
+      expect.stringContaining('"line":5'),
+      'older\n',
+    ]);
+
+    // What a kill leaves between the file and the first line of the journal that counts it.
+    const runs = path.join(world.stateDir, 'runs');
+    const journal = path.join(runs, readdirSync(runs)[0] ?? '', 'journal.ndjson');
+    const [begun = ''] = readFileSync(journal, 'utf8').split('\n');
+    expect(begun).toContain(rejectsName);
+    writeFileSync(journal, `${begun}\n`);
+    writeFileSync(world.path(rejectsName), '{"source":"users.csv","line":5,"sta');
+
+    const { code, summary } = await run('--resume');
+    expect([code, summary['rejected']]).toEqual([3, 2]);
+    expect(linesOf(read(rejectsName))).toEqual([5, 14]);
+    expect(read(`${rejectsName}.1`)).toBe('older\n');
+  });
+
+  it('stays where it is when nothing is rejected', async () => {
+    await using stage = await start([accept()]);
+    writeFileSync(stage.world.path(rejectsName), 'older\n');
+    writeFileSync(stage.world.path('users.csv'), 'identity,Seq\na,1\n');
+    expect((await stage.run()).code).toBe(0);
+    expect(stage.read(rejectsName)).toBe('older\n');
+  });
+});
+
+describe('--rejects', () => {
+  it.each([
+    ['a folder that is missing', 'nowhere/r.ndjson', 9],
+    ['what is no regular file', 'folder', 2],
+    ['an input', 'users.csv', 2],
+  ])('refuses %s before anything is sent', async (_name, rejects, exitCode) => {
+    await using stage = await start([accept()]);
+    mkdirSync(stage.world.path('folder'));
+    const { code, stderr } = await stage.run('--rejects', rejects);
+    expect([code, stage.server.received.length]).toEqual([exitCode, 0]);
+    expect(stderr).toContain(rejects);
+  });
+
+  it('refuses to take the place of an input by renaming an older file', async () => {
+    await using stage = await start([accept()]);
+    writeFileSync(stage.world.path(rejectsName), 'older\n');
+    writeFileSync(stage.world.path(`${rejectsName}.1`), 'identity,Seq\na,1\n');
+    const { code } = await stage.world.run([...upload, `${rejectsName}.1`]);
+    expect([code, stage.read(`${rejectsName}.1`)]).toEqual([2, 'identity,Seq\na,1\n']);
+  });
+
+  it('cannot be another one for the rest of a run', async () => {
+    await using stage = await start((_, index) => (index === 1 ? refuse : accept()));
+    expect((await stage.run()).code).toBe(4);
+    const { code, stderr } = await stage.run('--resume', '--rejects', 'other.ndjson');
+    expect([code, stderr]).toEqual([8, expect.stringContaining(rejectsName)]);
+    expect((await stage.run('--resume')).code).toBe(3);
+  });
+});
+
+describe('a rejects file that cannot be written', () => {
+  const blocked = async () => {
+    const stage = await start([accept()]);
+    // The older file cannot be renamed to this, whoever runs the tests.
+    writeFileSync(stage.world.path(rejectsName), 'older\n');
+    mkdirSync(stage.world.path(`${rejectsName}.1`, 'x'), { recursive: true });
+    return stage;
+  };
+
+  it.each([[[]], [['--no-journal']]])('is exit 9 and not in the summary %j', async (words) => {
+    await using stage = await blocked();
+    const { code, summary, stderr } = await stage.run(...words);
+    expect(code).toBe(9);
+    expect(summary).toMatchObject({ read: 20, rejectsFile: null, exitCode: 9 });
+    expect(stderr).toContain('in no file');
+    expect(stage.read(rejectsName)).toBe('older\n');
+  });
+
+  it('may be another one when nothing of the run stands in it', async () => {
+    await using stage = await blocked();
+    const { code, summary } = await stage.run('--resume', '--rejects', 'other.ndjson');
+    expect([code, summary['rejectsFile']]).toEqual([3, 'other.ndjson']);
+    expect(existsSync(stage.world.path(`${rejectsName}.1`, 'x'))).toBe(true);
+  });
+});
