@@ -1,6 +1,12 @@
 import { BEYOND, CR, LF } from './line-ends.js';
 
 const QUOTE = 34;
+const BACKSLASH = 92;
+
+/** What a byte means to the scan of a cell: nothing, perhaps its end, or that it is not plain. */
+const PLAIN = 0;
+const STOP = 1;
+const ESCAPED = 2;
 
 /** Returned in place of a position: the record breaks the rules of quoting. */
 export const FAULT = -2;
@@ -9,16 +15,23 @@ export const FAULT = -2;
 export const noDelimiter = Buffer.alloc(0);
 
 /**
- * Finds the cells of one CSV record (RFC 4180 on bytes) in a single pass. The outcome of the
- * last scan stands in the fields, since a result object per record would cost more than the scan.
+ * Finds the cells of one CSV record in a single pass over its bytes:
+ *
+ *     record   = cell *(delimiter cell) (LF / CR / CRLF / end of text)
+ *     cell     = plain / quoted
+ *     plain    = *(any byte but QUOTE, LF, CR and those of the delimiter)
+ *     quoted   = QUOTE *(any byte but QUOTE / QUOTE QUOTE) QUOTE
+ *
+ * which is RFC 4180 with any delimiter. The outcome of the last scan stands in the fields, since
+ * a result object per record would cost more than the scan.
  */
 export class CsvScanner {
   /** Cell bounds as in Cells, written from the index given to `scan` on. */
   readonly cells: Int32Array;
   /** Cells of the last record; of those beyond `columns` no bounds are kept. */
   count = 0;
-  /** Whether a quoted cell of the last record held a control character such as a line end. */
-  mayHoldLines = false;
+  /** Whether a quoted cell of the last record held a line end. */
+  holdsLines = false;
   /** Where and how the last record broke the rules, after FAULT. */
   faultAt = 0;
   fault = '';
@@ -26,16 +39,20 @@ export class CsvScanner {
   readonly #delimiter: Buffer;
   /** First byte of the delimiter; -1, which no byte is, when there is none. */
   readonly #delimiterStart: number;
-  /** 1 for every byte that ends an unquoted cell. */
-  readonly #stops = new Uint8Array(256);
-  #doubled = false;
+  /** What each byte means in an unquoted cell, and in a quoted one. */
+  readonly #unquoted = new Uint8Array(256).fill(ESCAPED, 0, 0x20);
+  readonly #quoted = new Uint8Array(256).fill(ESCAPED, 0, 0x20);
+  /** Whether the quoted cell scanned last can stand in a JSON string as it is. */
+  #isPlain = true;
 
   constructor({ columns, records, delimiter }: CsvScannerOptions) {
     this.cells = new Int32Array(2 * columns * records);
     this.#columns = columns;
     this.#delimiter = delimiter;
     this.#delimiterStart = delimiter[0] ?? -1;
-    for (const byte of [QUOTE, LF, CR, ...delimiter.subarray(0, 1)]) this.#stops[byte] = 1;
+    this.#unquoted[BACKSLASH] = this.#quoted[BACKSLASH] = ESCAPED;
+    for (const byte of [QUOTE, LF, CR, ...delimiter.subarray(0, 1)]) this.#unquoted[byte] = STOP;
+    this.#quoted[QUOTE] = STOP;
   }
 
   /**
@@ -44,41 +61,45 @@ export class CsvScanner {
    */
   scan(text: Buffer, start: number, to: number, last: boolean): number {
     const cells = this.cells;
-    const stops = this.#stops;
-    const columns = this.#columns;
+    const classes = this.#unquoted;
     const delimiterStart = this.#delimiterStart;
-    const severalBytes = this.#delimiter.length > 1;
+    const delimiterBytes = this.#delimiter.length;
     const length = text.length;
-    let count = 0;
+    const room = to + 2 * this.#columns;
+    let at = to;
     let p = start;
-    this.mayHoldLines = false;
+    this.holdsLines = false;
     for (;;) {
-      const quoted = text[p] === QUOTE;
+      // reading behind the end would make V8 compile a slower loop
+      const quoted = p < length && text[p] === QUOTE;
       let from = p;
-      let end: number;
+      let isPlain = true;
       if (quoted) {
         from = p + 1;
         p = this.#closingQuote(text, from, last);
         if (p < 0) return p;
-        end = this.#doubled ? ~p : p;
-        p++;
+        isPlain = this.#isPlain;
       } else {
-        while (p < length && stops[text[p]!] === 0) p++;
-        if (severalBytes) p = this.#pastFalseDelimiters(text, p);
-        end = p;
+        for (;;) {
+          while (p < length && classes[text[p]!] === PLAIN) p++;
+          if (p === length || this.#endsCell(text, p)) break;
+          isPlain = false;
+          p++;
+        }
       }
-      if (count < columns) {
-        cells[to + 2 * count] = from;
-        cells[to + 2 * count + 1] = end;
+      if (at < room) {
+        cells[at] = from;
+        cells[at + 1] = isPlain ? p : ~p;
       }
-      count++;
-      const byte = text[p];
-      if (byte === delimiterStart && (!severalBytes || this.#delimits(text, p))) {
-        p += this.#delimiter.length;
-      } else if (p === length || byte === LF || byte === CR) {
-        this.count = count;
+      at += 2;
+      if (quoted) p++;
+      const byte = p < length ? text[p]! : LF;
+      if (byte === delimiterStart && (delimiterBytes === 1 || this.#delimits(text, p))) {
+        p += delimiterBytes;
+      } else if (byte === LF || byte === CR) {
+        this.count = (at - to) / 2;
         return p;
-      } else if (!last && length - p < this.#delimiter.length) {
+      } else if (!last && length - p < delimiterBytes) {
         return BEYOND; // perhaps the first bytes of a delimiter
       } else {
         return this.#broken(p, quoted ? 'text after a closing quote' : 'quote in an unquoted cell');
@@ -86,15 +107,13 @@ export class CsvScanner {
     }
   }
 
-  /** Goes on to the end of an unquoted cell that holds the first byte of the delimiter. */
-  #pastFalseDelimiters(text: Buffer, from: number): number {
-    const stops = this.#stops;
-    let p = from;
-    while (text[p] === this.#delimiterStart && !this.#delimits(text, p)) {
-      p++;
-      while (p < text.length && stops[text[p]!] === 0) p++;
-    }
-    return p;
+  /** Whether the byte ends an unquoted cell: a longer delimiter has to be there as a whole. */
+  #endsCell(text: Buffer, at: number): boolean {
+    const byte = text[at]!;
+    if (this.#unquoted[byte] !== STOP) return false;
+    return (
+      byte !== this.#delimiterStart || this.#delimiter.length === 1 || this.#delimits(text, at)
+    );
   }
 
   #delimits(text: Buffer, at: number): boolean {
@@ -103,20 +122,25 @@ export class CsvScanner {
 
   /** Position of the quote that closes the cell whose content starts at `from`. */
   #closingQuote(text: Buffer, from: number, last: boolean): number {
+    const classes = this.#quoted;
     const length = text.length;
-    this.#doubled = false;
+    let isPlain = true;
     let p = from;
     for (;;) {
-      for (; p < length; p++) {
-        const byte = text[p]!;
-        if (byte === QUOTE) break;
-        if (byte < 14) this.mayHoldLines = true;
-      }
+      while (p < length && classes[text[p]!] === PLAIN) p++;
       if (p === length) return last ? this.#broken(from - 1, 'quote that is never closed') : BEYOND;
-      if (text[p + 1] !== QUOTE) return p;
-      this.#doubled = true;
-      p += 2;
+      const byte = text[p]!;
+      if (byte === QUOTE) {
+        if (p + 1 === length || text[p + 1] !== QUOTE) break;
+        p++;
+      } else if (byte === LF || byte === CR) {
+        this.holdsLines = true;
+      }
+      isPlain = false;
+      p++;
     }
+    this.#isPlain = isPlain;
+    return p;
   }
 
   #broken(at: number, fault: string): number {

@@ -50,7 +50,7 @@ export class CsvCutter implements Cutter {
         this.#bounds[2 * count + 1] = end;
         this.#lines[count++] = line;
       }
-      if (end > start && scanner.mayHoldLines) line += countLineEnds(text, start, end);
+      if (end > start && scanner.holdsLines) line += countLineEnds(text, start, end);
       line++;
       start = next;
     }

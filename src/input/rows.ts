@@ -56,7 +56,8 @@ export interface Cells {
   /**
    * Cell c of record i has its content at `bytes[start, end)`, quotes stripped, with
    * start = bounds[2 * (i * header.length + c)] and end the number after it.
-   * A negative end is ~end and says that the content holds doubled quotes.
+   * A negative end is ~end and says that the content is not plain: it may hold a doubled quote,
+   * a backslash or a control character, and cannot stand in a JSON string as it is.
    */
   readonly bounds: Int32Array;
 }

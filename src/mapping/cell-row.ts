@@ -3,6 +3,7 @@ import { columnFault } from './columns.js';
 import { shown, textFault } from './identity.js';
 import { instantOf } from './instants.js';
 import { token } from './json-tokens.js';
+import { pieceOf } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import { takeKey } from './record-key.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -31,12 +32,12 @@ export interface CellRow {
   writeMembers(): string | undefined;
 }
 
-const openIdentity = Buffer.from('"identity":');
-const openObjectId = Buffer.from('"objectId":');
-const openProfileData = Buffer.from(',"type":"profile","profileData":{');
-const openEvent = Buffer.from(',"type":"event","evtName":');
-const openTs = Buffer.from(',"ts":');
-const openEvtData = Buffer.from(',"evtData":{');
+const openIdentity = pieceOf('"identity":');
+const openObjectId = pieceOf('"objectId":');
+const openProfileData = pieceOf(',"type":"profile","profileData":{');
+const openEvent = pieceOf(',"type":"event","evtName":');
+const openTs = pieceOf(',"ts":');
+const openEvtData = pieceOf(',"evtData":{');
 
 /** Writes a row as an upload record (service-facts, Upload), or says why it cannot be one. */
 export function writeRow(
@@ -65,13 +66,13 @@ function writeKeys(row: CellRow, records: RecordBuilder, { identity, objectId }:
     return `column ${names}: the value is empty or missing`;
   }
   if (hasObjectId) {
-    out.raw(openObjectId);
+    out.piece(openObjectId);
     const fault = writeKey(row, parts.objectId, 'objectId', records);
     if (fault !== undefined) return fault;
     if (hasIdentity) out.byte(token.comma);
   }
   if (!hasIdentity) return undefined;
-  out.raw(openIdentity);
+  out.piece(openIdentity);
   return writeKey(row, parts.identity, 'identity', records);
 }
 
@@ -93,15 +94,15 @@ function writeKey(
 function writeHead(row: CellRow, records: RecordBuilder, options: UploadMapping) {
   const { out } = records;
   if (options.kind === 'profile') {
-    out.raw(openProfileData);
+    out.piece(openProfileData);
     return undefined;
   }
-  out.raw(openEvent);
+  out.piece(openEvent);
   const fault = writeEventName(row, records, options);
   if (fault !== undefined) return fault;
-  out.raw(openTs);
+  out.piece(openTs);
   const tsFault = writeTs(row, records, options);
-  out.raw(openEvtData);
+  out.piece(openEvtData);
   return tsFault;
 }
 

@@ -1,4 +1,5 @@
 import { EngagectlError } from '../errors.js';
+import { pieceOf, type Piece } from './json-writer.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
 /** What a column gives to the record: a part of its own, a member of its data, or nothing. */
@@ -11,8 +12,9 @@ export interface Column {
   readonly key: string;
   /** Undefined when the value is sent as it stands: CSV cells as strings, JSON values as written. */
   readonly type: CellType | undefined;
-  /** `,"key":` as bytes. */
-  readonly prefix: Buffer;
+  /** `,"key":`, and the same with the quote that opens a string. */
+  readonly prefix: Piece;
+  readonly open: Piece;
 }
 
 /** What the options say about the column of this name. */
@@ -24,7 +26,8 @@ export function columnOf(name: string, options: UploadMapping): Column {
     role: roleOf(name, key, options),
     key,
     type: options.types.get(name) ?? (isFlag ? 'boolean' : undefined),
-    prefix: Buffer.from(`,${JSON.stringify(key)}:`),
+    prefix: pieceOf(`,${JSON.stringify(key)}:`),
+    open: pieceOf(`,${JSON.stringify(key)}:"`),
   };
 }
 

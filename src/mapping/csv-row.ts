@@ -2,24 +2,26 @@ import type { Cells, RowBlock } from '../input/rows.js';
 import type { CellRow, Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { columnFault, type Column } from './columns.js';
-import { token } from './json-tokens.js';
+import { pieceOf, viewOf } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import { writeTyped } from './typed-cell.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 const emptyString = Buffer.from('""');
+const openString = pieceOf('"');
 const nullWord = Buffer.from('null');
 
 /** Rows of one CSV, one at a time: `to` moves on to the next. */
 export class CsvRow implements CellRow {
   readonly parts: Parts;
   readonly #columns: readonly Column[];
-  /** Indexes of the columns that are members of the data. */
-  readonly #members: readonly number[];
+  /** The columns that are members of the data. */
+  readonly #members: readonly { readonly index: number; readonly column: Column }[];
   readonly #records: RecordBuilder;
   readonly #options: UploadMapping;
   readonly #text = new CellText();
   #bytes: Buffer = Buffer.alloc(0);
+  #view = viewOf(this.#bytes);
   #bounds: Int32Array = new Int32Array(0);
   /** Of the row's first cell in `#bounds`. */
   #first = 0;
@@ -36,11 +38,16 @@ export class CsvRow implements CellRow {
       ts: indexOf('ts'),
       evtName: indexOf('evtName'),
     };
-    this.#members = columns.flatMap(({ role }, index) => (role === 'data' ? [index] : []));
+    this.#members = columns.flatMap((column, index) =>
+      column.role === 'data' ? [{ index, column }] : [],
+    );
   }
 
   to({ bytes }: RowBlock, { bounds }: Cells, row: number): this {
-    this.#bytes = bytes;
+    if (bytes !== this.#bytes) {
+      this.#bytes = bytes;
+      this.#view = viewOf(bytes);
+    }
     this.#bounds = bounds;
     this.#first = 2 * row * this.#columns.length;
     return this;
@@ -67,32 +74,36 @@ export class CsvRow implements CellRow {
   writeString(index: number): void {
     const at = this.#first + 2 * index;
     const { out } = this.#records;
-    out.byte(token.quote);
-    out.cell(this.#bytes, this.#bounds[at]!, this.#bounds[at + 1]!);
-    out.byte(token.quote);
+    out.string(openString, 0, this.#view, this.#bounds[at]!, this.#bounds[at + 1]!);
   }
 
   writeMembers(): string | undefined {
     const { out } = this.#records;
+    const bounds = this.#bounds;
     const dataStart = out.length;
-    for (const index of this.#members) {
-      const { prefix, type, name } = this.#columns[index]!;
+    for (const { index, column } of this.#members) {
+      const at = this.#first + 2 * index;
+      const start = bounds[at]!;
+      const end = bounds[at + 1]!;
       const comma = out.length === dataStart ? 1 : 0;
-      if (this.isEmpty(index)) {
-        const value = emptyValue(type, this.#options);
-        if (value === undefined) continue;
-        out.raw(prefix, comma);
-        out.raw(value);
-      } else if (type === undefined) {
-        out.raw(prefix, comma);
-        this.writeString(index);
+      if (start === end) {
+        this.#writeEmpty(column, comma);
+      } else if (column.type === undefined) {
+        out.string(column.open, comma, this.#view, start, end);
       } else {
-        out.raw(prefix, comma);
-        const fault = writeTyped(this.text(index), type, this.#records, this.#options.zone);
-        if (fault !== undefined) return columnFault(name, fault);
+        out.piece(column.prefix, comma);
+        const fault = writeTyped(this.text(index), column.type, this.#records, this.#options.zone);
+        if (fault !== undefined) return columnFault(column.name, fault);
       }
     }
     return undefined;
+  }
+
+  #writeEmpty({ type, prefix }: Column, comma: number): void {
+    const value = emptyValue(type, this.#options);
+    if (value === undefined) return;
+    this.#records.out.piece(prefix, comma);
+    this.#records.out.raw(value);
   }
 }
 

@@ -77,7 +77,7 @@ export class JsonRow implements CellRow {
       if (role !== 'data' || index === this.parts.objectId) continue;
       const empty = this.isEmpty(index) ? emptyValue(type, this.#options) : undefined;
       if (this.isEmpty(index) && empty === undefined) continue;
-      out.raw(prefix, out.length === dataStart ? 1 : 0);
+      out.piece(prefix, out.length === dataStart ? 1 : 0);
       if (empty) out.raw(empty);
       else {
         const fault = this.#writeValue(index, type);

@@ -1,5 +1,8 @@
 /** Below this many bytes a loop beats a native copy, which costs about 100 ns to call. */
 const shortCopy = 64;
+const wordBytes = 4;
+/** Of one byte: \\u0000. */
+const longestEscape = 6;
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -20,6 +23,7 @@ for (const [code, letter] of [
 export class JsonWriter {
   bytes = Buffer.allocUnsafeSlow(4096);
   length = 0;
+  #view = viewOf(this.bytes);
 
   /** Makes room for `count` more bytes. */
   reserve(count: number): void {
@@ -28,6 +32,7 @@ export class JsonWriter {
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.bytes.length));
     this.bytes.copy(grown, 0, 0, this.length);
     this.bytes = grown;
+    this.#view = viewOf(grown);
   }
 
   /** Copies bytes as they are. */
@@ -57,7 +62,7 @@ export class JsonWriter {
 
   /** Copies UTF-8 text as the content of a JSON string: escaped, without the quotes around it. */
   escaped(source: Uint8Array, start: number, end: number): void {
-    this.reserve(6 * (end - start));
+    this.reserve(longestEscape * (end - start));
     const { bytes } = this;
     let to = this.length;
     for (let from = start; from < end; from++) {
@@ -72,28 +77,80 @@ export class JsonWriter {
     this.length = to;
   }
 
-  /** The same for a CSV cell; a negative end says that it holds doubled quotes (input/rows.ts). */
-  cell(source: Uint8Array, start: number, end: number): void {
-    if (end < 0) this.#undoubled(source, start, ~end);
-    else this.escaped(source, start, end);
+  /** Copies text that is known beforehand, from its byte `skip` on. */
+  piece({ view, length }: Piece, skip = 0): void {
+    this.reserve(length);
+    this.length = copyWords(view, skip, length, this.#view, this.length);
   }
 
-  #undoubled(source: Uint8Array, start: number, end: number): void {
-    this.reserve(6 * (end - start));
-    const { bytes } = this;
-    let to = this.length;
-    for (let from = start; from < end; from++) {
-      const byte = source[from]!;
-      if (byte < 0x20) {
-        to = writeControl(bytes, to, byte);
-      } else {
-        if (byte === quote) from++;
-        if (byte === quote || byte === backslash) bytes[to++] = backslash;
-        bytes[to++] = byte;
-      }
-    }
-    this.length = to;
+  /**
+   * Writes `open`, which ends in a quote, and a CSV cell as the rest of the string; the cell's
+   * bounds are those of Cells (input/rows.ts).
+   */
+  string(open: Piece, skip: number, source: DataView, start: number, end: number): void {
+    const isPlain = end >= 0;
+    const cellEnd = isPlain ? end : ~end;
+    this.reserve(open.length + longestEscape * (cellEnd - start) + 1);
+    const to = copyWords(open.view, skip, open.length, this.#view, this.length);
+    const after = isPlain
+      ? copyWords(source, start, cellEnd, this.#view, to)
+      : escapeCell(source, start, cellEnd, this.bytes, to);
+    this.bytes[after] = quote;
+    this.length = after + 1;
   }
+}
+
+/** Text that is written often. */
+export interface Piece {
+  readonly view: DataView;
+  readonly length: number;
+}
+
+export function pieceOf(text: string): Piece {
+  const bytes = Buffer.from(text);
+  return { view: viewOf(bytes), length: bytes.length };
+}
+
+export const viewOf = (bytes: Uint8Array): DataView =>
+  new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+
+/**
+ * Copies `source[start, end)` in words of four bytes, the last one overlapping the one before;
+ * returns where the copy ends. Twice as fast as byte by byte, and no call into native code.
+ */
+function copyWords(source: DataView, start: number, end: number, to: DataView, at: number): number {
+  const after = at + end - start;
+  if (end - start < wordBytes) {
+    while (start < end) to.setUint8(at++, source.getUint8(start++));
+    return after;
+  }
+  const lastWord = end - wordBytes;
+  for (; start < lastWord; start += wordBytes, at += wordBytes) {
+    to.setUint32(at, source.getUint32(start, true), true);
+  }
+  to.setUint32(after - wordBytes, source.getUint32(lastWord, true), true);
+  return after;
+}
+
+/** Escapes a cell that is not plain; a quote in it is a doubled one. Returns where the copy ends. */
+function escapeCell(
+  source: DataView,
+  start: number,
+  end: number,
+  bytes: Uint8Array,
+  to: number,
+): number {
+  for (let from = start; from < end; from++) {
+    const byte = source.getUint8(from);
+    if (byte < 0x20) {
+      to = writeControl(bytes, to, byte);
+    } else {
+      if (byte === quote) from++;
+      if (byte === quote || byte === backslash) bytes[to++] = backslash;
+      bytes[to++] = byte;
+    }
+  }
+  return to;
 }
 
 function writeControl(bytes: Uint8Array, to: number, byte: number): number {

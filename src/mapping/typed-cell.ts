@@ -4,7 +4,7 @@ import { shown } from './identity.js';
 import { instantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import { scanNumber } from './json-tokens.js';
-import type { JsonWriter } from './json-writer.js';
+import { pieceOf, type JsonWriter } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import type { CellType } from './upload-mapping.js';
 
@@ -18,7 +18,7 @@ const booleans = [
 ] as const;
 const booleanWords = booleans.map(([word, value]) => ({
   bytes: Buffer.from(word),
-  json: Buffer.from(String(value)),
+  json: pieceOf(String(value)),
 }));
 const json = new JsonText();
 
@@ -73,10 +73,12 @@ function isInteger(text: CellText): boolean {
 }
 
 function writeBoolean(text: CellText, out: JsonWriter): string | undefined {
-  const word = booleanWords.find(({ bytes }) => isWord(text, bytes));
-  if (!word) return `${shown(text)} is not true, false, 1, 0, yes or no`;
-  out.raw(word.json);
-  return undefined;
+  for (const { bytes, json } of booleanWords) {
+    if (!isWord(text, bytes)) continue;
+    out.piece(json);
+    return undefined;
+  }
+  return `${shown(text)} is not true, false, 1, 0, yes or no`;
 }
 
 /** In any case. Setting the bit 0x20 makes a letter small and leaves digits alone. */

@@ -24,7 +24,7 @@ export function csvRows(
       if (isQuoted) add('"');
       const cellStart = length;
       add(isQuoted ? cell.replaceAll('"', '""') : cell);
-      cellBounds.push(cellStart, cell.includes('"') ? ~length : length);
+      cellBounds.push(cellStart, isPlain(cell) ? length : ~length);
       if (isQuoted) add('"');
     });
     bounds.push(start, length);
@@ -42,6 +42,8 @@ export function csvRows(
     faults: [],
   };
 }
+
+const isPlain = (cell: string): boolean => JSON.stringify(cell) === `"${cell}"`;
 
 /** A block of JSON texts, one a line. */
 export function jsonRows(texts: readonly (string | Buffer)[], source = 'users.ndjson'): RowBlock {
