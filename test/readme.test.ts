@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../src/errors.js';
-import { buildProgram } from '../src/main.js';
+import { buildProgram } from '../src/program.js';
 import { nodeRuntime } from '../src/runtime.js';
 import type { RunningService } from '../src/service/options.js';
 import { startService } from '../src/service/start.js';
@@ -96,8 +96,9 @@ for (const { line, script, exitCode } of blocks) {
   });
 }
 
+const { commands } = await buildProgram(nodeRuntime(new AbortController().signal));
+
 describe('the README', () => {
-  const { commands } = buildProgram(nodeRuntime(new AbortController().signal));
 
   it.each(ofTheCheckout)('shows %s', (command) => expect(readme).toContain(command));
 

@@ -1,11 +1,11 @@
 import type { Argument, Command, Option } from 'commander';
 import { expect, it } from 'vitest';
-import { buildProgram } from '../src/main.js';
+import { buildProgram } from '../src/program.js';
 import { makeWorld } from './support/world.js';
 
 // Commands and flags are what scripts rely on. A wanted change: npx vitest run test/surface.test.ts -u
 it('commands, arguments and flags are those of surface.json', async () => {
-  const program = buildProgram(makeWorld().runtime());
+  const program = await buildProgram(makeWorld().runtime());
   const surface = { global: optionsOf(program), commands: commandsOf(program) };
   await expect(`${JSON.stringify(surface, null, 2)}\n`).toMatchFileSnapshot('surface.json');
 });

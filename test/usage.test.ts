@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { buildProgram } from '../src/main.js';
+import { buildProgram } from '../src/program.js';
 import { makeWorld } from './support/world.js';
 
 // Contract §1: help, and how a wrong command line is answered. Nothing here reaches a network.
@@ -25,7 +25,7 @@ const namesOf = (command: Command, path = ''): string[] =>
 
 it('the help of every command opens with two to four examples, by flag and by help', async () => {
   const world = makeWorld();
-  const names = namesOf(buildProgram(world.runtime()));
+  const names = namesOf(await buildProgram(world.runtime()));
   expect(names).toContain('config set');
   for (const name of names) {
     const byHelp = await world.run(['help', ...name.split(' ')]);
@@ -129,7 +129,7 @@ const repeatable = new Set(['--map', '--drop', '--only', '--types']);
 
 it('every flag that takes one value is refused when it is given twice', async () => {
   const world = makeWorld();
-  const program = buildProgram(world.runtime());
+  const program = await buildProgram(world.runtime());
   for (const command of program.commands) {
     for (const { long, required } of [...program.options, ...command.options]) {
       if (!required || typeof long !== 'string' || repeatable.has(long)) continue;
