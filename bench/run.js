@@ -9,7 +9,7 @@ import { service, stages } from './figures.js';
 import { journal } from './journal.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
-import { startUpHelp, startUpVersion } from './start-up.js';
+import { startUpHelp, startUpUpload, startUpVersion } from './start-up.js';
 import { uploadCsv, uploadNdjson } from './upload.js';
 
 const benchmarks = [
@@ -21,6 +21,7 @@ const benchmarks = [
   exportFile,
   startUpVersion,
   startUpHelp,
+  startUpUpload,
   stages,
   service,
 ];

@@ -99,7 +99,6 @@ for (const { line, script, exitCode } of blocks) {
 const { commands } = await buildProgram(nodeRuntime(new AbortController().signal));
 
 describe('the README', () => {
-
   it.each(ofTheCheckout)('shows %s', (command) => expect(readme).toContain(command));
 
   it.each(commands.map((command) => command.name()))('describes %s', (name) => {

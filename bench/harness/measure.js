@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 const wrapper = fileURLToPath(new URL('measure.py', import.meta.url));
 
 /**
- * Runs a command to its end and returns { wall, cpu, peakBytes }: seconds, seconds, bytes.
+ * Runs a command to its end and returns { start, wall, cpu, peakBytes }: seconds of the monotonic
+ * clock, which all processes share; seconds, seconds, bytes.
  * Its standard output goes to the file `stdout`. Throws with the end of its standard error when
  * it exits with anything but 0: a run that failed has no speed.
  */

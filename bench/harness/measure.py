@@ -1,4 +1,5 @@
-"""Runs one command and writes what it cost to a file as JSON: wall and CPU seconds, peak memory, exit code.
+"""Runs one command and writes what it cost to a file as JSON: start on the
+monotonic clock, wall and CPU seconds, peak memory, exit code.
 
 Node does not tell what a child process used, wait4() does; that is all this program is for.
 usage: measure.py <result file> <command> [argument...]
@@ -17,6 +18,7 @@ unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, i
 with open(result, "w") as file:
     json.dump(
         {
+            "start": start,
             "wall": wall,
             "cpu": usage.ru_utime + usage.ru_stime,
             "peakBytes": usage.ru_maxrss * unit,

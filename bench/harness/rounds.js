@@ -5,8 +5,9 @@ import { measure } from './measure.js';
  * Runs every side once to see what it does (this is the warm-up too), then `rounds` times in turn, so that a
  * disturbance of the machine meets all of them. Returns per side { side, work, runs }.
  *
- * A side: { name, role: 'ours' | 'peer' | 'floor', command, env? }. `watch(side, run)` runs it and
- * returns what arrived at the other end.
+ * A side: { name, role: 'ours' | 'peer' | 'floor', command, env? }. `watch(how, run)` runs it and
+ * returns what arrived at the other end; with `instead: { wall }` where the end of the process is not
+ * what is asked for.
  */
 export async function runRounds({ sides, watch, rounds, folder, progress }) {
   const results = [];
@@ -24,11 +25,12 @@ export async function runRounds({ sides, watch, rounds, folder, progress }) {
       let usage;
       const now = await watch({ digest: false }, async () => {
         usage = await measure({ ...side, folder });
+        return usage;
       });
       if (now.records !== work.records || now.bytes !== work.bytes) {
         throw new Error(`${side.name} did not do the same work in every round`);
       }
-      runs.push({ ...usage, round });
+      runs.push({ ...usage, ...now.instead, round });
     }
   }
   for (const { runs } of results) runs.sort((a, b) => a.round - b.round);

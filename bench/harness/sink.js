@@ -10,8 +10,11 @@ let requests = 0;
 let records = 0;
 let bytes = 0;
 let digest;
+/** When the first request came, in seconds of the clock that all processes share. */
+let firstAt;
 
 const server = createServer((request, response) => {
+  firstAt ??= Number(process.hrtime.bigint()) / 1e9;
   const chunks = [];
   request.on('data', (chunk) => chunks.push(chunk));
   request.on('end', () => {
@@ -38,7 +41,8 @@ function countRecords(body) {
 serveParent(server, {
   reset: (how) => {
     requests = records = bytes = 0;
+    firstAt = undefined;
     digest = how.digest ? new Digest() : undefined;
   },
-  arrived: () => ({ requests, records, bytes, ...digest?.value }),
+  arrived: () => ({ requests, records, bytes, firstAt, ...digest?.value }),
 });

@@ -1,4 +1,4 @@
-import { failAnswer } from '../contract/answers.js';
+import type * as answers from '../contract/answers.js';
 import { FailureError, type Failure } from './failure.js';
 import type { Headers } from './transport.js';
 
@@ -15,16 +15,19 @@ export interface Answer {
 
 type Refusal = Extract<Failure, { kind: 'refused' }>;
 
+/** Loaded for the first answer: it takes longer than to send the first request. */
+const shapes = async (): Promise<typeof answers> => import('../contract/answers.js');
+
 /**
  * The refusal in an answer, if it is one: by its status, or by a body
  * `{"status":"fail","code":n}` without `processed`, whose code counts instead of the status.
  */
-export function refusalOf({
+export async function refusalOf({
   status,
   json,
   text,
-}: Pick<Answer, 'status' | 'json' | 'text'>): Refusal | undefined {
-  const fail = failOf(json);
+}: Pick<Answer, 'status' | 'json' | 'text'>): Promise<Refusal | undefined> {
+  const fail = await failOf(json);
   if (fail?.code !== undefined) {
     const where = fail.code === status ? `HTTP ${status}` : `HTTP ${status}, code ${fail.code}`;
     return refusal(fail.code, `${where}: ${fail.words}`);
@@ -43,10 +46,10 @@ const refusal = (status: number, message: string): Refusal => ({
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
 /** What a body says that refuses a whole request; undefined when it does not. */
-export function failOf(
+export async function failOf(
   json: unknown,
-): { readonly code?: number; readonly words: string } | undefined {
-  const fail = failAnswer.safeParse(json);
+): Promise<{ readonly code?: number; readonly words: string } | undefined> {
+  const fail = (await shapes()).failAnswer.safeParse(json);
   if (!fail.success || 'processed' in fail.data) return undefined;
   const { code, error } = fail.data;
   const words = excerpt(typeof error === 'string' ? error : (JSON.stringify(error) ?? 'no reason'));
@@ -61,8 +64,11 @@ interface Shape<T> {
 }
 
 /** The answer's content. Throws FailureError when it has another shape. */
-export function contentOf<T>({ status, json, text }: Answer, shape: Shape<T>): T {
-  const parsed = shape.safeParse(json);
+export async function contentOf<T>(
+  { status, json, text }: Answer,
+  shapeOf: (shapes: typeof answers) => Shape<T>,
+): Promise<T> {
+  const parsed = shapeOf(await shapes()).safeParse(json);
   if (parsed.success) return parsed.data;
   throw unreadable(status, json === undefined ? 'no JSON' : 'JSON of no known shape', text);
 }

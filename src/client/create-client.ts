@@ -1,11 +1,10 @@
-import { cursorAnswer, demergeAnswer, writeAnswer } from '../contract/answers.js';
 import { headerNames, paths } from '../contract/endpoints.js';
 import { cursorPattern } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { contentOf, unreadable } from './answer.js';
+import { contentOf, unreadable, type Answer } from './answer.js';
 import { attempt } from './attempt.js';
 import type { Client, CursorQuery } from './client.js';
-import { openExchanges, type Exchanges } from './exchanges.js';
+import { openExchanges } from './exchanges.js';
 import { foundRecord } from './found-record.js';
 import { redactor } from './redact.js';
 import { openTransport, type Exchange, type TransportOptions } from './transport.js';
@@ -23,8 +22,8 @@ export interface ClientOptions extends Omit<TransportOptions, 'headers'> {
  * The eight endpoints of one account. Nothing is sent yet.
  * Throws E-CONFIG when account id, passcode, prefix or the proxy variables cannot be used.
  */
-export function createClient(options: ClientOptions): Client {
-  const transport = openTransport({ ...options, headers: requestHeaders(options) });
+export async function createClient(options: ClientOptions): Promise<Client> {
+  const transport = await openTransport({ ...options, headers: requestHeaders(options) });
   const { ask, accept, stream } = openExchanges(transport, {
     redact: redactor(options.passcode),
     now: options.now,
@@ -34,19 +33,23 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     upload: (body, signal) =>
-      attempt(async () => contentOf(await write(paths.upload, '', body, signal), writeAnswer)),
+      attempt(async () =>
+        contentOf(await write(paths.upload, '', body, signal), (shapes) => shapes.writeAnswer),
+      ),
     subscribe: (body, { dryRun }, signal) =>
       attempt(async () => {
         const query = dryRun ? '?dryRun=1' : '';
-        return contentOf(await write(paths.subscribe, query, body, signal), writeAnswer);
+        const answer = await write(paths.subscribe, query, body, signal);
+        return contentOf(answer, (shapes) => shapes.writeAnswer);
       }),
     demerge: (body, signal) =>
       attempt(async () => {
-        contentOf(await write(paths.demerge, '', body, signal), demergeAnswer);
+        const answer = await write(paths.demerge, '', body, signal);
+        await contentOf(answer, (shapes) => shapes.demergeAnswer);
         return undefined;
       }),
     openCursor: (query, signal) =>
-      attempt(async () => cursorOf(accept(await ask(opening(query), signal)))),
+      attempt(async () => cursorOf(await accept(await ask(opening(query), signal)))),
     page: (kind, cursor, signal) =>
       attempt(() => stream(read(paths[kind], `?cursor=${verbatim(cursor)}`), signal)),
     profile: (by, value, signal) =>
@@ -76,8 +79,8 @@ function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery
   return { method: 'POST', endpoint: paths[kind], query, body, limit: 'silence' };
 }
 
-function cursorOf(answer: Awaited<ReturnType<Exchanges['ask']>>): string {
-  const { cursor } = contentOf(answer, cursorAnswer);
+async function cursorOf(answer: Answer): Promise<string> {
+  const { cursor } = await contentOf(answer, (shapes) => shapes.cursorAnswer);
   if (cursorPattern.test(cursor)) return cursor;
   throw unreadable(answer.status, 'a cursor that cannot go into a URL', cursor);
 }

@@ -1,4 +1,5 @@
-import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
+import Pool from 'undici/lib/dispatcher/pool.js';
 import { isLoopback } from '../contract/loopback.js';
 import { EngagectlError } from '../errors.js';
 
@@ -9,12 +10,12 @@ const connectMilliseconds = 10_000;
 
 /**
  * Connections to one service, by way of the proxy that the environment names; loopback is never
- * proxied. Throws E-CONFIG when the environment would make the connection unsafe.
+ * proxied. The proxies' part of undici is loaded where there is one. Throws E-CONFIG when the environment would make the connection unsafe.
  */
-export function openDispatcher(
+export async function openDispatcher(
   base: URL,
   { maxInFlight, timeoutMs, env }: { maxInFlight: number; timeoutMs: number; env: Env },
-): Dispatcher {
+): Promise<Dispatcher> {
   const options = {
     // undici gives a socket its next request only after a turn of the event loop: with spare
     // connections none stands idle meanwhile.
@@ -28,6 +29,7 @@ export function openDispatcher(
   refuseUncheckedCertificates(env);
   const proxies = proxyVariables(env);
   if (proxies.httpProxy === '' && proxies.httpsProxy === '') return new Pool(base.origin, options);
+  const { EnvHttpProxyAgent } = await import('undici');
   return new EnvHttpProxyAgent({ ...options, ...proxies });
 }
 

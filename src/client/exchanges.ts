@@ -11,7 +11,7 @@ export interface Exchanges {
   /** An answer that is held in memory, refusals too. */
   readonly ask: (exchange: Exchange, signal: AbortSignal) => Promise<Answer>;
   /** Throws when the answer refuses the request. */
-  readonly accept: (answer: Answer) => Answer;
+  readonly accept: (answer: Answer) => Promise<Answer>;
   /** An answer that is handed on while it arrives; refused ones throw. */
   readonly stream: (exchange: Exchange, signal: AbortSignal) => Promise<PageBody>;
 }
@@ -30,8 +30,8 @@ export function openExchanges(
     return answer;
   };
 
-  const accept = (answer: Answer): Answer => {
-    const refusal = refusalOf(answer);
+  const accept = async (answer: Answer): Promise<Answer> => {
+    const refusal = await refusalOf(answer);
     if (refusal === undefined) return answer;
     const retryAfterMs = retryAfter(answer.headers, now);
     throw new FailureError(retryAfterMs === undefined ? refusal : { ...refusal, retryAfterMs });
@@ -43,7 +43,7 @@ export function openExchanges(
     stream: async (exchange, signal) => {
       const raw = await transport.send(exchange, signal);
       // One of the two throws for these.
-      if (!isSuccess(raw.status) || isCompressed(raw)) accept(await complete(raw));
+      if (!isSuccess(raw.status) || isCompressed(raw)) await accept(await complete(raw));
       const length = Number(raw.headers['content-length'] ?? Number.NaN);
       return { length: Number.isNaN(length) ? undefined : length, chunks: raw.chunks };
     },

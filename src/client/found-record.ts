@@ -20,9 +20,12 @@ const malformed = /malformed request/i;
  * The record of an answer of endpoint 5, as the service wrote it; undefined when no user matches.
  * How that is said is open (service-facts, Reads): a `fail` body, no `record`, or null.
  */
-export function foundRecord(answer: Answer, accept: Exchanges['accept']): Buffer | undefined {
-  if (deniesUser(answer)) return undefined;
-  const { status, json, body, text } = accept(answer);
+export async function foundRecord(
+  answer: Answer,
+  accept: Exchanges['accept'],
+): Promise<Buffer | undefined> {
+  if (await deniesUser(answer)) return undefined;
+  const { status, json, body, text } = await accept(answer);
   if (!isSuccessBody(json))
     throw unreadable(status, json === undefined ? 'no JSON' : unknown, text);
   const { record } = json;
@@ -33,10 +36,10 @@ export function foundRecord(answer: Answer, accept: Exchanges['accept']): Buffer
 
 const unknown = 'JSON of no known shape';
 
-function deniesUser(answer: Answer): boolean {
-  const fail = failOf(answer.json);
+async function deniesUser(answer: Answer): Promise<boolean> {
+  const fail = await failOf(answer.json);
   if (fail === undefined || malformed.test(fail.words)) return false;
-  const status = refusalOf(answer)?.status ?? answer.status;
+  const status = (await refusalOf(answer))?.status ?? answer.status;
   return status < 500 && !notAboutTheUser.has(status);
 }
 

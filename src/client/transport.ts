@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import requestOf from 'undici/lib/api/api-request.js';
 import { openDispatcher } from './dispatcher.js';
 import { FailureError, type Failure } from './failure.js';
 import { Watch, type TimeLimit } from './watch.js';
@@ -41,9 +42,9 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-export function openTransport(options: TransportOptions): Transport {
+export async function openTransport(options: TransportOptions): Promise<Transport> {
   const base = new URL(options.baseUrl);
-  const dispatcher = openDispatcher(base, options);
+  const dispatcher = await openDispatcher(base, options);
   return {
     base,
     send: (exchange, signal) => new Sending(options, exchange, signal).run(dispatcher, base),
@@ -73,7 +74,7 @@ class Sending {
     const { method, endpoint, query = '', body = null } = this.#exchange;
     try {
       this.#watch.signal.throwIfAborted();
-      const request = dispatcher.compose(this.#noteSending).request({
+      const request = requestOf.call(dispatcher.compose(this.#noteSending), {
         origin: base.origin,
         path: `${base.pathname.replace(/\/$/, '')}${endpoint}${query}`,
         method,

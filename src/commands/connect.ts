@@ -36,14 +36,16 @@ export async function connect(
   runtime: Runtime,
   { maxInFlight, messages }: ConnectOptions,
 ): Promise<Connection> {
-  const chosen = await resolveAccount(settings, runtime);
+  const [chosen, { createClient }] = await Promise.all([
+    resolveAccount(settings, runtime),
+    import('../client/create-client.js'),
+  ]);
   const zone = zoneOfAccount(chosen);
-  const { createClient } = await import('../client/create-client.js');
   const service =
     chosen.region === localRegion ? await startLocal(chosen, runtime, messages) : undefined;
   const account = service ? { ...chosen, baseUrl: service.url } : chosen;
   try {
-    const client = createClient({
+    const client = await createClient({
       ...account,
       timeoutMs: settings.timeoutMs,
       maxInFlight,

@@ -121,9 +121,12 @@ async function upload(
     const { count } = flags.preview;
     return previewUpload({ files, flags, count, frame, mapping }, settings, runtime);
   }
-  const { runWrite } = await import('./write-run.js');
-  const { confirmProduction } = await import('./confirm-production.js');
-  const { uploadMapper } = await import('../mapping/upload.js');
+  // Together, since most of the time is waiting for small files to be read.
+  const [{ runWrite }, { confirmProduction }, { uploadMapper }] = await Promise.all([
+    import('./write-run.js'),
+    import('./confirm-production.js'),
+    import('../mapping/upload.js'),
+  ]);
   await runWrite(
     {
       name: 'upload',

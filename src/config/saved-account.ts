@@ -1,6 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import { entry, type Config, type SavedProfile, type SavedRegion } from './schema.js';
+import { entry } from './entry.js';
+import type { Config, SavedProfile, SavedRegion } from './schema.js';
 import { readConfig } from './store.js';
 
 /** The built-in region: the embedded service, started inside the command. */

@@ -42,10 +42,3 @@ export const configSchema = z.strictObject({
 export type Config = z.infer<typeof configSchema>;
 export type SavedProfile = z.infer<typeof savedProfile>;
 export type SavedRegion = z.infer<typeof savedRegion>;
-
-export const emptyConfig: Config = { profiles: {} };
-
-/** An own entry of a map whose keys come from outside: `constructor` is none. */
-export function entry<T>(map: Readonly<Record<string, T>>, key: string): T | undefined {
-  return Object.hasOwn(map, key) ? map[key] : undefined;
-}

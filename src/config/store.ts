@@ -4,7 +4,7 @@ import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { configFolder } from './folders.js';
 import { notUsable, readPrivate, shellQuoted } from './private-file.js';
-import { configSchema, emptyConfig, type Config } from './schema.js';
+import type { Config } from './schema.js';
 
 type StoreRuntime = Pick<Runtime, 'env' | 'cwd' | 'monotonic' | 'random' | 'sleep' | 'signal'>;
 
@@ -18,7 +18,8 @@ export const configPath = (runtime: Pick<Runtime, 'env' | 'cwd'>): string =>
 export async function readConfig(runtime: Pick<Runtime, 'env' | 'cwd'>): Promise<Config> {
   const file = configPath(runtime);
   const text = await readPrivate(file);
-  return text === undefined ? emptyConfig : parse(text, file);
+  if (text === undefined) return { profiles: {} };
+  return (await parser(file))(text);
 }
 
 /**
@@ -42,30 +43,37 @@ export async function updateConfig(
 /** conf's part is the atomic, synced replacement of the file; reading needs none of it. */
 async function write(config: Config, file: string): Promise<void> {
   const { default: Conf } = await import('conf');
+  const parse = await parser(file);
   const store = new Conf<Config>({
     cwd: path.dirname(file),
     configName: 'config',
     configFileMode: 0o600,
     accessPropertiesByDotNotation: false,
     serialize: (value) => `${JSON.stringify(value, undefined, 2)}\n`,
-    deserialize: (text) => parse(text, file),
+    deserialize: parse,
   });
   store.store = config;
 }
 
-function parse(text: string, file: string): Config {
-  let json: unknown;
+/** Loads the schema, and zod with it, which without a config file nobody needs. */
+async function parser(file: string): Promise<(text: string) => Config> {
+  const { configSchema } = await import('./schema.js');
+  return (text) => {
+    const parsed = configSchema.safeParse(parseJson(text, file));
+    if (parsed.success) return parsed.data;
+    const [issue] = parsed.error.issues;
+    const where = issue?.path.join('.') ?? '';
+    throw notUsable(file, `${where === '' ? 'its content' : where}: ${issue?.message ?? ''}`);
+  };
+}
+
+function parseJson(text: string, file: string): unknown {
   try {
-    json = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     // The parser's own message quotes the file, and the quote may be the passcode.
     throw notUsable(file, text.trim() === '' ? 'it is empty' : 'it is not valid JSON');
   }
-  const parsed = configSchema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const where = issue?.path.join('.') ?? '';
-  throw notUsable(file, `${where === '' ? 'its content' : where}: ${issue?.message ?? ''}`);
 }
 
 /**

@@ -38,7 +38,7 @@ it.each([
 it('a refused connection was provably not used', async () => {
   const server = await startFaultServer([accept()]);
   await server[Symbol.asyncDispose]();
-  const { client } = clientOf(server.url);
+  const { client } = await clientOf(server.url);
   const failure = failureOf(await client.demerge(records(1), never));
   expect(failure).toMatchObject({ kind: 'connection', sent: false });
   expect(failure.message).toContain('ECONNREFUSED');
@@ -47,7 +47,7 @@ it('a refused connection was provably not used', async () => {
 
 // A label of 64 characters fails in the resolver itself: no packet leaves the machine.
 it('a name that cannot be looked up was provably not reached', async () => {
-  const { client } = clientOf(`https://${'a'.repeat(64)}.invalid`);
+  const { client } = await clientOf(`https://${'a'.repeat(64)}.invalid`);
   const failure = failureOf(await client.demerge(records(1), never));
   expect(failure).toMatchObject({ kind: 'connection', sent: false });
   await client.close();
@@ -71,7 +71,7 @@ it.each([
   ['never ends', () => undefined],
 ])('a TLS handshake that %s: provably not sent', async (_, onConnection) => {
   const port = await tcpPort(onConnection);
-  const { client } = clientOf(`https://127.0.0.1:${port}`, soon);
+  const { client } = await clientOf(`https://127.0.0.1:${port}`, soon);
   for (const attempt of [client.demerge(records(1), never), client.profile('email', 'a', never)]) {
     expect(failureOf(await attempt)).toMatchObject({ sent: false });
   }
@@ -298,7 +298,7 @@ it('an abort is thrown with its reason, at any stage', async () => {
 
 it('an abort during a connection attempt does not wait for it', async () => {
   const port = await tcpPort(() => undefined);
-  const { client } = clientOf(`https://127.0.0.1:${port}`);
+  const { client } = await clientOf(`https://127.0.0.1:${port}`);
   const stop = new AbortController();
   const attempt = client.upload(records(1), stop.signal);
   await delay(50);

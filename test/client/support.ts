@@ -20,7 +20,7 @@ export interface Rig {
 /** A client of a scripted service; both end with the test. */
 export async function rig(script: Script, options: Partial<ClientOptions> = {}): Promise<Rig> {
   const server = await startFaultServer(script);
-  const { client, logged } = clientOf(server.url, options);
+  const { client, logged } = await clientOf(server.url, options);
   onTestFinished(async () => {
     await client.close();
     await server[Symbol.asyncDispose]();
@@ -28,9 +28,9 @@ export async function rig(script: Script, options: Partial<ClientOptions> = {}):
   return { server, client, logged };
 }
 
-export function clientOf(baseUrl: string, options: Partial<ClientOptions> = {}) {
+export async function clientOf(baseUrl: string, options: Partial<ClientOptions> = {}) {
   const logged: string[] = [];
-  const client = createClient({
+  const client = await createClient({
     baseUrl,
     accountId: 'ACC-1',
     passcode,

@@ -3,14 +3,15 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { errorIds } from '../../src/errors.js';
 import { topics } from '../../src/help/topics.js';
-import { buildProgram, main } from '../../src/main.js';
+import { main } from '../../src/main.js';
+import { buildProgram } from '../../src/program.js';
 import { nodeRuntime } from '../../src/runtime.js';
 
 /** The words of every `help …` there is: commands, topics, ids of errors. */
-export function helpPages(): string[][] {
+export async function helpPages(): Promise<string[][]> {
   return [
     [],
-    ...namesOf(buildProgram(nodeRuntime(new AbortController().signal))),
+    ...namesOf(await buildProgram(nodeRuntime(new AbortController().signal))),
     ...Object.keys(topics).map((topic) => [topic]),
     ...Object.keys(errorIds).map((id) => ['errors', id]),
   ];
