@@ -4,7 +4,8 @@ import { checkedBaseUrl } from '../config/base-url.js';
 import type { Credentials } from '../config/credentials.js';
 import { passcodeFromCommand } from '../config/passcode-command.js';
 import { savedCredentials } from '../config/saved-credentials.js';
-import { entry, type SavedRegion } from '../config/schema.js';
+import { entry } from '../config/entry.js';
+import type { SavedRegion } from '../config/schema.js';
 import { readConfig } from '../config/store.js';
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
@@ -74,7 +75,7 @@ async function answerOf(
 ): Promise<Answer> {
   const url = await usable(Promise.resolve().then(() => checkedBaseUrl(baseUrl, 'saved')));
   if (url === undefined) return 'cannot be used';
-  const client = createClient({
+  const client = await createClient({
     baseUrl: url,
     headerPrefix,
     accountId,

@@ -34,7 +34,7 @@ const files: Readonly<Record<string, string | Buffer>> = {
 };
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
-const pages = await Promise.all(helpPages().map((names) => helpText(names, 80)));
+const pages = await Promise.all((await helpPages()).map((names) => helpText(names, 80)));
 const examples = [...new Set(pages.flatMap(examplesIn))];
 
 let service: RunningService;

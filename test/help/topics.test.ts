@@ -14,7 +14,7 @@ const wide = 120;
 
 describe('every help text', () => {
   it.each([60, 80, 120])('fits into %i columns', async (columns) => {
-    for (const names of helpPages()) {
+    for (const names of await helpPages()) {
       const lines = (await helpText(names, columns)).split('\n');
       expect(
         lines.filter((line) => isTooWide(line, columns)),
