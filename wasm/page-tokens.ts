@@ -161,7 +161,7 @@ export function scan(end: i32): void {
         break;
       }
       case inBare: {
-        while (!endsBare(byteAt(at))) at += 1;
+        while (at < end && !endsBare(byteAt(at))) at += 1;
         if (at >= end) break;
         if (bareEnd(start) != at) refuse(start);
         if (depth == 1) close(1, at);
@@ -193,7 +193,7 @@ function isSpace(byte: i32): bool {
 }
 
 function endsBare(byte: i32): bool {
-  if (byte <= 0x20) return true;
+  if (isSpace(byte)) return true;
   return byte == 0x2c || byte == 0x7d || byte == 0x5d || byte == 0x3a || byte == 0x22 || byte == 0x7b || byte == 0x5b;
 }
 
