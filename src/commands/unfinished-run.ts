@@ -14,6 +14,16 @@ import type { Runtime } from '../runtime.js';
 
 export const runsFolder = (runtime: Runtime): string => path.join(stateFolder(runtime), 'runs');
 
+/** False where this user has no home folder, and no variable names another place. */
+export function hasPlaceForRuns(runtime: Runtime): boolean {
+  try {
+    return runsFolder(runtime) !== '';
+  } catch (error) {
+    if (error instanceof EngagectlError) return false;
+    throw error;
+  }
+}
+
 /** The host that a run belongs to; the embedded service has another port every time. */
 export const hostOf = ({ region, baseUrl }: Account): string =>
   region === localRegion ? localRegion : new URL(baseUrl).host;

@@ -11,7 +11,7 @@ import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import type { Connection } from './connect.js';
 import { runId } from './run-id.js';
-import { hostOf, runsFolder, unfinishedRun } from './unfinished-run.js';
+import { hasPlaceForRuns, hostOf, runsFolder, unfinishedRun } from './unfinished-run.js';
 import type { WriteFlags } from './write-options.js';
 
 /** What a run is found by, and made of. */
@@ -83,9 +83,10 @@ export async function openRun(run: RunToOpen): Promise<OpenRun> {
 
 /**
  * For a run without a journal, which must not send again in silence what an unfinished one sent.
- * Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-FILE-WRITE.
+ * A user without a place for runs has none. Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-FILE-WRITE.
  */
 export async function refuseUnfinished(run: RunToOpen): Promise<void> {
+  if (!hasPlaceForRuns(run.runtime)) return;
   const lock = await lockOf(run);
   try {
     await findUnfinished(run);
