@@ -34,9 +34,8 @@ export class PageEnvelope {
     this.#inRecords = false;
   }
 
-  /** A key of the page stands at `[start, end)`, with its quotes. */
-  key(start: number, end: number, bytes: Buffer): void {
-    this.#member = JSON.parse(bytes.toString('utf8', start, end)) as string;
+  key(name: string): void {
+    this.#member = name;
   }
 
   /** A value begins at `at` with `byte`, inside of `depth` containers. */
