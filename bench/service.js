@@ -1,8 +1,9 @@
 // Question: how fast does the local service take random profiles into a store of a million, and give a
-// million events back? `npm run build && node bench/service.js [--profiles n] [--events n]`
+// million events back? `npm run build && node bench/service.js [--profiles n] [--events n] [--folder f]`
+// A folder that is named is kept: the next time its store is there already.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,13 +20,24 @@ const { values } = parseArgs({
 });
 const stored = Number(values.profiles);
 const events = Number(values.events);
-const rounds = 5;
-const exportRounds = 3;
+const uploadRounds = 3;
 const uploadedPerRound = 20_000;
+const exportRounds = 3;
+/** Of the events; see event(). */
+const [firstDay, lastDay] = ['2023-11-01', '2023-12-31'];
 
+const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
 const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'engagectl-bench-'));
+const isFilled = existsSync(join(folder, 'service.db'));
 const { next } = randomOf(1);
-const account = { id: 'BENCH', passcode: 'bench' };
+const account = { id: 'BENCH', passcode: 'passcode-of-the-benchmark' };
+const environment = {
+  ...process.env,
+  ENGAGECTL_ACCOUNT_ID: account.id,
+  ENGAGECTL_PASSCODE: account.passcode,
+  ENGAGECTL_CONFIG_DIR: join(folder, 'config'),
+  ENGAGECTL_STATE_DIR: join(folder, 'state'),
+};
 const headers = {
   'Content-Type': 'application/json',
   'X-Service-Account-Id': account.id,
@@ -39,10 +51,11 @@ const pool = new Pool(service.url, {
   headersTimeout: 0,
 });
 try {
-  await fill();
+  if (!isFilled) await fill();
   await measureUploads();
-  await measureExport();
+  await measureExports();
 } finally {
+  showProgress('');
   await pool.close();
   service.process.kill();
   await once(service.process, 'exit');
@@ -51,9 +64,9 @@ try {
 
 /** The service as a process of its own, so that its memory and its processor are its own. */
 async function startService() {
-  const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
-  const child = spawn(process.execPath, [bin, 'serve', '--port', '0', '--data', folder], {
-    env: { ...process.env, ENGAGECTL_ACCOUNT_ID: account.id, ENGAGECTL_PASSCODE: account.passcode },
+  const args = ['serve', '--port', '0', '--data', folder, '--quiet'];
+  const child = spawn(process.execPath, [bin, ...args], {
+    env: environment,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = await once(child.stdout.setEncoding('utf8'), 'data');
@@ -62,53 +75,54 @@ async function startService() {
 
 async function fill() {
   const started = performance.now();
-  await upload(stored, (n) => profile(n));
-  await upload(events, () => event());
+  await upload(stored, (n) => profile(n), 'fill the store with profiles');
+  await upload(events, () => event(), 'fill the store with events');
   const seconds = ((performance.now() - started) / 1000).toFixed(0);
   console.log(`store: ${count(stored)} profiles, ${count(events)} events, filled in ${seconds} s`);
 }
 
 async function measureUploads() {
   const results = [];
-  for (let round = 0; round < rounds; round++) {
-    const random = () => profile(Math.floor(next() * stored * 2));
-    results.push(await measured(uploadedPerRound, () => upload(uploadedPerRound, random)));
+  const random = () => profile(Math.floor(next() * stored * 2));
+  for (let round = 1; round <= uploadRounds; round++) {
+    const what = `upload ${round} of ${uploadRounds}`;
+    results.push(await measured(uploadedPerRound, () => upload(uploadedPerRound, random, what)));
   }
   report('profiles uploaded, half of them new', results);
 }
 
-async function measureExport() {
-  const results = [];
-  for (let round = 0; round < exportRounds; round++) {
-    const samples = [];
-    let bytes;
-    const result = await measured(events, async () => {
-      const pages = await exportEvents(samples);
-      if (pages.records !== events)
-        throw new Error(`${pages.records} of ${events} events came back`);
-      bytes = pages.bytes;
-    });
-    results.push(result);
-    const rate = `${count(result.clock)} a second, ${count(result.processor)} of processor time`;
-    console.log(
-      `export ${round + 1}, ${Math.round(bytes / events)} bytes a record: ${rate}; memory`,
-    );
-    console.log(`  ${memoryByQuarter(samples)}`);
+/** The same export by two clients: our own command, and one that asks for a page when it has the one before. */
+async function measureExports() {
+  const clients = [
+    { client: 'engagectl export-events > /dev/null', read: readByCommand },
+    { client: 'a client that asks for one page after the other', read: readByPages },
+  ];
+  for (const { client, read } of clients) {
+    const results = [];
+    const memory = [];
+    for (let round = 1; round <= exportRounds; round++) {
+      showProgress(`export ${round} of ${exportRounds} by ${client}`);
+      const sampling = setInterval(() => memory.push(anonymousBytes(service.process.pid)), 50);
+      results.push(
+        await measured(events, async () => {
+          const records = await read();
+          if (records !== events) throw new Error(`${records} of ${events} events came back`);
+        }),
+      );
+      clearInterval(sampling);
+    }
+    report(`events exported by ${client}`, results);
+    console.log(`memory of the service meanwhile: ${byQuarter(memory)}`);
   }
-  report('events exported', results);
 }
 
-/** The most memory of the service in each quarter of the pages: flat when the last is like the first. */
-function memoryByQuarter(samples) {
-  return ['first', 'second', 'third', 'last']
-    .map((name, n) => {
-      const quarter = samples.slice(
-        Math.floor((n * samples.length) / 4),
-        Math.ceil(((n + 1) * samples.length) / 4),
-      );
-      return `${name} quarter ${Math.round(Math.max(...quarter) / 2 ** 20)} MiB`;
-    })
-    .join(', ');
+/** The most memory in each quarter of the time: flat when the last is like the first. */
+function byQuarter(samples) {
+  const most = [0, 1, 2, 3].map((n) => {
+    const quarter = samples.slice((n * samples.length) / 4, ((n + 1) * samples.length) / 4);
+    return Math.round(Math.max(...quarter) / 2 ** 20);
+  });
+  return `at most ${most.join(', ')} MiB in the quarters of the time`;
 }
 
 /** Records a second of the clock, and a second of the service's processor time, which a busy machine changes less. */
@@ -120,32 +134,41 @@ async function measured(records, work) {
   return { clock: (records / (performance.now() - started)) * 1000, processor: records / cpu };
 }
 
-/** Reads all pages; counts records without parsing them. Adds the service's memory after each page to `samples`. */
-async function exportEvents(samples) {
-  const query = { event_name: 'Viewed', from: 20231001, to: 20240101 };
+/** Returns the number of records, as the command's summary has it. */
+async function readByCommand() {
+  const args = ['export-events', '--event', 'Viewed', '--from', firstDay, '--to', lastDay];
+  const child = spawn(process.execPath, [bin, ...args, '--json'], {
+    env: { ...environment, ENGAGECTL_BASE_URL: service.url },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text));
+  await once(child, 'close');
+  return JSON.parse(stderr.trim().split('\n').at(-1)).records;
+}
+
+/** Returns the number of records, which it counts without parsing them. */
+async function readByPages() {
+  const [from, to] = [firstDay, lastDay].map((day) => Number(day.replaceAll('-', '')));
+  const query = { event_name: 'Viewed', from, to };
   let { cursor } = await call('POST', '/1/events.json', JSON.stringify(query));
   let records = 0;
-  let bytes = 0;
   while (cursor) {
-    const answer = await pool.request({
-      method: 'GET',
-      path: `/1/events.json?cursor=${cursor}`,
-      headers,
-    });
+    const path = `/1/events.json?cursor=${cursor}`;
+    const answer = await pool.request({ method: 'GET', path, headers });
     const page = Buffer.from(await answer.body.bytes()).toString('latin1');
     records += page.split('"event_props":').length - 1;
-    bytes += page.length;
-    samples.push(resident(service.process.pid));
     cursor = /"next_cursor":"([^"]+)"\}$/.exec(page.slice(-500))?.[1];
   }
-  return { records, bytes };
+  return records;
 }
 
 /** Uploads `total` records, 1000 in a request, 8 requests in flight. */
-async function upload(total, record) {
+async function upload(total, record, what) {
   let left = total;
   const worker = async () => {
     while (left > 0) {
+      if (left % 10_000 === 0) showProgress(`${what}: ${count(left)} to go`);
       const size = Math.min(1000, left);
       left -= size;
       const body = `{"d":[${Array.from({ length: size }, (_, i) => record(left + i)).join(',')}]}`;
@@ -211,12 +234,16 @@ function processorSeconds(pid) {
   }
 }
 
-/** Bytes of memory the process holds now; Linux only, else 0. */
-function resident(pid) {
+/** Bytes of memory of its own the process holds now; Linux only, else NaN. */
+function anonymousBytes(pid) {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
+    return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1]) * 1024;
   } catch {
-    return 0;
+    return Number.NaN;
   }
+}
+
+function showProgress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }
