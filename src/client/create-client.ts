@@ -79,10 +79,12 @@ function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery
   return { method: 'POST', endpoint: paths[kind], query, body, limit: 'silence' };
 }
 
+/** As received: the passcode is taken out of what is shown, not of a cursor that holds its letters. */
 async function cursorOf(answer: Answer): Promise<string> {
-  const { cursor } = await contentOf(answer, (shapes) => shapes.cursorAnswer);
+  const { cursor: shown } = await contentOf(answer, (shapes) => shapes.cursorAnswer);
+  const { cursor } = JSON.parse(answer.body.toString()) as { cursor: string };
   if (cursorPattern.test(cursor)) return cursor;
-  throw unreadable(answer.status, 'a cursor that cannot go into a URL', cursor);
+  throw unreadable(answer.status, 'a cursor that cannot go into a URL', shown);
 }
 
 /** A cursor arrives percent-encoded: encoding it again would make the service refuse it. */

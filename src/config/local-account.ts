@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { link, unlink, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { copyFile, link, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Runtime } from '../runtime.js';
 import { checkedPasscode, withoutNewline, type Credentials } from './credentials.js';
@@ -36,9 +37,14 @@ async function makePasscode(file: string): Promise<string> {
     return made;
   } catch (error) {
     const others = await readPasscode(file);
-    if (others === undefined) throw error;
-    return others;
+    if (others !== undefined) return others;
+    if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await copyFile(draft, file, constants.COPYFILE_EXCL);
+    return made;
   } finally {
     await unlink(draft);
   }
 }
+
+/** File systems without hard links say one of these. */
+const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);

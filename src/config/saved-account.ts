@@ -24,7 +24,8 @@ interface SavedLocal extends Omit<Saved, 'values' | 'production'> {
 }
 
 /** The profile that is meant when none is named. */
-export const currentProfile = ({ current }: Config): string => current ?? 'default';
+export const currentProfile = ({ current }: Config): string => current ?? defaultProfile;
+const defaultProfile = 'default';
 
 /** Looks the account up; an unknown name is an error that lists the known ones. */
 export async function chooseSaved(
@@ -47,7 +48,7 @@ export function findProfile(config: Config, name: string): SavedProfile {
   if (profile) return profile;
   const known = Object.keys(config.profiles);
   if (known.length === 0)
-    throw new EngagectlError('E-CONFIG', 'no account is set up', {
+    throw new EngagectlError('E-CONFIG', noAccount(name), {
       why: 'there is no config profile, and the environment does not hold base URL, account id and passcode',
       fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>; or try it without an account: --region local',
     });
@@ -56,6 +57,9 @@ export function findProfile(config: Config, name: string): SavedProfile {
     fix: 'choose one with --profile <name>, or see engagectl config list',
   });
 }
+
+const noAccount = (name: string): string =>
+  name === defaultProfile ? 'no account is set up' : `there is no config profile "${name}"`;
 
 /** E-REGION for a region that is not there. */
 export function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {

@@ -85,12 +85,19 @@ async function readMappingFile(name: string, cwd: string) {
   });
 }
 
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+};
+
 async function readText(name: string, cwd: string): Promise<string> {
   try {
     return await readFile(path.resolve(cwd, name), 'utf8');
   } catch (cause) {
+    const { code = '', message } = cause as NodeJS.ErrnoException;
     throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${name}`, {
-      why: cause instanceof Error ? cause.message : String(cause),
+      why: reasons[code] ?? message,
       fix: 'name a readable JSON file with --mapping',
       file: name,
       cause,

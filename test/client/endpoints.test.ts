@@ -82,6 +82,13 @@ it('takes a cursor of unknown characters for no answer', async () => {
   expect(failureOf(attempt)).toMatchObject({ kind: 'unreadable' });
 });
 
+it('leaves a cursor whole that holds the letters of the passcode by chance', async () => {
+  const { client } = await rig([answer(200, { status: 'success', cursor: `a${passcode}z` })]);
+  const query = { kind: 'events', eventName: 'x', from: 20240101, to: 20240101 } as const;
+  const attempt = await client.openCursor({ ...query, batchSize: 23 }, never);
+  expect(attempt).toEqual({ ok: true, answer: `a${passcode}z` });
+});
+
 it('hands a page on in chunks, with its length when that is known', async () => {
   const body = `{"status":"success","records":[${'{"a":1.00},'.repeat(50_000)}{}]}`;
   const { client } = await rig([answer(200, body)]);

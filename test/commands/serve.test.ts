@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,6 +10,7 @@ import type { Outcome } from '../support/world.js';
 import { makeWorld, type World } from '../support/world.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
 let world: World;
 beforeEach(() => {
   world = makeWorld();
@@ -110,6 +111,20 @@ describe('serve', () => {
       ENGAGECTL_PASSCODE_FILE: path.join(world.stateDir, 'local', 'passcode'),
     };
     expect(await world.run(['config', 'check'], { env })).toMatchObject({ code: 5 });
+  });
+
+  test.skipIf(!hasStrace)('makes its passcode on a file system without hard links', async () => {
+    const inject = ['-f', '-qq', '-o', '/dev/null', '-e', 'inject=link,linkat:error=EPERM'];
+    const args = [bin, 'get-profile', 'nobody', '--region', 'local', '--quiet'];
+    const state = { ENGAGECTL_STATE_DIR: world.stateDir };
+    const traced = spawnSync('strace', [...inject, process.execPath, ...args], {
+      env: { PATH: process.env['PATH'], ENGAGECTL_CONFIG_DIR: world.configDir, ...state },
+      encoding: 'utf8',
+    });
+    expect(traced).toMatchObject({ status: 3, stdout: '' });
+    const file = path.join(world.stateDir, 'local', 'passcode');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8').trim().length).toBeGreaterThan(20);
   });
 
   test('a port in use is exit 2 with the way out', async () => {

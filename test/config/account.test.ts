@@ -153,6 +153,15 @@ describe('regions', () => {
     },
   );
 
+  test('an unknown profile is named where there is none at all, too', async () => {
+    const refused = await error(['--profile', 'nobody']);
+    expect(refused).toMatchObject({
+      id: 'E-CONFIG',
+      exitCode: 2,
+      message: 'there is no config profile "nobody"',
+    });
+  });
+
   test('no account at all says how to make one, and how to do without', async () => {
     const refused = await error();
     expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2 });

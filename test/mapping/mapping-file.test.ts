@@ -108,6 +108,7 @@ describe('the column mapping', () => {
     await expect(columnMapping({ mapping: 'none.json' }, { cwd })).rejects.toMatchObject({
       id: 'E-FILE-READ',
       message: expect.stringContaining('none.json') as string,
+      details: { why: 'there is no such file' },
     });
   });
 });
