@@ -28,6 +28,16 @@ export interface FirstReject {
   readonly kind: string;
   readonly error: string;
 }
+/** Rejects of one kind. */
+export interface RejectKind {
+  count: number;
+  /** The first few; `record` is the beginning of its JSON text. */
+  readonly samples: Pick<Reject, 'source' | 'line' | 'error' | 'record'>[];
+}
+
+const samplesOfKind = 3;
+/** Characters of a sample's record. */
+const sampleLength = 400;
 /** Bytes of unparsable text kept in a reject line. */
 const rawBytesMaximum = 64 * 1024;
 
@@ -43,8 +53,8 @@ export class Tally {
     duplicates: 0,
   };
   readonly firstRejects: FirstReject[] = [];
-  /** How many rejects there were of each kind (`service 515`, `parse`, …). */
-  readonly rejectKinds = new Map<string, number>();
+  /** By kind: `service 515`, `parse`, … */
+  readonly rejectKinds = new Map<string, RejectKind>();
   readonly rejects: RejectsFile;
   readonly #sourceRecord: (rows: RowBlock, row: number) => string;
   /** Records that were not sent are listed only where they cannot be read again. */
@@ -129,6 +139,12 @@ export class Tally {
     this.counts.notSent += count;
   }
 
+  /** Some records have an outcome that a resume need not find out again. */
+  get hasSettled(): boolean {
+    const { read, notSent } = this.counts;
+    return read > notSent;
+  }
+
   /** Throws when a record is missing or was counted twice: that would be a defect of ours. */
   assertBalanced(): void {
     const { read, accepted, rejected, unknown, notSent, resumed, duplicates } = this.counts;
@@ -142,11 +158,25 @@ export class Tally {
     this.rejects.add(reject);
     const { source, line, stage, code, error } = reject;
     const kind = code === undefined ? stage : `${stage} ${code}`;
-    this.rejectKinds.set(kind, (this.rejectKinds.get(kind) ?? 0) + 1);
+    this.#countKind(kind, reject);
     if (this.firstRejects.length < rejectsKept)
       this.firstRejects.push({ source, line, kind, error });
   }
+
+  #countKind(name: string, { source, line, error, record }: Reject): void {
+    const kind = this.rejectKinds.get(name) ?? { count: 0, samples: [] };
+    kind.count += 1;
+    if (kind.samples.length < samplesOfKind) {
+      const sample = record === undefined ? {} : { record: beginningOf(record) };
+      kind.samples.push({ source, line, error, ...sample });
+    }
+    this.rejectKinds.set(name, kind);
+  }
 }
+
+/** A copy: a part of a string would keep the whole of it. */
+const beginningOf = (text: string): string =>
+  text.length <= sampleLength ? text : `${Buffer.from(text.slice(0, sampleLength)).toString()}…`;
 
 /** As text where it is UTF-8, apart from a character that was cut at the end; else as base64. */
 function rawText(raw: Buffer): Pick<Reject, 'record' | 'recordBase64'> {

@@ -2,9 +2,10 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { limits } from '../contract/limits.js';
 import { duration, integer } from './option-values.js';
 import { outputOptions, type OutputFlags } from './output-options.js';
+import { reportOption, type ReportFlag } from './report-option.js';
 
 /** Flags that both exports share. */
-export interface ExportFlags extends OutputFlags {
+export interface ExportFlags extends OutputFlags, ReportFlag {
   readonly resume?: true;
   readonly from: string;
   readonly to: string;
@@ -22,14 +23,16 @@ export interface ExportFlags extends OutputFlags {
 export function addExportOptions(command: Command, batchSize: (text: string) => number): Command {
   for (const option of requestOptions(batchSize)) command.addOption(option.helpGroup('Request:'));
   for (const option of outputOptions()) command.addOption(option.helpGroup('Output:'));
-  return command.addOption(
-    new Option(
-      '--resume',
-      'go on with an export to this --output that did not finish; without one, start',
-    )
-      .conflicts('fresh')
-      .helpGroup('Output:'),
-  );
+  return command
+    .addOption(reportOption())
+    .addOption(
+      new Option(
+        '--resume',
+        'go on with an export to this --output that did not finish; without one, start',
+      )
+        .conflicts('fresh')
+        .helpGroup('Output:'),
+    );
 }
 
 const requestOptions = (batchSize: (text: string) => number): Option[] => [

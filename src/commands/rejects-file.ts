@@ -73,9 +73,9 @@ export function showRejects(
       said.warn(`${source}:${line}: ${kind}: ${error}`);
     }
   }
-  const total = [...rejectKinds.values()].reduce((sum, count) => sum + count, 0);
+  const total = [...rejectKinds.values()].reduce((sum, { count }) => sum + count, 0);
   if (total > shown.length) {
-    const kinds = [...rejectKinds].map(([kind, count]) => `${count} ${kind}`).join(', ');
+    const kinds = [...rejectKinds].map(([kind, { count }]) => `${count} ${kind}`).join(', ');
     said.warn(`${total} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${kinds}`);
   }
   if (rejects.missing > 0) {

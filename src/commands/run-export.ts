@@ -2,7 +2,7 @@ import { runExport, type ExportJob } from '../bulk/export/export.js';
 import { startState, type ExportContext, type ExportState } from '../bulk/export/export-context.js';
 import { Gate } from '../bulk/gate.js';
 import { formatDay } from '../contract/dates.js';
-import { exitCodeOf, exitCodes } from '../errors.js';
+import { EngagectlError, exitCodeOf, exitCodes } from '../errors.js';
 import { isStdout } from '../output/target.js';
 import type { Runtime } from '../runtime.js';
 import { bytesText, grouped } from '../ui/figures.js';
@@ -16,6 +16,7 @@ import { exportJob, meaningOf, type ExportCommand } from './export-job.js';
 import { openExportRun, type OpenExportRun } from './export-run.js';
 import type { Settings } from './options.js';
 import { refuseColumnsWithoutCsv } from './output-options.js';
+import { openReport, type Report } from './report.js';
 
 interface ExportRun {
   readonly command: ExportCommand;
@@ -23,6 +24,7 @@ interface ExportRun {
   readonly runtime: Runtime;
   readonly said: Messages;
   readonly connection: Connection;
+  readonly report: Report | undefined;
 }
 
 /** Runs an export from its flags to its summary. Throws what the run must end with. */
@@ -33,12 +35,14 @@ export async function runExportCommand(
 ): Promise<void> {
   refuseColumnsWithoutCsv(command.flags);
   const said = messages(settings, runtime);
+  const { report: name, output } = command.flags;
+  const report = await openReport(name, { others: [output] }, runtime);
   const connection = await connect(settings, runtime, {
     maxInFlight: command.concurrency,
     messages: said,
   });
   try {
-    await runConnected({ command, settings, runtime, said, connection }, runtime.now());
+    await runConnected({ command, settings, runtime, said, connection, report }, runtime.now());
   } finally {
     await connection.close();
   }
@@ -72,7 +76,7 @@ async function runConnected(named: ExportRun, now: number): Promise<void> {
     const job = await exportJob({ command, zone, opened, runtime });
     keep = true;
     const failure = await perform(run, { job, opened });
-    keep = failure !== undefined && job.log.resumable && !job.log.isEmpty;
+    keep = isKept({ job, failure });
     sayHowToGoOn(run, { failure, keep });
     if (failure !== undefined) throw failure;
   } finally {
@@ -118,14 +122,13 @@ async function perform(run: ExportRun, { job, opened }: Performance): Promise<un
   const failure = await failureOf(runExport(job, exportContext(run, state)));
   progress.stop();
   const milliseconds = runtime.monotonic() - started;
-  await summarize(run, { id: opened.id, state, milliseconds, failure });
-  return failure;
+  return summarize(run, { job, opened, state, milliseconds, failure });
 }
 
 function exportContext(run: ExportRun, state: ExportState): ExportContext {
-  const { command, connection, runtime, said } = run;
+  const { command, connection, runtime, said, report } = run;
   return {
-    client: connection.client,
+    client: report?.watch(connection.client, () => state.records) ?? connection.client,
     policy: connection.policy,
     runtime,
     signal: runtime.signal,
@@ -163,26 +166,52 @@ async function failureOf(work: Promise<void>): Promise<unknown> {
   }
 }
 
-interface Ending {
-  readonly id: string;
+interface Ending extends Performance {
   readonly state: ExportState;
   readonly milliseconds: number;
   readonly failure: unknown;
 }
 
-/** A reader of stdout that left wants nothing more, not even figures. */
-async function summarize(
-  run: ExportRun,
-  { id, state, milliseconds, failure }: Ending,
-): Promise<void> {
-  const { command, connection, settings, runtime, said } = run;
-  const exitCode = failure === undefined ? exitCodes.ok : exitCodeOf(failure);
-  if (exitCode === exitCodes.closedPipe) return;
+/** Returns what the run failed with. A reader of stdout that left wants nothing more, not even figures. */
+async function summarize(run: ExportRun, ending: Ending): Promise<unknown> {
+  const { command, settings, runtime, said } = run;
+  const unreported = await writeReport(run, ending);
+  const failure = unreported ?? ending.failure;
+  const summary = summaryOf(run, { ...ending, failure });
+  if (summary.exitCode === exitCodes.closedPipe) return failure;
+  const recordsOnStdout = isStdout(command.flags.output);
+  await showSummary(summary, { settings, runtime, messages: said, recordsOnStdout });
+  return failure;
+}
+
+/** Returns what the run fails with when the report could not be written. */
+async function writeReport(run: ExportRun, ending: Ending): Promise<EngagectlError | undefined> {
+  const { report, settings, said } = run;
+  const { opened, failure } = ending;
+  return report?.write(
+    {
+      summary: summaryOf(run, ending),
+      error: failure instanceof EngagectlError ? failure : undefined,
+      next: isKept(ending) ? `engagectl runs resume ${opened.id}` : undefined,
+      argv: settings.argv,
+      resumed: opened.resumed,
+      rejectKinds: new Map(),
+    },
+    said,
+  );
+}
+
+/** Whether the run can be gone on with. */
+const isKept = ({ job, failure }: Pick<Ending, 'job' | 'failure'>): boolean =>
+  failure !== undefined && job.log.resumable && !job.log.isEmpty;
+
+function summaryOf(run: ExportRun, { opened, state, milliseconds, failure }: Ending) {
+  const { command, connection } = run;
   const { records, pages, requests, retries, pendingMs, bytes } = state;
   const { profile, region, accountId } = connection.account;
-  const summary = {
+  return {
     command: command.name,
-    run: id,
+    run: opened.id,
     profile: profile ?? null,
     region,
     accountId,
@@ -194,10 +223,8 @@ async function summarize(
     bytes,
     seconds: inSeconds(milliseconds),
     output: isStdout(command.flags.output) ? null : command.flags.output,
-    exitCode,
+    exitCode: failure === undefined ? exitCodes.ok : exitCodeOf(failure),
   };
-  const recordsOnStdout = isStdout(command.flags.output);
-  await showSummary(summary, { settings, runtime, messages: said, recordsOnStdout });
 }
 
 const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;

@@ -2,9 +2,10 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { RejectLimit } from '../bulk/write/write-job.js';
 import { inputOptions, type InputFlags } from './input-options.js';
 import { byteCount, choice, integer } from './option-values.js';
+import { reportOption, type ReportFlag } from './report-option.js';
 
 /** Flags that upload, subscribe and demerge share. */
-export interface WriteFlags extends InputFlags {
+export interface WriteFlags extends InputFlags, ReportFlag {
   readonly chunkSize: number;
   readonly chunkBytes: number;
   readonly concurrency: number;
@@ -41,7 +42,7 @@ export function addWriteOptions(command: Command, defaults: WriteDefaults): Comm
   for (const option of sendingOptions(defaults)) command.addOption(option.helpGroup('Sending:'));
   for (const option of rejectOptions()) command.addOption(option.helpGroup('Rejected records:'));
   for (const option of resumeOptions()) command.addOption(option.helpGroup('Interrupted runs:'));
-  return command;
+  return command.addOption(reportOption());
 }
 
 const sendingOptions = (defaults: WriteDefaults): Option[] => [

@@ -12,11 +12,12 @@ import { sourceRecord } from '../mapping/source-record.js';
 import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
-import { showSummary } from '../ui/summary.js';
+import { showSummary, type Summary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
 import { inputsOf } from './input-options.js';
 import type { Settings } from './options.js';
 import { openRejects, showRejects } from './rejects-file.js';
+import { openReport, type Report } from './report.js';
 import { runId } from './run-id.js';
 import { openRun, refuseUnfinished, type OpenRun } from './write-journal.js';
 import type { WriteFlags } from './write-options.js';
@@ -54,6 +55,7 @@ interface WriteContext {
   readonly said: Messages;
   readonly inputs: Inputs;
   readonly connection: Connection | undefined;
+  readonly report: Report | undefined;
 }
 
 /** Runs a write command from its files to its summary. Throws what the run must end with. */
@@ -63,6 +65,8 @@ export async function runWrite(
   runtime: Runtime,
 ): Promise<void> {
   const said = messages(settings, runtime);
+  const others = [...command.files, command.flags.rejects];
+  const report = await openReport(command.flags.report, { others }, runtime);
   const inputs = await openInputs({ ...inputsOf(command), checksum: true }, runtime);
   let connection: Connection | undefined;
   try {
@@ -70,7 +74,7 @@ export async function runWrite(
       const maxInFlight = command.flags.concurrency;
       connection = await connect(settings, runtime, { maxInFlight, messages: said });
     }
-    await runConnected({ command, settings, runtime, said, inputs, connection });
+    await runConnected({ command, settings, runtime, said, inputs, connection, report });
   } finally {
     await inputs.close();
     await connection?.close();
@@ -153,10 +157,10 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
     runtime.signal.removeEventListener('abort', sayStopping);
   });
 
-  const error = verdict(tally, { stopped, command: command.name });
+  const judged = verdict(tally, { stopped, command: command.name });
   showRejects(tally, said, context);
-  if (stopped && error !== stopped) said.warn(stopped.message);
-  const summary = {
+  if (stopped && judged !== stopped) said.warn(stopped.message);
+  const figures = {
     command: command.name,
     run: parts.run?.id ?? runId(runtime),
     ...accountFields(context.connection),
@@ -164,10 +168,45 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
     ...traffic,
     seconds: Math.round(runtime.monotonic() - started) / 1000,
     rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
-    exitCode: error?.exitCode ?? exitCodes.ok,
+    exitCode: judged?.exitCode ?? exitCodes.ok,
   };
+  const unreported = await writeReport(context, {
+    ...parts,
+    tally,
+    summary: figures,
+    error: judged,
+    done,
+  });
+  const error = unreported ?? judged;
+  const summary = { ...figures, exitCode: error?.exitCode ?? exitCodes.ok };
   await showSummary(summary, { settings, runtime, messages: said, recordsOnStdout: false });
-  return { done: done && (await isWritten(runtime)), error };
+  return { done: done && !unreported && (await isWritten(runtime)), error };
+}
+
+interface Ending extends Parts {
+  readonly tally: Tally;
+  readonly summary: Summary;
+  readonly error: EngagectlError | undefined;
+  readonly done: boolean;
+}
+
+/** Returns what the run must end with instead when the report could not be written. */
+async function writeReport(
+  { report, settings, said }: WriteContext,
+  { run, tally, summary, error, done }: Ending,
+): Promise<EngagectlError | undefined> {
+  const isUnfinished = run !== undefined && !done && tally.hasSettled;
+  return report?.write(
+    {
+      summary,
+      error,
+      next: isUnfinished ? `engagectl runs resume ${run.id}` : undefined,
+      argv: settings.argv,
+      resumed: run !== undefined && !run.earlier.settled.isEmpty,
+      rejectKinds: tally.rejectKinds,
+    },
+    said,
+  );
 }
 
 /**
@@ -183,8 +222,11 @@ function writeJob(
   context: WriteContext,
   { mapper, run, tally }: Parts & { tally: Tally },
 ): WriteJob {
-  const { command, runtime, said, inputs, connection } = context;
+  const { command, runtime, said, inputs, connection, report } = context;
   const { flags, frame, seen } = command;
+  const client =
+    connection &&
+    (report?.watch(connection.client, () => tally.counts.accepted) ?? connection.client);
   // Of a demerge, all identities have to be seen again to tell duplicates.
   const from = seen ? undefined : run?.earlier.watermark;
   return {
@@ -192,7 +234,7 @@ function writeJob(
     map: (rows) => mapper.map(rows),
     limit: flags.limit === undefined ? undefined : Math.max(0, flags.limit - (from?.ordinal ?? 0)),
     seen,
-    send: connection ? command.send(connection.client) : undefined,
+    send: client && command.send(client),
     frame: { open: Buffer.from(frame[0]), close: Buffer.from(frame[1]) },
     batchRecords: flags.chunkSize,
     batchBytes: flags.chunkBytes,

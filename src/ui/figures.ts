@@ -13,6 +13,14 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${units[unit] ?? ''}`;
 }
 
+/** Whole from ten on, else with a digit after the point where it has one. */
+export const shortNumber = (value: number): string =>
+  value >= 10 || Number.isInteger(value) ? grouped(Math.round(value)) : value.toFixed(1);
+
+/** `87 ms`, `1.4 s`, `12 s`, of milliseconds. */
+export const msText = (value: number): string =>
+  value < 1000 ? `${shortNumber(value)} ms` : `${shortNumber(value / 1000)} s`;
+
 /** `2m 13s`, `1h 0m 5s`, `0.4s`, of seconds. */
 export function secondsText(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)}s`;

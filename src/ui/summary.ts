@@ -58,7 +58,7 @@ export async function showSummary(summary: Summary, world: SummaryWorld): Promis
 }
 
 /** Label and value of each line. */
-function figures(summary: Summary): [label: string, value: string][] {
+export function summaryFigures(summary: Summary): [label: string, value: string][] {
   const { read, accepted, records, seconds } = summary;
   const done = records ?? accepted ?? 0;
   const lines: [string, string | null | undefined][] = [
@@ -97,11 +97,13 @@ const number = (value: number | undefined) => (value === undefined ? undefined :
 const bytes = (value: number | undefined) => (value === undefined ? undefined : bytesText(value));
 
 function asText(summary: Summary): string {
-  const lines = figures(summary).map(([label, value]) => `  ${label.padEnd(11)}${value}`);
+  const lines = summaryFigures(summary).map(([label, value]) => `  ${label.padEnd(11)}${value}`);
   return `${summary.command}: ${verdict(summary)}\n${lines.join('\n')}\n`;
 }
 
-const verdict = ({ exitCode }: Summary): string => (exitCode === 0 ? 'done' : `exit ${exitCode}`);
+/** How a run ended, in a word or two. */
+export const verdict = ({ exitCode }: Summary): string =>
+  exitCode === 0 ? 'done' : `exit ${exitCode}`;
 
 /** GitHub Actions shows this file beside the job; that it cannot be written fails no run. */
 async function appendStepSummary(
@@ -110,7 +112,7 @@ async function appendStepSummary(
 ): Promise<void> {
   const file = runtime.env['GITHUB_STEP_SUMMARY'];
   if (file === undefined) return;
-  const rows = figures(summary).map(([label, value]) => `| ${label} | ${markdown(value)} |`);
+  const rows = summaryFigures(summary).map(([label, value]) => `| ${label} | ${markdown(value)} |`);
   const title = `### engagectl ${markdown(summary.command)}: ${verdict(summary)}`;
   try {
     await appendFile(file, `${title}\n\n| | |\n|---|---|\n${rows.join('\n')}\n\n`);

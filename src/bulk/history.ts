@@ -1,0 +1,168 @@
+import type { Failure } from '../client/failure.js';
+import type { RequestObserver } from '../client/observed.js';
+import { isThrottled } from '../client/retry.js';
+import type { Runtime } from '../runtime.js';
+import { Latencies, type LatencyFigures } from './latencies.js';
+
+/** What happened in one stretch of a run's time; all are equally long. */
+export interface Stretch {
+  /** That came through in it. */
+  records: number;
+  /** That ended in it, failed ones among them. */
+  requests: number;
+  /** Of those together. */
+  latencyMs: number;
+  slowestMs: number;
+  mostInFlight: number;
+  throttled: number;
+  /** Otherwise than by 429. */
+  failed: number;
+}
+
+/** A run over time, from its first request's beginning to its end. */
+export interface HistoryFigures {
+  readonly stretchMs: number;
+  readonly milliseconds: number;
+  readonly stretches: readonly Readonly<Stretch>[];
+  readonly latency: LatencyFigures | undefined;
+  readonly mostInFlight: number;
+  readonly throttled: number;
+  /** Failed attempts by what they failed with, e.g. `HTTP 503`. */
+  readonly failures: ReadonlyMap<string, number>;
+}
+
+/** Stretches kept; when a run outlives them, two become one. */
+const mostStretches = 120;
+const shortestStretchMs = 50;
+/** In the end they are also joined while there are many and few requests ended in each. */
+const manyStretches = 24;
+const fewRequests = 5;
+
+/** Notes how a run's requests go, in memory that does not grow with the run. */
+export class History implements RequestObserver {
+  readonly #monotonic: Runtime['monotonic'];
+  /** Records that came through so far; asked whenever a request begins or ends. */
+  readonly #records: () => number;
+  readonly #started: number;
+  readonly #latencies = new Latencies();
+  readonly #failures = new Map<string, number>();
+  #stretches: Stretch[] = [];
+  #stretchMs = shortestStretchMs;
+  #counted: number;
+  #inFlight = 0;
+  #mostInFlight = 0;
+  #throttled = 0;
+
+  constructor({ monotonic }: Pick<Runtime, 'monotonic'>, records: () => number) {
+    this.#monotonic = monotonic;
+    this.#records = records;
+    this.#started = monotonic();
+    this.#counted = records();
+  }
+
+  began(): (failure?: Failure) => void {
+    const stretch = this.#now();
+    this.#inFlight += 1;
+    this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight);
+    stretch.mostInFlight = Math.max(stretch.mostInFlight, this.#inFlight);
+    const since = this.#monotonic();
+    return (failure) => this.#ended(this.#monotonic() - since, failure);
+  }
+
+  /** To be called once, when the run has ended. */
+  figures(): HistoryFigures {
+    this.#now();
+    const requests = this.#stretches.reduce((sum, stretch) => sum + stretch.requests, 0);
+    while (
+      this.#stretches.length > manyStretches &&
+      requests < fewRequests * this.#stretches.length
+    ) {
+      this.#halve();
+    }
+    return {
+      stretchMs: this.#stretchMs,
+      milliseconds: this.#monotonic() - this.#started,
+      stretches: this.#stretches,
+      latency: this.#latencies.figures(),
+      mostInFlight: this.#mostInFlight,
+      throttled: this.#throttled,
+      failures: this.#failures,
+    };
+  }
+
+  #ended(milliseconds: number, failure: Failure | undefined): void {
+    const stretch = this.#now();
+    this.#inFlight -= 1;
+    stretch.requests += 1;
+    stretch.latencyMs += milliseconds;
+    stretch.slowestMs = Math.max(stretch.slowestMs, milliseconds);
+    this.#latencies.add(milliseconds);
+    if (failure === undefined) return;
+    if (isThrottled(failure)) {
+      stretch.throttled += 1;
+      this.#throttled += 1;
+    } else stretch.failed += 1;
+    const name = nameOf(failure);
+    this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1);
+  }
+
+  /** The present stretch, with the records that came through since the last look. */
+  #now(): Stretch {
+    const elapsed = this.#monotonic() - this.#started;
+    while (elapsed >= mostStretches * this.#stretchMs) this.#halve();
+    const index = Math.floor(elapsed / this.#stretchMs);
+    while (this.#stretches.length <= index) {
+      this.#stretches.push({ ...nothing, mostInFlight: this.#inFlight });
+    }
+    const stretch = this.#stretches[index]!;
+    const records = this.#records();
+    stretch.records += records - this.#counted;
+    this.#counted = records;
+    return stretch;
+  }
+
+  #halve(): void {
+    const halves = this.#stretches;
+    this.#stretchMs *= 2;
+    this.#stretches = [];
+    for (let index = 0; index < halves.length; index += 2) {
+      this.#stretches.push(joined(halves[index]!, halves[index + 1] ?? nothing));
+    }
+  }
+}
+
+const nothing: Readonly<Stretch> = {
+  records: 0,
+  requests: 0,
+  latencyMs: 0,
+  slowestMs: 0,
+  mostInFlight: 0,
+  throttled: 0,
+  failed: 0,
+};
+
+const joined = (one: Stretch, other: Stretch): Stretch => ({
+  records: one.records + other.records,
+  requests: one.requests + other.requests,
+  latencyMs: one.latencyMs + other.latencyMs,
+  slowestMs: Math.max(one.slowestMs, other.slowestMs),
+  mostInFlight: Math.max(one.mostInFlight, other.mostInFlight),
+  throttled: one.throttled + other.throttled,
+  failed: one.failed + other.failed,
+});
+
+/** Few different ones: the messages of failures would be too many. */
+function nameOf(failure: Failure): string {
+  switch (failure.kind) {
+    case 'refused':
+      return `HTTP ${failure.status}`;
+    case 'connection':
+      return failure.message === 'given up' ? 'given up' : 'connection';
+    case 'timeout':
+      return 'timeout';
+    case 'unreadable':
+      return 'unreadable answer';
+    default:
+      return failure satisfies never;
+  }
+}

@@ -1,0 +1,68 @@
+import type { Attempt, Client, PageBody } from './client.js';
+import { FailureError, type Failure } from './failure.js';
+
+/** Is told of every request when it begins, and by what it returned then when it has ended. */
+export interface RequestObserver {
+  began(): (failure?: Failure) => void;
+}
+
+/** The same client, with somebody watching. A page's request lasts until its body has arrived. */
+export function observed(client: Client, observer: RequestObserver): Client {
+  const noted = async <T>(request: () => Promise<Attempt<T>>): Promise<Attempt<T>> => {
+    const ended = observer.began();
+    let failure: Failure | undefined = givenUp;
+    try {
+      const attempt = await request();
+      failure = attempt.ok ? undefined : attempt.failure;
+      return attempt;
+    } finally {
+      ended(failure);
+    }
+  };
+  return {
+    upload: (body, signal) => noted(() => client.upload(body, signal)),
+    subscribe: (body, options, signal) => noted(() => client.subscribe(body, options, signal)),
+    demerge: (body, signal) => noted(() => client.demerge(body, signal)),
+    openCursor: (query, signal) => noted(() => client.openCursor(query, signal)),
+    page: (kind, cursor, signal) => notedPage(() => client.page(kind, cursor, signal), observer),
+    profile: (by, value, signal) => noted(() => client.profile(by, value, signal)),
+    close: () => client.close(),
+  };
+}
+
+async function notedPage(
+  request: () => Promise<Attempt<PageBody>>,
+  observer: RequestObserver,
+): Promise<Attempt<PageBody>> {
+  const ended = observer.began();
+  try {
+    const attempt = await request();
+    if (attempt.ok) {
+      const { length, chunks } = attempt.answer;
+      return { ok: true, answer: { length, chunks: notedBody(chunks, ended) } };
+    }
+    ended(attempt.failure);
+    return attempt;
+  } catch (error) {
+    ended(givenUp);
+    throw error;
+  }
+}
+
+async function* notedBody(
+  chunks: AsyncIterable<Buffer>,
+  ended: (failure?: Failure) => void,
+): AsyncGenerator<Buffer> {
+  let failure: Failure | undefined;
+  try {
+    yield* chunks;
+  } catch (error) {
+    failure = error instanceof FailureError ? error.failure : givenUp;
+    throw error;
+  } finally {
+    ended(failure);
+  }
+}
+
+/** Of a request that was aborted by the caller. */
+const givenUp: Failure = { kind: 'connection', sent: true, message: 'given up' };

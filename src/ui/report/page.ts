@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { version } from '../../version.js';
+import { secondsText } from '../figures.js';
+import { summaryFigures, verdict } from '../summary.js';
+import { charts } from './charts.js';
+import { html, type Html } from './html.js';
+import { outcomes } from './outcomes.js';
+import { rejects } from './rejects.js';
+import type { RunReport } from './run-report.js';
+import { style } from './style.js';
+import { tiles } from './tiles.js';
+
+/** By which a file is known to be a report, and may be replaced by the next one. */
+export const generatorTag = '<meta name="generator" content="engagectl">';
+
+/** The policy lets the browser fetch and run nothing, whatever a reject says. */
+const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+
+/** One page about a run, as HTML that needs nothing besides. */
+export function reportPage(report: RunReport): string {
+  const { summary } = report;
+  const title = `${summary.command}: ${verdict(summary)}`;
+  const body = html`<main>
+    <header>
+      <h1>engagectl ${summary.command}</h1>
+      ${badge(report)}
+    </header>
+    <p class="dim">${begunAndEnded(report)}</p>
+    ${whatNext(report)} ${tiles(report)} ${outcomes(summary)} ${charts(report)} ${rejects(report)}
+    <h2>Summary</h2>
+    <div class="card">
+      <table>
+        <tbody>
+          ${rows(report)}
+        </tbody>
+      </table>
+    </div>
+    ${footer(report)}
+  </main>`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+${generatorTag}
+<meta name="robots" content="noindex">
+${html`<title>${title}</title>`.text}
+<style>${style}</style>
+</head>
+<body>
+${body.text}
+</body>
+</html>
+`;
+}
+
+function badge({ summary }: RunReport): Html {
+  const { exitCode } = summary;
+  const tone = exitCode === 0 ? 'good' : exitCode === 3 ? 'warn' : 'bad';
+  return html`<span class="badge ${tone}">${verdict(summary)}</span>`;
+}
+
+function begunAndEnded({ summary, ended }: RunReport): string {
+  return `${time(ended - summary.seconds * 1000)} to ${time(ended)} UTC, ${secondsText(summary.seconds)}`;
+}
+
+const time = (milliseconds: number): string =>
+  new Date(milliseconds).toISOString().replace('T', ' ').slice(0, 19);
+
+/** What went wrong, and what to type. */
+function whatNext({ error, next }: RunReport): Html | undefined {
+  if (error === undefined && next === undefined) return undefined;
+  const { why, fix } = error?.details ?? {};
+  return html`<section class="card next ${error?.exitCode === 3 ? 'go' : ''}">
+    ${error && html`<p><b>${error.message}</b> <span class="dim">${error.id}</span></p>`}
+    ${why === undefined ? undefined : html`<p>${why}</p>`}
+    ${fix === undefined ? undefined : html`<p>To do: ${fix}</p>`}
+    ${
+      next === undefined
+        ? undefined
+        : html`<p>This goes on with the run:</p>
+            <pre>${next}</pre>`
+    }
+  </section>`;
+}
+
+const rows = ({ summary, argv }: RunReport): Html[] =>
+  [['command', ['engagectl', ...argv].join(' ')] as const, ...summaryFigures(summary)].map(
+    ([label, value]) =>
+      html`<tr>
+        <th scope="row">${label}</th>
+        <td>${value}</td>
+      </tr>`,
+  );
+
+function footer({ resumed, summary }: RunReport): Html {
+  return html`<footer>
+    ${resumed ? html`<p>The run was resumed: times, charts and samples are of its last process only; the counts cover the whole run, as the summary says.</p>` : undefined}
+    <p>
+      ${`Written by engagectl ${version} at the end of run ${summary.run ?? ''}. It fetches nothing and runs no script. Where records were rejected it shows some of them: treat it like the input.`}
+    </p>
+  </footer>`;
+}

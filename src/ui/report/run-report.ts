@@ -1,0 +1,21 @@
+import type { HistoryFigures } from '../../bulk/history.js';
+import type { RejectKind } from '../../bulk/tally.js';
+import type { EngagectlError } from '../../errors.js';
+import type { Summary } from '../summary.js';
+
+/** All that a report says about a run. */
+export interface RunReport {
+  readonly summary: Summary;
+  /** What the run ended with. */
+  readonly error: EngagectlError | undefined;
+  /** The command that goes on with a run that is not finished. */
+  readonly next: string | undefined;
+  /** As it was typed, without the program's name. */
+  readonly argv: readonly string[];
+  /** Wall clock, milliseconds since 1970. */
+  readonly ended: number;
+  /** Earlier processes did a part of the run. */
+  readonly resumed: boolean;
+  readonly history: HistoryFigures;
+  readonly rejectKinds: ReadonlyMap<string, RejectKind>;
+}

@@ -1,0 +1,273 @@
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
+import {
+  accept,
+  answer,
+  startFaultServer,
+  throttle,
+  type Script,
+} from '../support/fault-server.js';
+import { startPageServer } from '../support/page-server.js';
+import { makeWorld, type World } from '../support/world.js';
+
+const passcode = 'seeded-secret-7f3a';
+
+/** A world whose account is a fault server. */
+async function serve(script: Script) {
+  const server = await startFaultServer(script);
+  const world = makeWorld({
+    env: {
+      ENGAGECTL_BASE_URL: server.url,
+      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
+      ENGAGECTL_PASSCODE: passcode,
+    },
+  });
+  const rows = Array.from({ length: 40 }, (_, n) => `user-${n},${n}\n`);
+  writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
+  return { server, world, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+/** Text of the page as a reader sees it; entities stand for themselves. */
+const pageOf = (world: World, name = 'run.html') => readFileSync(world.path(name), 'utf8');
+
+/** Label and value of each line of the table "Summary". */
+const figuresOf = (page: string): Record<string, string> =>
+  Object.fromEntries(
+    [...page.matchAll(/<th scope="row">(.*?)<\/th>\s*<td>(.*?)<\/td>/gs)].map((match) => [
+      match[1] ?? '',
+      (match[2] ?? '').trim(),
+    ]),
+  );
+
+const upload = ['upload', 'users.csv', '--chunk-size', '10', '--report', 'run.html'];
+
+describe('--report', () => {
+  it('writes one page with the figures of the summary, for its owner only', async () => {
+    await using run = await serve([throttle(), accept()]);
+    const { code, stdout } = await run.world.run([...upload, '--json']);
+    const summary = JSON.parse(stdout) as Record<string, number>;
+    const page = pageOf(run.world);
+    expect(code).toBe(0);
+    expect(figuresOf(page)).toMatchObject({
+      command: `engagectl ${upload.join(' ')} --json`,
+      read: `${summary['read']}`,
+      accepted: '40',
+      requests: `${summary['requests']}`,
+      retries: '1',
+    });
+    expect(page).toContain('HTTP 429: 1');
+    expect(statSync(run.world.path('run.html')).mode & 0o777).toBe(0o600);
+    expect(readdirSync(run.world.cwd).toSorted()).toEqual(['run.html', 'users.csv']);
+  });
+
+  it('needs nothing from anywhere, and holds no secret', async () => {
+    await using run = await serve([accept()]);
+    await run.world.run(upload);
+    const page = pageOf(run.world);
+    expect(page).not.toMatch(/<script|<link|<img|<iframe|@import|url\(|\ssrc=|\shref=|\sstyle=/i);
+    expect(page).toContain(`default-src 'none'; style-src 'sha256-`);
+    expect(page).not.toContain(passcode);
+  });
+
+  it('shows rejects by kind with samples; what they hold stays text', async () => {
+    const hostile = `</style><script>alert(1)</script><img src=x onerror=alert(2)> & " ' \u202E\u001B[2J`;
+    const unprocessed = (n: number) => ({
+      status: 'fail',
+      code: 515,
+      error: `${hostile} record number : ${n}`,
+    });
+    await using run = await serve([
+      answer(200, { status: 'partial', processed: 6, unprocessed: [1, 2, 3, 4].map(unprocessed) }),
+      accept(),
+    ]);
+    writeFileSync(
+      run.world.path('users.csv'),
+      `identity,Note\n${Array.from({ length: 10 }, (_, n) => `u${n},"<b>${hostile.replaceAll('"', '""')}"\n`).join('')}`,
+    );
+    const { code } = await run.world.run(upload);
+    const page = pageOf(run.world);
+    expect(code).toBe(3);
+    expect(page).toContain('service 515');
+    expect(page.match(/users\.csv:\d+/g)).toEqual(['users.csv:2', 'users.csv:3', 'users.csv:4']);
+    expect(page).toContain('&lt;/style&gt;&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(page.replaceAll('\n', '')).not.toMatch(/<script|<img|<b>&lt;|[\p{Cc}\p{Bidi_Control}]/u);
+    expect(page.match(/<style>/g)).toHaveLength(1);
+    expect(page).toContain('engagectl upload users.csv.rejects.ndjson');
+  });
+
+  it('says where a run stopped and what goes on with it', async () => {
+    await using run = await serve([
+      accept(),
+      answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 }),
+    ]);
+    const { code } = await run.world.run([...upload, '--concurrency', '1']);
+    expect(code).toBe(4);
+    const page = pageOf(run.world);
+    expect(page).toContain('E-CREDENTIALS');
+    expect(figuresOf(page)).toMatchObject({ accepted: '10', 'not sent': '30' });
+    const next = /engagectl runs resume [\w-]+/.exec(page)?.[0] ?? '';
+    expect((await run.world.run(['runs', 'list'])).stdout).toContain(next.split(' ')[3]);
+  });
+
+  it('is written after Ctrl-C, and anew by the resumed run, which says what its charts cover', async () => {
+    const stop = new AbortController();
+    await using run = await serve([
+      accept(),
+      async ({ read }) => {
+        await read();
+        stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+      },
+      accept(),
+    ]);
+    const { code } = await run.world.run([...upload, '--concurrency', '1'], {
+      signal: stop.signal,
+    });
+    expect(code).toBe(130);
+    const [id = ''] = /(?<=runs resume )[\w-]+/.exec(pageOf(run.world)) ?? [];
+    expect((await run.world.run(['runs', 'resume', id])).code).toBe(0);
+    const page = pageOf(run.world);
+    expect(figuresOf(page)).toMatchObject({ read: '40', accepted: '30', resumed: '10' });
+    expect(page).toContain('of its last process only');
+  });
+
+  it.each<
+    [what: string, report: string, prepare: (world: World) => void, code: number, id: string]
+  >([
+    ['a folder', 'folder', (world) => mkdirSync(world.path('folder')), 2, 'E-USAGE'],
+    ['the input', 'users.csv', () => undefined, 2, 'E-USAGE'],
+    [
+      'a file that is no report',
+      'notes.html',
+      (world) => writeFileSync(world.path('notes.html'), '<p>mine</p>'),
+      8,
+      'E-OUTPUT-EXISTS',
+    ],
+    ['a missing folder', 'none/run.html', () => undefined, 9, 'E-FILE-WRITE'],
+  ])('refuses %s before anything is sent', async (_, report, prepare, code, id) => {
+    await using run = await serve([accept()]);
+    prepare(run.world);
+    const outcome = await run.world.run(['upload', 'users.csv', '--report', report]);
+    expect(outcome.code).toBe(code);
+    expect(outcome.stderr).toContain(id);
+    expect(run.server.received).toEqual([]);
+  });
+
+  it('replaces an earlier report', async () => {
+    await using run = await serve([accept()]);
+    await run.world.run(upload);
+    const before = pageOf(run.world);
+    expect((await run.world.run(upload)).code).toBe(0);
+    expect(pageOf(run.world)).not.toBe(before);
+  });
+
+  it('ends with exit code 9 when the page cannot be written, and --resume repeats nothing', async () => {
+    let world: World | undefined;
+    await using run = await serve([
+      async (exchange) => {
+        if (world && existsSync(world.path('reports')))
+          renameSync(world.path('reports'), world.path('gone'));
+        await accept()(exchange);
+      },
+    ]);
+    ({ world } = run);
+    mkdirSync(world.path('reports'));
+    const argv = ['upload', 'users.csv', '--report', 'reports/run.html', '--json'];
+    const { code, stdout, stderr } = await world.run(argv);
+    expect(code).toBe(9);
+    expect(JSON.parse(stdout)).toMatchObject({ accepted: 40, exitCode: 9 });
+    expect(stderr).toContain('E-FILE-WRITE');
+    rmSync(world.path('gone'), { recursive: true });
+    mkdirSync(world.path('reports'));
+    expect((await world.run([...argv, '--resume'])).code).toBe(0);
+    expect(run.server.executed).toHaveLength(1);
+    expect(figuresOf(pageOf(world, 'reports/run.html'))).toMatchObject({
+      accepted: '0',
+      resumed: '40',
+    });
+  });
+
+  it.each(['subscribe', 'demerge'])('is written by %s', async (command) => {
+    await using run = await serve([accept()]);
+    writeFileSync(run.world.path('list.txt'), 'a@example.test\nb@example.test\n');
+    const argv = [command, 'list.txt', '--report', 'run.html'];
+    const more = command === 'demerge' ? ['--yes'] : ['--type', 'email', '--status', 'Unsubscribe'];
+    expect((await run.world.run([...argv, ...more])).code).toBe(0);
+    expect(figuresOf(pageOf(run.world))).toMatchObject({ accepted: '2' });
+  });
+
+  it('is written by --check, without charts', async () => {
+    await using run = await serve([accept()]);
+    expect((await run.world.run([...upload, '--check'])).code).toBe(0);
+    expect(pageOf(run.world)).toContain('No request was made');
+  });
+});
+
+describe('--report of an export', () => {
+  const page = (records: number) => (next: string | undefined) =>
+    JSON.stringify({
+      status: 'success',
+      records: Array.from({ length: records }, (_, n) => ({ identity: `u${n}` })),
+      ...(next !== undefined && { next_cursor: next }),
+    });
+
+  it('has its figures', async () => {
+    await using server = await startPageServer(() => [page(3), page(2)]);
+    const world = makeWorld({ env: server.env });
+    const argv = ['export-profiles', '--event', 'E', '--from', '20261001', '--to', '20261002'];
+    const { code, stdout } = await world.run([
+      ...argv,
+      '-o',
+      'out.ndjson',
+      '--report',
+      'run.html',
+      '--json',
+    ]);
+    const summary = JSON.parse(stdout) as Record<string, number>;
+    expect(code).toBe(0);
+    expect(figuresOf(pageOf(world))).toMatchObject({
+      records: '5',
+      pages: '2',
+      requests: `${summary['requests']}`,
+      output: 'out.ndjson',
+    });
+  });
+
+  it('says where it stopped and what goes on with it', async () => {
+    await using server = await startPageServer(() => [
+      page(3),
+      () => ({ status: 401, body: '{"status":"fail","code":401,"error":"Passcode Invalid"}' }),
+    ]);
+    const world = makeWorld({ env: server.env });
+    const argv = ['export-profiles', '--event', 'E', '--from', '20261001', '--to', '20261002'];
+    const { code } = await world.run([...argv, '-o', 'out.ndjson', '--report', 'run.html']);
+    expect(code).toBe(4);
+    expect(pageOf(world)).toMatch(/engagectl runs resume [\w-]+/);
+    expect(figuresOf(pageOf(world))).toMatchObject({ records: '3', pages: '1' });
+  });
+
+  it('may not be the output itself', async () => {
+    const world = makeWorld();
+    const argv = [
+      'export-profiles',
+      '--event',
+      'E',
+      '--from',
+      '1d',
+      '--to',
+      '1d',
+      '--region',
+      'local',
+    ];
+    expect((await world.run([...argv, '-o', 'x.html', '--report', 'x.html'])).code).toBe(2);
+  });
+});

@@ -1,0 +1,137 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { accept, answer, startFaultServer, throttle } from '../support/fault-server.js';
+import { makeWorld, type World } from '../support/world.js';
+
+// The page of --report in a real browser. Its screenshots are kept in the folder ENGAGECTL_SCREENSHOTS.
+
+const executablePath = '/usr/bin/chromium';
+const hasChromium = existsSync(executablePath);
+if (!hasChromium)
+  process.stderr.write('SKIPPED: no /usr/bin/chromium; reports are not looked at\n');
+
+const args = [
+  '--no-sandbox',
+  '--headless',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+const hostile = `</style><script>document.title='owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>`;
+
+/** A run with 429s, a 503, and rejects whose text would like to be markup. */
+async function reportOf(world: World) {
+  const unprocessed = [1, 2, 3].map((n) => ({
+    status: 'fail',
+    code: 515,
+    error: `${hostile} record number : ${n}`,
+  }));
+  await using server = await startFaultServer([
+    throttle(),
+    answer(503),
+    answer(200, { status: 'partial', processed: 7, unprocessed }),
+    accept(),
+  ]);
+  const rows = Array.from({ length: 90 }, (_, n) => `user-${n},"${hostile}"\n`);
+  writeFileSync(world.path('users.csv'), `identity,Note\n${rows.join('')}`);
+  const argv = ['upload', 'users.csv', '--chunk-size', '10', '--report', 'run.html', '--json'];
+  const { code, stdout } = await world.run(argv, {
+    env: {
+      ENGAGECTL_BASE_URL: server.url,
+      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
+      ENGAGECTL_PASSCODE: 'seeded-secret-7f3a',
+    },
+  });
+  expect(code).toBe(3);
+  return JSON.parse(stdout) as Record<string, number>;
+}
+
+/** The page, with whatever it asked for and complained about. */
+async function show(browser: Browser, file: string, look: Parameters<Browser['newPage']>[0]) {
+  const page = await browser.newPage(look);
+  const requests: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', (request) => requests.push(request.url()));
+  page.on('console', (message) => complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('dialog', (dialog) => complaints.push(dialog.message()));
+  const url = pathToFileURL(file).href;
+  await page.goto(url);
+  return { page, complaints, foreign: () => requests.filter((one) => one !== url) };
+}
+
+const cells = async (page: Page): Promise<Record<string, string>> => {
+  const rows = await page.locator('tr:has(> th[scope=row])').all();
+  const entries = await Promise.all(
+    rows.map(async (row) => [
+      (await row.locator('th').innerText()).trim(),
+      (await row.locator('td').innerText()).trim(),
+    ]),
+  );
+  return Object.fromEntries(entries) as Record<string, string>;
+};
+
+describe.skipIf(!hasChromium)('the report in a browser', () => {
+  let browser: Browser;
+
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath, args });
+  });
+  afterAll(() => browser.close());
+
+  it('shows the figures of --json and hostile text as text, and asks for nothing', async () => {
+    const world = makeWorld();
+    const summary = await reportOf(world);
+    const { page, complaints, foreign } = await show(browser, world.path('run.html'), {});
+    expect(await page.title()).toBe('upload: exit 3');
+    const shown = await cells(page);
+    for (const name of ['read', 'accepted', 'rejected', 'unknown', 'requests', 'retries']) {
+      expect([name, shown[name]]).toEqual([name, String(summary[name])]);
+    }
+    expect(await page.locator('script, img, iframe, link').count()).toBe(0);
+    expect(await page.locator('.sample').first().innerText()).toContain(hostile);
+    const drawings = await page.getByRole('img').all();
+    const words = await Promise.all(drawings.map((drawing) => drawing.getAttribute('aria-label')));
+    expect(words).toHaveLength(5);
+    expect(words.join('\n')).toMatch(/87 accepted[^]*Time of a request: Half of[^]*429 answers: 1/);
+    expect([complaints, foreign()]).toEqual([[], []]);
+    await page.close();
+  });
+
+  it('has two colour schemes, and fits narrow and wide windows and paper', async () => {
+    const world = makeWorld();
+    await reportOf(world);
+    const folder = process.env['ENGAGECTL_SCREENSHOTS'] ?? world.cwd;
+    mkdirSync(folder, { recursive: true });
+    const backgrounds = new Set<string>();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [400, 1200]) {
+        const look = { colorScheme, viewport: { width, height: 800 } };
+        const { page } = await show(browser, world.path('run.html'), look);
+        const screenshot = path.join(folder, `report-${colorScheme}-${width}.png`);
+        await page.screenshot({ path: screenshot, fullPage: true });
+        expect(readFileSync(screenshot).length).toBeGreaterThan(10_000);
+        const [inside, background] = (await page.evaluate(
+          '[document.documentElement.scrollWidth <= innerWidth, getComputedStyle(document.body).backgroundColor]',
+        )) as [boolean, string];
+        expect([width, inside]).toEqual([width, true]);
+        backgrounds.add(background);
+        if (width === 1200 && colorScheme === 'dark') {
+          await page.emulateMedia({ media: 'print' });
+          expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe(
+            'rgb(255, 255, 255)',
+          );
+        }
+        await page.close();
+      }
+    }
+    expect(backgrounds.size).toBe(2);
+  });
+});
