@@ -75,11 +75,13 @@ export class Tally {
   accept(rows: RowBlock, row: number): void {
     this.counts.accepted += 1;
     this.log?.settled(rows, ordinalOfRow(rows, row), 'accepted');
+    rows.memory?.letGo();
   }
 
   duplicate(rows: RowBlock, row: number): void {
     this.counts.duplicates += 1;
     this.log?.settled(rows, ordinalOfRow(rows, row), 'duplicates');
+    rows.memory?.letGo();
   }
 
   /** A record that could not be read at all. */
@@ -90,6 +92,7 @@ export class Tally {
     this.log?.settled(rows, ordinalOfFault(rows, fault), 'rejected');
     const where = column === undefined ? error : `${error} (column ${column})`;
     this.#list({ source, line, stage: 'parse', error: where, ...rawText(raw) });
+    rows.memory?.letGo();
   }
 
   /** A row that ended without being accepted. */
@@ -101,9 +104,11 @@ export class Tally {
     const how = stage === 'notSent' || stage === 'unknown' ? stage : 'rejected';
     this.counts[how] += 1;
     if (how !== 'notSent') this.log?.settled(rows, ordinalOfRow(rows, row), how);
-    else if (!this.#listNotSent) return;
-    const record = this.#sourceRecord(rows, row);
-    this.#list({ source: rows.source, line: rows.lines[row] ?? 0, stage, code, error, record });
+    if (how !== 'notSent' || this.#listNotSent) {
+      const record = this.#sourceRecord(rows, row);
+      this.#list({ source: rows.source, line: rows.lines[row] ?? 0, stage, code, error, record });
+    }
+    rows.memory?.letGo();
   }
 
   notSent(rows: RowBlock, row: number, error: string): void {

@@ -70,6 +70,7 @@ const noRecords: Cut = {
   faults: [],
 };
 
+/** The block holds the memory of the text once for each of its records and faults. */
 function blockOf(
   { source, window, cutter, start }: CutInput,
   bytes: Buffer,
@@ -77,10 +78,12 @@ function blockOf(
 ): RowBlock {
   const { count, bounds, lines, faults } = cut;
   const { header, state } = cutter;
-  const cells = header && cut.cells ? { header, bounds: cut.cells } : undefined;
+  const memory = window.memory!;
+  memory.hold(count + faults.length);
+  const cells = header && cut.cells ? { header, bounds: memory.keep(cut.cells) } : undefined;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };
-  return { source, bytes, count, bounds, lines, cells, first, end, faults };
+  return { source, bytes, memory, count, bounds, lines, cells, first, end, faults };
 }
 
 function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowFault {

@@ -60,7 +60,7 @@ export class CsvCutter implements Cutter {
       count,
       bounds: this.#bounds.slice(0, 2 * count),
       lines: this.#lines.slice(0, count),
-      cells: scanner.cells.slice(0, 2 * columns * count),
+      cells: scanner.cells.subarray(0, 2 * columns * count),
       faults,
     };
   }

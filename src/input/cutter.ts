@@ -9,7 +9,7 @@ export interface Cut {
   readonly count: number;
   readonly bounds: Int32Array;
   readonly lines: Uint32Array;
-  /** Cell bounds as in Cells; undefined for JSON texts. */
+  /** Cell bounds as in Cells, only lent until the next cut; undefined for JSON texts. */
   readonly cells: Int32Array | undefined;
   readonly faults: readonly RowFault[];
 }

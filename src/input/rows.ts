@@ -28,13 +28,18 @@ export interface TextDigest {
 
 /**
  * A stretch of input cut into records that are still bytes; what travels from input to mapping.
- * A block is never changed after it was handed on: whoever holds a record may keep its block.
+ * Whoever holds a record may keep its block: it does not change before all of `memory` is let go.
  */
 export interface RowBlock {
   /** The file as the user named it; `stdin` for standard input. */
   readonly source: string;
   /** Decoded UTF-8 text. */
   readonly bytes: Buffer;
+  /**
+   * Where the bytes and cells lie, held once for each record and fault: who accounts for a record
+   * lets go of it once its outcome is written down.
+   */
+  readonly memory?: Memory;
   readonly count: number;
   /** Record i is `bytes[bounds[2i], bounds[2i+1])`, without its line end. */
   readonly bounds: Int32Array;
@@ -48,6 +53,10 @@ export interface RowBlock {
   readonly end: Position;
   /** Records in this stretch that could not be read, in order: each is one outcome (stage `parse`). */
   readonly faults: readonly RowFault[];
+}
+
+export interface Memory {
+  letGo(): void;
 }
 
 export interface Cells {

@@ -1,5 +1,5 @@
 import { constants, createReadStream, openSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
@@ -19,7 +19,7 @@ export interface Source {
 }
 
 export interface OpenSource {
-  /** Throws EngagectlError E-FILE-READ. */
+  /** Each only lent, until the next one is asked for. Throws EngagectlError E-FILE-READ. */
   readonly chunks: AsyncGenerator<Buffer>;
   /** Bytes given out so far. */
   bytesRead(): number;
@@ -35,12 +35,34 @@ export async function fileSource(name: string, cwd: string): Promise<Source> {
   });
   if (found.isDirectory()) throw isDirectory(name);
   const size = found.isFile() ? found.size : undefined;
-  const open = (): OpenSource =>
-    openStream(
-      name,
-      found.isFIFO() ? fifoStream(path) : createReadStream(path, { highWaterMark: readBytes }),
-    );
-  return { name, size, open };
+  const openAgain = (): OpenSource => {
+    if (found.isFile()) return openFile(name, path);
+    return openStream(name, found.isFIFO() ? fifoStream(path) : createReadStream(path));
+  };
+  return { name, size, open: openAgain };
+}
+
+/** Reads ahead into one of two buffers while the other one is looked at. */
+function openFile(name: string, path: string): OpenSource {
+  async function* read(): AsyncGenerator<Buffer> {
+    const file = await open(path);
+    const buffers = [Buffer.allocUnsafeSlow(readBytes), Buffer.allocUnsafeSlow(readBytes)] as const;
+    let reading = file.read(buffers[0]);
+    try {
+      for (let turn = 0; ; turn = 1 - turn) {
+        const { bytesRead, buffer } = await reading;
+        if (bytesRead === 0) return;
+        reading = file.read(buffers[1 - turn]!);
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await reading.catch(() => undefined); // it may fail when nobody waits for it any more
+      await file.close();
+    }
+  }
+  const chunks = counted(name, read());
+  const close = (): void => void chunks.chunks.return(undefined).catch(() => undefined);
+  return { ...chunks, close };
 }
 
 /**
@@ -58,6 +80,16 @@ export function stdinSource(stdin: Runtime['stdin']): Source {
 }
 
 function openStream(name: string, stream: NodeJS.ReadableStream): OpenSource {
+  const close = (): void => {
+    if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();
+  };
+  return { ...counted(name, stream), close };
+}
+
+function counted(
+  name: string,
+  stream: AsyncIterable<Buffer | string>,
+): Pick<OpenSource, 'chunks' | 'bytesRead'> {
   let bytesRead = 0;
   async function* chunks(): AsyncGenerator<Buffer> {
     try {
@@ -70,10 +102,7 @@ function openStream(name: string, stream: NodeJS.ReadableStream): OpenSource {
       throw unreadable(name, error);
     }
   }
-  const close = (): void => {
-    if ('destroy' in stream && typeof stream.destroy === 'function') stream.destroy();
-  };
-  return { chunks: chunks(), bytesRead: () => bytesRead, close };
+  return { chunks: chunks(), bytesRead: () => bytesRead };
 }
 
 const fixes: Readonly<Record<string, string>> = {

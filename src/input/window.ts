@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { TextMemory } from './text-memory.js';
 
 /** Up to here one more chunk is worth a look at once: it may come from a slow pipe. */
 const smallWindow = 64 * 1024;
@@ -6,11 +7,14 @@ const smallWindow = 64 * 1024;
 const nothing = Buffer.alloc(0);
 
 /**
- * The part of a text that was read and not yet used. Bytes once handed out never change:
- * more text makes a new buffer.
+ * The part of a text that was read and not yet used. Bytes once handed out do not change while
+ * their memory is held: more text goes to another one.
  */
 export class TextWindow {
   bytes: Buffer = nothing;
+  /** Where `bytes` lie; undefined before there are any. */
+  memory: TextMemory | undefined;
+  readonly #free: TextMemory[] = [];
   /** Nothing follows `bytes`. */
   ended = false;
   /** Bytes given up so far: where in the text `bytes` starts. */
@@ -34,23 +38,27 @@ export class TextWindow {
    */
   async grow(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    const parts = [this.bytes];
-    const wanted = this.bytes.length < smallWindow ? 1 : this.bytes.length;
+    const before = this.bytes.length;
+    const wanted = before < smallWindow ? 1 : before;
     try {
-      for (let read = 0; read < wanted && !this.ended;) {
+      while (this.bytes.length < before + wanted && !this.ended) {
         const { value, done } = await this.#chunks.next();
         if (done) this.ended = true;
-        else {
-          parts.push(value);
-          read += value.length;
-        }
+        else this.#append(value);
       }
     } catch (failure) {
-      if (parts.length === 1) throw failure;
+      if (this.bytes.length === before) throw failure;
       this.#failure = failure;
     }
-    const filled = parts.filter((part) => part.length > 0);
-    this.bytes = filled.length === 1 ? filled[0]! : Buffer.concat(filled);
+  }
+
+  /** Copies the text, since chunks are only lent. */
+  #append(chunk: Buffer): void {
+    const length = this.bytes.length + chunk.length;
+    const before = this.memory;
+    this.memory = TextMemory.holding(this.bytes, chunk, this.#free);
+    this.bytes = this.memory.bytes.subarray(0, length);
+    before?.letGo();
   }
 
   /** Gives up the first `count` bytes. */

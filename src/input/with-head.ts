@@ -12,7 +12,7 @@ export async function withHead(chunks: AsyncIterable<Buffer>, least: number): Pr
   while (head.length < least) {
     const { value, done } = await iterator.next();
     if (done) break;
-    head = head.length === 0 ? value : Buffer.concat([head, value]);
+    head = Buffer.concat([head, value]); // a copy: chunks are only lent
   }
   return { head, all: startingWith(head, iterator) };
 }
