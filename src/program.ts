@@ -52,6 +52,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/config.js')).registerConfig,
   },
   {
+    name: 'doctor',
+    group: 'Around them:',
+    load: async () => (await import('./commands/doctor.js')).registerDoctor,
+  },
+  {
     name: 'serve',
     group: 'Around them:',
     load: async () => (await import('./commands/serve.js')).registerServe,

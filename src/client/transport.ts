@@ -15,6 +15,8 @@ export interface TransportOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Gets one line for each request, without its query: that may name a person. */
   readonly log: (line: string) => void;
+  /** Gets the headers of each answer. */
+  readonly onHeaders?: (headers: Headers) => void;
   readonly monotonic: () => number;
 }
 
@@ -86,6 +88,7 @@ class Sending {
       const response = await this.#watch.orAbort(request);
       this.#watch.resume();
       const { statusCode: status, headers } = response;
+      this.#options.onHeaders?.(headers);
       return { status, headers, chunks: this.#read(status, response.body) };
     } catch (error) {
       this.#watch.stop();

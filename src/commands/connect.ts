@@ -1,6 +1,7 @@
 import { zoneOf, type Zone } from '../contract/zones.js';
 import { limits } from '../contract/limits.js';
 import type { Client } from '../client/client.js';
+import type { ClientOptions } from '../client/create-client.js';
 import type { RetryPolicy } from '../client/retry.js';
 import { resolveAccount, type Account } from '../config/account.js';
 import { localFolder } from '../config/local-account.js';
@@ -25,6 +26,8 @@ interface ConnectOptions {
   /** Most requests in flight: the client keeps enough connections for them. */
   readonly maxInFlight: number;
   readonly messages: Messages;
+  /** Gets the headers of each answer. */
+  readonly onHeaders?: ClientOptions['onHeaders'];
 }
 
 /**
@@ -34,13 +37,24 @@ interface ConnectOptions {
 export async function connect(
   settings: Settings,
   runtime: Runtime,
-  { maxInFlight, messages }: ConnectOptions,
+  options: ConnectOptions,
 ): Promise<Connection> {
-  const [chosen, { createClient }] = await Promise.all([
+  const [chosen] = await Promise.all([
     resolveAccount(settings, runtime),
-    import('../client/create-client.js'),
+    import('../client/create-client.js'), // meanwhile
   ]);
+  return connectTo(chosen, settings, runtime, options);
+}
+
+/** The same, for an account that is chosen already. */
+export async function connectTo(
+  chosen: Account,
+  settings: Settings,
+  runtime: Runtime,
+  { maxInFlight, messages, onHeaders }: ConnectOptions,
+): Promise<Connection> {
   const zone = zoneOfAccount(chosen);
+  const { createClient } = await import('../client/create-client.js');
   const service =
     chosen.region === localRegion ? await startLocal(chosen, runtime, messages) : undefined;
   const account = service ? { ...chosen, baseUrl: service.url } : chosen;
@@ -53,6 +67,7 @@ export async function connect(
       now: runtime.now,
       monotonic: runtime.monotonic,
       log: (line) => messages.verbose(line),
+      ...(onHeaders && { onHeaders }),
     });
     const close = async () => {
       await client.close();

@@ -1,38 +1,15 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
 import { createServer as createProxy } from 'node:http';
 import { createServer } from 'node:https';
 import { connect, type AddressInfo, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { certificate, hasOpenssl } from '../support/certificate.js';
 
 // Node reads NODE_EXTRA_CA_CERTS at its start: these tests run the built command.
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const passcode = 'seeded-pass-7Q';
-
-function hasOpenssl(): boolean {
-  try {
-    execFileSync('openssl', ['version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** A key and a certificate for region.test that signs itself. */
-function certificate() {
-  const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-tls-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const [key, cert] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  const name = ['-subj', '/CN=region.test', '-addext', 'subjectAltName=DNS:region.test'];
-  const files = ['-keyout', key, '-out', cert, '-days', '2'];
-  execFileSync('openssl', ['req', '-x509', ...curve, ...name, ...files], { stdio: 'ignore' });
-  return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
-}
 
 async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -80,7 +57,7 @@ async function getProfile(env: Readonly<Record<string, string>>) {
 it.skipIf(!hasOpenssl())(
   'works through a proxy, with a certificate authority of its own',
   async () => {
-    const tls = certificate();
+    const tls = certificate('region.test');
     const { passcodes, seen, url } = await behindProxy(tls);
     const env = { HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: tls.file };
     expect(await getProfile(env)).toEqual({ code: 0, stdout: '{"identity":"a"}\n', stderr: '' });
@@ -91,7 +68,7 @@ it.skipIf(!hasOpenssl())(
 );
 
 it.skipIf(!hasOpenssl())('sends nothing to a certificate that nobody vouches for', async () => {
-  const { passcodes, url } = await behindProxy(certificate());
+  const { passcodes, url } = await behindProxy(certificate('region.test'));
   const { code, stdout, stderr } = await getProfile({ HTTPS_PROXY: url });
   expect([code, stdout]).toEqual([5, '']);
   expect(stderr).toMatch(/self-signed certificate/);

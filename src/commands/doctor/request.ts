@@ -1,0 +1,63 @@
+import { failureError } from '../../client/failure-error.js';
+import type { Account } from '../../config/account.js';
+import type { Runtime } from '../../runtime.js';
+import { messages } from '../../ui/messages.js';
+import { connectTo } from '../connect.js';
+import { harmlessRequest, refusesCredentials } from '../harmless-request.js';
+import { EngagectlError } from '../../errors.js';
+import type { Settings } from '../options.js';
+import type { Warning } from './finding.js';
+
+interface Answer {
+  readonly message: string;
+  /** The answer's header `Date`. */
+  readonly date: string | undefined;
+}
+
+/** One harmless authenticated request. Throws E-CREDENTIALS, E-UNAVAILABLE or E-ANSWER. */
+export async function askOnce(
+  account: Account,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<Answer> {
+  let date: string | undefined;
+  const started = runtime.monotonic();
+  const connection = await connectTo(account, settings, runtime, {
+    maxInFlight: 1,
+    messages: messages(settings, runtime),
+    onHeaders: (headers) => (date = headers['date']?.toString()),
+  });
+  const what = `GET ${connection.account.baseUrl}/1/profile.json`;
+  try {
+    const failure = await harmlessRequest(connection.client, runtime.signal);
+    const milliseconds = Math.round(runtime.monotonic() - started);
+    if (!failure) return { message: `${what}: accepted (${milliseconds} ms)`, date };
+    const error = failureError(failure, { what, attempts: 1 });
+    if (!refusesCredentials(failure)) throw error;
+    throw new EngagectlError('E-CREDENTIALS', error.message, {
+      why: error.details.why,
+      fix: 'engagectl config check tries the other regions, and says what to type',
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Further off, relative dates and times that are made here are wrong. */
+const skewMs = 60_000;
+
+/** This machine's clock against the service's. */
+export function checkClock(
+  date: string | undefined,
+  { now }: Pick<Runtime, 'now'>,
+): string | Warning {
+  const there = Date.parse(date ?? '');
+  if (Number.isNaN(there)) return 'not compared: no answer said what time it is';
+  const seconds = Math.round((now() - there) / 1000);
+  if (Math.abs(seconds) * 1000 <= skewMs) return `within ${skewMs / 1000} s of the service's`;
+  const side = seconds > 0 ? 'ahead of' : 'behind';
+  return {
+    warning: `${Math.abs(seconds)} s ${side} the service's`,
+    fix: 'set the clock (timedatectl set-ntp true): relative dates and --ts now depend on it',
+  };
+}

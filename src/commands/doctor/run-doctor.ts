@@ -1,0 +1,44 @@
+import { EngagectlError, errorIds, exitCodes, mostSerious } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import { inert, inertJson } from '../../ui/inert.js';
+import type { Settings } from '../options.js';
+import { examine } from './examine.js';
+import type { Finding } from './finding.js';
+
+/**
+ * `doctor`: a line for each check as it is made, on stdout; with `--json` one object. `--quiet`
+ * leaves out what is well. Throws the most serious of what failed.
+ */
+export async function runDoctor(settings: Settings, runtime: Runtime): Promise<void> {
+  const { json, quiet } = settings;
+  const { stdout } = runtime;
+  const checks: Finding[] = [];
+  for await (const finding of examine(settings, runtime)) {
+    checks.push(finding);
+    if (!json && !(quiet && finding.status === 'ok')) stdout.write(inert(lineOf(finding)));
+  }
+  const failed = checks.filter(({ status }) => status === 'failed');
+  const exitCode = mostSerious(failed.map(({ id = 'E-CONFIG' }) => errorIds[id]));
+  if (json) {
+    const shown = checks.map(({ check, status, message, fix }) => ({
+      check,
+      status,
+      message,
+      fix,
+    }));
+    const ok = exitCode === exitCodes.ok;
+    stdout.write(`${inertJson({ schemaVersion: 1, ok, exitCode, checks: shown })}\n`);
+  }
+  const worst = failed.find(({ id = 'E-CONFIG' }) => errorIds[id] === exitCode);
+  if (worst === undefined) return;
+  const names = failed.map(({ check }) => check).join(', ');
+  throw new EngagectlError(worst.id ?? 'E-CONFIG', `failed of ${checks.length} checks: ${names}`, {
+    why: worst.message,
+    fix: worst.fix,
+  });
+}
+
+function lineOf({ check, status, message, fix }: Finding): string {
+  const line = `${status.padEnd(9)}${check.padEnd(9)}${message}\n`;
+  return fix === undefined ? line : `${line}${' '.repeat(18)}fix: ${fix}\n`;
+}

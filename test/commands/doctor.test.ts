@@ -1,0 +1,258 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { certificate, hasOpenssl } from '../support/certificate.js';
+import { answer, html, redirect, startFaultServer, type Step } from '../support/fault-server.js';
+import { makeWorld, type Outcome, type World, type WorldOptions } from '../support/world.js';
+
+// `doctor`: one fault at a time, and what its line, its fix and the exit code say.
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const secret = 'doctor-pass-8Yq';
+const found = '{"status":"success","record":{}}';
+const checks = ['node', 'config', 'state', 'lock', 'account', 'proxy', 'name', 'tls', 'request'];
+
+let world: World;
+beforeEach(() => {
+  world = makeWorld();
+});
+
+const account = (url: string) => ({
+  ENGAGECTL_BASE_URL: url,
+  ENGAGECTL_ACCOUNT_ID: 'ACC-1',
+  ENGAGECTL_PASSCODE: secret,
+});
+
+async function doctor(step: Step = answer(200, found), options: WorldOptions = {}) {
+  const server = await startFaultServer([step]);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  return doctorAt(server.url, options);
+}
+
+async function doctorAt(url: string, options: WorldOptions = {}, args: string[] = []) {
+  const env = { ...account(url), ...options.env };
+  const outcome = await world.run(['doctor', ...args], { ...options, env });
+  expect(outcome.stdout + outcome.stderr).not.toContain(secret);
+  return outcome;
+}
+
+/** Name and status of each line, and the line with the fix below it. */
+function linesOf({ stdout }: Outcome): Record<string, string> {
+  const lines = stdout.matchAll(/^(ok|warning|failed) +(\w+) +(.*(?:\n {18}fix: .*)?)$/gm);
+  return Object.fromEntries(
+    [...lines].map(([, status, name, rest]) => [name, `${status}: ${rest}`]),
+  );
+}
+
+describe('without a fault', () => {
+  it('every line is ok, and the exit code 0', async () => {
+    const outcome = await doctor();
+    expect(outcome).toMatchObject({ code: 0, stderr: '' });
+    const lines = linesOf(outcome);
+    expect(Object.keys(lines)).toEqual([...checks, 'clock']);
+    for (const line of Object.values(lines)) expect(line).toMatch(/^ok: /);
+    expect(lines['account']).toContain('ACC-1');
+    expect(lines['account']).toContain('passcode from ENGAGECTL_PASSCODE');
+  });
+
+  it('--json has the same in one object, --quiet nothing', async () => {
+    const server = await startFaultServer([answer(200, found)]);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const { code, stdout } = await doctorAt(server.url, {}, ['--json']);
+    const report = JSON.parse(stdout) as { checks: { check: string; status: string }[] };
+    expect(code).toBe(0);
+    expect(report).toMatchObject({ schemaVersion: 1, ok: true, exitCode: 0 });
+    expect(report.checks.map(({ check }) => check)).toEqual([...checks, 'clock']);
+    const quiet = await doctorAt(server.url, {}, ['--quiet']);
+    expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  it('it works for the embedded service', async () => {
+    const outcome = await world.run(['doctor', '--region', 'local']);
+    expect(outcome.code).toBe(0);
+    expect(linesOf(outcome)['request']).toContain('accepted');
+  });
+
+  it('leaves nothing behind', async () => {
+    await doctor();
+    expect(() => chmodSync(world.stateDir, 0o700)).toThrow('ENOENT');
+  });
+});
+
+describe('configuration', () => {
+  it('a config file that others can read: exit 2, and the chmod to type', async () => {
+    mkdirSync(world.configDir, { mode: 0o700 });
+    const file = path.join(world.configDir, 'config.json');
+    writeFileSync(file, '{"profiles":{}}', { mode: 0o644 });
+    const outcome = await doctor();
+    expect(outcome.code).toBe(2);
+    expect(linesOf(outcome)['config']).toMatch(/^failed: .*0644.*\n +fix: chmod 600 /);
+    expect(linesOf(outcome)['request']).toMatch(/^ok/);
+    expect(outcome.stderr).toContain('failed of 10 checks: config');
+  });
+
+  it('no account: exit 2, and nothing is asked of a service', async () => {
+    const outcome = await world.run(['doctor']);
+    expect(outcome.code).toBe(2);
+    const lines = linesOf(outcome);
+    expect(Object.keys(lines)).toEqual(checks.slice(0, 5));
+    expect(lines['account']).toMatch(
+      /^failed: no account is set up.*\n +fix: engagectl config set/,
+    );
+  });
+
+  it('half a pair in the environment: exit 2', async () => {
+    const outcome = await world.run(['doctor'], { env: { ENGAGECTL_ACCOUNT_ID: 'A' } });
+    expect(outcome.code).toBe(2);
+    expect(linesOf(outcome)['account']).toContain('without ENGAGECTL_PASSCODE');
+  });
+});
+
+describe('the state folder', () => {
+  it('cannot be made: exit 9', async () => {
+    writeFileSync(world.stateDir, 'in the way');
+    const env = { ENGAGECTL_STATE_DIR: path.join(world.stateDir, 'state') };
+    const outcome = await doctor(undefined, { env });
+    expect(outcome.code).toBe(9);
+    expect(linesOf(outcome)['state']).toMatch(/^failed: .*\n +fix: .*ENGAGECTL_STATE_DIR/);
+  });
+
+  it('others can look into it: a warning, exit 0', async () => {
+    mkdirSync(world.stateDir);
+    chmodSync(world.stateDir, 0o755);
+    const outcome = await doctor();
+    expect(outcome).toMatchObject({ code: 0, stderr: '' });
+    expect(linesOf(outcome)['state']).toMatch(/^warning: .*\n +fix: chmod 700 /);
+  });
+});
+
+describe('the service', () => {
+  it('refuses the credentials: exit 4', async () => {
+    const outcome = await doctor(answer(401, { status: 'fail', error: 'Unauthorized', code: 401 }));
+    expect(outcome.code).toBe(4);
+    expect(linesOf(outcome)['request']).toMatch(/^failed: .*401.*\n +fix: engagectl config check/);
+    expect(outcome.stderr).toContain('E-CREDENTIALS');
+  });
+
+  it('is not there: exit 5', async () => {
+    const outcome = await doctorAt('http://127.0.0.1:9');
+    expect(outcome.code).toBe(5);
+    expect(linesOf(outcome)['request']).toMatch(/^failed: .*ECONNREFUSED/);
+    expect(linesOf(outcome)['clock']).toMatch(/^ok: not compared/);
+  });
+
+  it('has a name that nobody knows: exit 5', async () => {
+    const outcome = await doctorAt('https://no-such-host.invalid');
+    expect(outcome.code).toBe(5);
+    expect(linesOf(outcome)['name']).toMatch(/^failed: no-such-host.invalid has no address/);
+    expect(linesOf(outcome)['tls']).toMatch(/^failed: no secure connection/);
+  });
+
+  it.each([
+    ['a sign-in page', html(), 7],
+    ['a redirect', redirect(302, 'https://elsewhere.example/'), 7],
+    ['an error', answer(503, 'down'), 5],
+  ])('answers by %s', async (_what, step, code) => {
+    const outcome = await doctor(step);
+    expect(outcome.code).toBe(code);
+    expect(linesOf(outcome)['request']).toMatch(/^failed: [^]*\n +fix: /);
+  });
+
+  it.each([
+    ['behind', 600_000, 'ahead of'],
+    ['ahead of', -600_000, 'behind'],
+  ])('is %s this clock by ten minutes: a warning', async (_what, offset, side) => {
+    const outcome = await doctor(undefined, { now: () => Date.now() + offset });
+    expect(outcome).toMatchObject({ code: 0, stderr: '' });
+    expect(linesOf(outcome)['clock']).toMatch(new RegExp(`^warning: (600|599|601) s ${side}`));
+  });
+});
+
+it('the most serious of several failures is the exit code', async () => {
+  writeFileSync(world.stateDir, 'in the way');
+  const outcome = await doctor(answer(403, { status: 'fail', error: 'no', code: 403 }));
+  expect(outcome.code).toBe(9);
+  expect(outcome.stderr).toContain('failed of 10 checks: state, request');
+});
+
+describe('the environment', () => {
+  it('proxy variables are shown without their password', async () => {
+    const env = { HTTPS_PROXY: 'http://me:hunter2@proxy.invalid:3128', no_proxy: '.example' };
+    const outcome = await doctorAt('https://region.invalid', { env });
+    expect(linesOf(outcome)['proxy']).toContain(
+      'in effect: HTTPS_PROXY=http://***@proxy.invalid:3128 no_proxy=.example',
+    );
+    expect(linesOf(outcome)['name']).toContain('the proxy looks');
+    expect(outcome.stdout + outcome.stderr).not.toContain('hunter2');
+    expect(outcome.code).toBe(5);
+    const loopback = await doctor(undefined, { env });
+    expect(linesOf(loopback)['proxy']).toContain('not for 127.0.0.1');
+    expect(loopback.code).toBe(0);
+  });
+
+  it('unchecked certificates: exit 2', async () => {
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+    const outcome = await doctorAt('https://region.invalid', { env });
+    expect(linesOf(outcome)['request']).toMatch(/^failed: NODE_TLS_REJECT_UNAUTHORIZED=0/);
+  });
+});
+
+describe.skipIf(!hasOpenssl())('the certificate', () => {
+  async function listening(name: string, days?: number) {
+    const tls = certificate(name, days);
+    const server = createServer(tls, (_request, response) => response.end(found));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    return { file: tls.file, url: `https://localhost:${(server.address() as AddressInfo).port}` };
+  }
+
+  /** Node reads NODE_EXTRA_CA_CERTS at its start. */
+  async function trusting(url: string, file: string): Promise<Outcome> {
+    const env = { ...account(url), NODE_EXTRA_CA_CERTS: file, HOME: world.cwd };
+    const child = spawn(process.execPath, [bin, 'doctor'], { env });
+    const ended = once(child, 'close');
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    return { code: ((await ended) as [number])[0], stdout, stderr };
+  }
+
+  it('signs itself: exit 5, and how to trust it', async () => {
+    const { url } = await listening('localhost');
+    const outcome = await doctorAt(url);
+    expect(outcome.code).toBe(5);
+    expect(linesOf(outcome)['tls']).toMatch(/self-signed.*\n +fix: .*NODE_EXTRA_CA_CERTS/);
+  });
+
+  it('is for another name: exit 5', async () => {
+    const { url, file } = await listening('region.test');
+    const outcome = await trusting(url, file);
+    expect(outcome.code).toBe(5);
+    expect(linesOf(outcome)['tls']).toMatch(/altnames.*\n +fix: .*for another name/);
+  });
+
+  it('is trusted and lasts: who made it, and until when', async () => {
+    const { url, file } = await listening('localhost', 30);
+    const outcome = await trusting(url, file);
+    expect(outcome).toMatchObject({ code: 0, stderr: '' });
+    expect(linesOf(outcome)['tls']).toMatch(/^ok: TLSv1.3, certificate by localhost until \d{4}-/);
+  });
+
+  it('ends soon: a warning', async () => {
+    const { url, file } = await listening('localhost', 2);
+    const outcome = await trusting(url, file);
+    expect(outcome.code).toBe(0);
+    expect(linesOf(outcome)['tls']).toMatch(/^warning: .*: [12] days\n +fix: /);
+  });
+
+  it('an authority file that cannot be read is named', async () => {
+    const { url } = await listening('localhost');
+    const env = { NODE_EXTRA_CA_CERTS: '/no/such/file.pem' };
+    const outcome = await doctorAt(url, { env });
+    expect(linesOf(outcome)['tls']).toMatch(/fix: .*\/no\/such\/file.pem cannot be read/);
+  });
+});
