@@ -16,7 +16,7 @@ import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import type { Connection } from './connect.js';
 import { runId } from './run-id.js';
-import { hostOf, runsFolder } from './unfinished-run.js';
+import { hasPlaceForRuns, hostOf, runsFolder } from './unfinished-run.js';
 
 export interface ExportRequest {
   readonly command: string;
@@ -67,8 +67,11 @@ const unkeptRun = ({ plan, runtime }: ExportRequest): OpenExportRun => ({
 });
 
 async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
-  const root = rootOf(request);
-  if (root === undefined) return unkeptRun(request);
+  if (!hasPlaceForRuns(request.runtime)) {
+    request.said.warn('this user has no home folder; this export cannot be resumed');
+    return unkeptRun(request);
+  }
+  const root = runsFolder(request.runtime);
   const identity = identityOf(request);
   const lock = await lockRun(`${root}:${runKey(identity)}`);
   try {
@@ -95,17 +98,6 @@ async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
   } catch (error) {
     await lock.release();
     throw error;
-  }
-}
-
-/** Undefined where this user has no home folder: reading must work there, too. */
-function rootOf({ runtime, said }: ExportRequest): string | undefined {
-  try {
-    return runsFolder(runtime);
-  } catch (error) {
-    if (!(error instanceof EngagectlError)) throw error;
-    said.warn(`${error.message}; this export cannot be resumed`);
-    return undefined;
   }
 }
 
