@@ -13,7 +13,7 @@ export async function main(argv: readonly string[], runtime: Runtime): Promise<E
     }
     return exitCodes.ok;
   } catch (error) {
-    const { showError } = await import('./ui/show-error.js');
+    const { errorSettings, showError } = await import('./ui/show-error.js');
     showError(error, runtime, errorSettings(argv, runtime));
     return exitCodeOf(error);
   }
@@ -22,10 +22,3 @@ export async function main(argv: readonly string[], runtime: Runtime): Promise<E
 /** Answered without the command tree, which takes longer to load than the rest of the answer. */
 const isVersion = (argv: readonly string[]): boolean =>
   argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V');
-
-/** Read from the words themselves: the error may be that they cannot be parsed. */
-const errorSettings = (argv: readonly string[], { env }: Pick<Runtime, 'env'>) => ({
-  json: argv.includes('--json'),
-  verbose: argv.includes('--verbose') || argv.includes('-v'),
-  color: !argv.includes('--no-color') && env['NO_COLOR'] === undefined && env['TERM'] !== 'dumb',
-});

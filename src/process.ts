@@ -21,12 +21,12 @@ export async function runProcess(): Promise<void> {
   process.stderr.on('error', () => undefined); // there is nowhere left to tell it
 
   const argv = process.argv.slice(2);
-  const code = await main(argv, nodeRuntime(stop.signal));
+  const runtime = nodeRuntime(stop.signal);
+  const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {
-    const { showError } = await import('./ui/show-error.js');
-    const json = argv.includes('--json');
-    showError(unwritten, process, { json, verbose: false, color: false });
+    const { errorSettings, showError } = await import('./ui/show-error.js');
+    showError(unwritten, process, errorSettings(argv, runtime));
   }
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);
 }

@@ -120,8 +120,11 @@ export async function buildProgram(
     .configureHelp(helpFormat(helpWidth(runtime)))
     .configureOutput({
       writeOut: (text) => void runtime.stdout.write(text),
-      // Help beside an error; under --json stderr carries JSON lines only.
-      writeErr: (text) => void (program.opts()['json'] === true || runtime.stderr.write(text)),
+      // Help beside an error; where stderr carries JSON lines only, there is none.
+      writeErr: (text) => {
+        const { json, logFormat } = program.opts<{ json?: true; logFormat?: string }>();
+        if (json !== true && logFormat !== 'json') runtime.stderr.write(text);
+      },
       outputError: () => undefined, // usage errors are thrown, and shown by main
     });
   addExamples(program, examples);

@@ -103,6 +103,7 @@ const fitting: Readonly<Record<string, string>> = {
   '--poll-interval': '1s',
   '--pending-timeout': '1s',
   '--progress': 'never',
+  '--log-format': 'json',
   '--input-format': 'csv',
   '--order': 'none',
   '--type': 'email',

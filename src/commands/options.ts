@@ -14,6 +14,8 @@ export interface Settings {
   readonly retryForMs: number;
   readonly retryBaseMs: number;
   readonly json: boolean;
+  /** `--log-format json`: every line on stderr is one object with a `type`. */
+  readonly logJson: boolean;
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly progress: 'auto' | 'always' | 'never';
@@ -106,6 +108,13 @@ const globalOptions: readonly GlobalOption[] = [
     help: 'one summary object on stdout, errors as JSON on stderr',
   },
   {
+    flags: '--log-format <format>',
+    group: 'Messages:',
+    help: 'text, or json: each line on stderr one object with a type',
+    fallback: 'text',
+    parse: choice('text', 'json'),
+  },
+  {
     flags: '--progress <when>',
     group: 'Messages:',
     help: 'auto, always or never',
@@ -166,6 +175,7 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
     retryForMs: settings['retryFor'] as number,
     retryBaseMs: settings['retryBase'] as number,
     json: settings['json'] === true,
+    logJson: settings['logFormat'] === 'json',
     quiet: settings['quiet'] === true,
     verbose: settings['verbose'] === true,
     progress: settings['progress'] as Settings['progress'],

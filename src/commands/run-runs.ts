@@ -4,15 +4,16 @@ import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from '../ui/aligned.js';
 import { inert } from '../ui/inert.js';
+import { messages } from '../ui/messages.js';
 import type { Settings } from './options.js';
 import type { RunArgv } from './runs.js';
 import { runsFolder } from './unfinished-run.js';
 
 /** `runs list`: the oldest first. */
-export async function listUnfinished({ json }: Settings, runtime: Runtime): Promise<void> {
+export async function listUnfinished(settings: Settings, runtime: Runtime): Promise<void> {
   const runs = await listRuns(runsFolder(runtime));
-  if (json) return void runtime.stdout.write(`${JSON.stringify(runs.map(asObject))}\n`);
-  if (runs.length === 0) return void runtime.stderr.write('no unfinished runs\n');
+  if (settings.json) return void runtime.stdout.write(`${JSON.stringify(runs.map(asObject))}\n`);
+  if (runs.length === 0) return messages(settings, runtime).note('no unfinished runs');
   const rows = runs.map(({ header }) => [
     header.run,
     header.started,
@@ -55,7 +56,7 @@ export async function resumeRun(id: string, runtime: Runtime, runArgv: RunArgv):
 /** `runs prune`: milliseconds since they were begun. */
 export async function pruneRuns(
   olderThan: number,
-  { json }: Settings,
+  settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
   const runs = await listRuns(runsFolder(runtime));
@@ -68,9 +69,9 @@ export async function pruneRuns(
       await lock.release();
     }
   }
-  if (json)
+  if (settings.json)
     runtime.stdout.write(`${JSON.stringify({ pruned: old.map(({ header }) => header.run) })}\n`);
-  else runtime.stderr.write(`forgot ${old.length} of ${runs.length} unfinished runs\n`);
+  else messages(settings, runtime).note(`forgot ${old.length} of ${runs.length} unfinished runs`);
 }
 
 async function runOf(id: string, runtime: Runtime): Promise<RunFolder> {

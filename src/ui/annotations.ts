@@ -4,21 +4,21 @@ import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
 
 export interface AnnotationWorld {
-  readonly settings: { readonly json: boolean };
+  readonly settings: { readonly json: boolean; readonly logJson?: boolean };
   readonly runtime: Pick<Runtime, 'stderr' | 'env' | 'cwd'>;
 }
 
 /**
  * Under GitHub Actions: a line `::error file=…,line=…::…` for each reject, which its page shows at
  * that line of the input. On stderr, as the runner reads both streams and stdout carries data; not
- * under `--json`, where stderr carries JSON lines only. False where this is not the place.
+ * under `--json` and `--log-format json`, where stderr carries JSON lines only. False where this is not the place.
  */
 export function annotate(
   rejects: readonly FirstReject[],
   { settings, runtime }: AnnotationWorld,
 ): boolean {
   const { env, stderr, cwd } = runtime;
-  if (env['GITHUB_ACTIONS'] !== 'true' || settings.json) return false;
+  if (env['GITHUB_ACTIONS'] !== 'true' || settings.json || settings.logJson) return false;
   const root = env['GITHUB_WORKSPACE'] ?? cwd;
   for (const { source, line, kind, error } of rejects) {
     const place =

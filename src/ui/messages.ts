@@ -4,13 +4,15 @@ import { inert, inertJson } from './inert.js';
 /** What the messages need of the global options. */
 export interface MessageSettings {
   readonly json: boolean;
+  /** `--log-format json`. */
+  readonly logJson?: boolean;
   readonly quiet: boolean;
   readonly verbose: boolean;
   readonly color: boolean;
 }
 
 /**
- * Lines for people on stderr; under `--json` each is one object
+ * Lines for people on stderr; under `--json` and `--log-format json` each is one object
  * `{"type":"note"|"warning"|"verbose","message":"…"}`. `--quiet` drops them all: errors are
  * thrown, and shown by main.
  */
@@ -22,13 +24,13 @@ export interface Messages {
 }
 
 export function messages(
-  { json, quiet, verbose, color }: MessageSettings,
+  { json, logJson, quiet, verbose, color }: MessageSettings,
   { stderr }: Pick<Runtime, 'stderr'>,
 ): Messages {
   const terminal = stderr.isTTY === true;
   const write = (type: 'note' | 'warning' | 'verbose', text: string): void => {
     if (quiet) return;
-    if (json) stderr.write(`${inertJson({ type, message: text })}\n`);
+    if (json || logJson) stderr.write(`${inertJson({ type, message: text })}\n`);
     else
       stderr.write(
         `${terminal ? clearLine : ''}${prefix(type, color && terminal)}${inert(text)}\n`,

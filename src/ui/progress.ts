@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime.js';
 import { bytesText, fitted, grouped } from './figures.js';
-import { inert } from './inert.js';
+import { inert, inertJson } from './inert.js';
 
 /** Where a run stands. The run changes it as it goes; the display looks at it now and then. */
 export interface ProgressState {
@@ -21,6 +21,8 @@ export interface ProgressSettings {
   readonly progress: 'auto' | 'always' | 'never';
   readonly quiet: boolean;
   readonly json: boolean;
+  /** `--log-format json`. */
+  readonly logJson?: boolean;
   readonly color: boolean;
 }
 
@@ -37,16 +39,17 @@ const narrowest = 20;
 /**
  * Shows progress on stderr until stopped: a bar (when the size is known) or a spinner on a
  * terminal, a plain line every 10 s elsewhere. `always` also writes a plain line at the
- * beginning, so that a short run leaves one. Nothing with `--quiet`, `--json` and `never`.
+ * beginning, so that a short run leaves one. With `--log-format json` the lines are objects, on a
+ * terminal too. Nothing with `--quiet`, `--json` and `never`.
  */
 export function startProgress(
   read: () => ProgressState,
   settings: ProgressSettings,
   runtime: Pick<Runtime, 'stderr' | 'env'>,
 ): Progress {
-  if (settings.quiet || settings.json || settings.progress === 'never')
-    return { stop: () => undefined };
-  return canDraw(runtime)
+  const { quiet, json, logJson, progress } = settings;
+  if (quiet || (json && !logJson) || progress === 'never') return { stop: () => undefined };
+  return canDraw(runtime) && !logJson
     ? startDrawing(read, settings, runtime)
     : startLines(read, settings, runtime);
 }
@@ -57,10 +60,11 @@ const canDraw = ({ stderr, env }: Pick<Runtime, 'stderr' | 'env'>): boolean =>
 
 function startLines(
   read: () => ProgressState,
-  { progress }: ProgressSettings,
+  { progress, logJson }: ProgressSettings,
   { stderr }: Pick<Runtime, 'stderr'>,
 ): Progress {
-  const line = () => void stderr.write(`${progressText(read())}\n`);
+  const text = () => (logJson ? inertJson({ type: 'progress', ...read() }) : progressText(read()));
+  const line = () => void stderr.write(`${text()}\n`);
   if (progress === 'always') line();
   const timer = setInterval(line, plainIntervalMs);
   timer.unref();

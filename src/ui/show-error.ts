@@ -3,25 +3,42 @@ import { EngagectlError, errorIds, exitCodes } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { inert, inertJson } from './inert.js';
 
+/** Read from the words of the command line: the error may be that they cannot be parsed. */
+export const errorSettings = (
+  argv: readonly string[],
+  { env }: Pick<Runtime, 'env'>,
+): ShowErrorSettings => ({
+  json: argv.includes('--json'),
+  logJson: isJsonLog(argv),
+  verbose: argv.includes('--verbose') || argv.includes('-v'),
+  color: !argv.includes('--no-color') && env['NO_COLOR'] === undefined && env['TERM'] !== 'dumb',
+});
+
+const isJsonLog = (argv: readonly string[]): boolean =>
+  argv.includes('--log-format=json') || argv[argv.indexOf('--log-format') + 1] === 'json';
+
 interface ShowErrorSettings {
   readonly json: boolean;
+  /** `--log-format json`. */
+  readonly logJson?: boolean;
   readonly verbose: boolean;
   readonly color: boolean;
 }
 
 /**
  * Prints what failed, why, what to do next and where more is said; as one JSON object under
- * `--json`. What the error itself does not know is taken from the notes on its id.
+ * `--json` and `--log-format json`. What the error itself does not know is taken from the notes on its id.
  */
 export function showError(
   error: unknown,
   { stderr }: Pick<Runtime, 'stderr'>,
-  { json, verbose, color }: ShowErrorSettings,
+  { json, logJson, verbose, color }: ShowErrorSettings,
 ): void {
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
   const shown = describe(error);
-  if (json) {
-    stderr.write(`${inertJson({ error: shown })}\n`);
+  if (json || logJson) {
+    const type = logJson ? { type: 'error' } : {};
+    stderr.write(`${inertJson({ ...type, error: shown })}\n`);
     return;
   }
   const stack = error instanceof EngagectlError || !verbose ? '' : `\n${inert(stackOf(error))}\n`;

@@ -38,7 +38,11 @@ export interface Summary {
 }
 
 interface SummaryWorld {
-  readonly settings: { readonly json: boolean; readonly quiet: boolean };
+  readonly settings: {
+    readonly json: boolean;
+    readonly logJson?: boolean;
+    readonly quiet: boolean;
+  };
   readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env'>;
   readonly messages: Messages;
   /** Standard output carries records, so the JSON object goes to stderr. */
@@ -48,9 +52,13 @@ interface SummaryWorld {
 /** The end of a run: text for people on stderr, or one JSON object, and GitHub's step summary. */
 export async function showSummary(summary: Summary, world: SummaryWorld): Promise<void> {
   const { settings, runtime, recordsOnStdout } = world;
+  const logged = () => inertJson({ type: 'summary', schemaVersion: 1, ...summary });
   if (settings.json) {
     const stream = recordsOnStdout ? runtime.stderr : runtime.stdout;
-    stream.write(`${inertJson({ schemaVersion: 1, ...summary })}\n`);
+    const object = () => inertJson({ schemaVersion: 1, ...summary });
+    stream.write(`${recordsOnStdout && settings.logJson ? logged() : object()}\n`);
+  } else if (settings.logJson && !settings.quiet) {
+    runtime.stderr.write(`${logged()}\n`);
   } else if (!settings.quiet) {
     runtime.stderr.write(inert(asText(summary)));
   }

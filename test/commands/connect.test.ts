@@ -11,6 +11,7 @@ const local: Settings = {
   retryForMs: 1000,
   retryBaseMs: 1,
   json: false,
+  logJson: false,
   quiet: false,
   verbose: true,
   progress: 'never',

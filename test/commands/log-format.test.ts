@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
+import { recordsPage, startPageServer } from '../support/page-server.js';
+import { makeWorld, type Outcome } from '../support/world.js';
+
+// `--log-format json`: every line of stderr is one object with a type.
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const format = ['--log-format', 'json'];
+
+async function start(script: Script) {
+  const server = await startFaultServer(script);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const env = {
+    ENGAGECTL_BASE_URL: server.url,
+    ENGAGECTL_ACCOUNT_ID: 'ACC-1',
+    ENGAGECTL_PASSCODE: 'pass',
+    GITHUB_ACTIONS: 'true',
+  };
+  const world = makeWorld({ env });
+  writeFileSync(world.path('users.csv'), 'identity,Age\nu1,41\nu2,x\nu3,y\n');
+  return world;
+}
+
+const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
+
+interface Line {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+/** Throws for a line that does not parse. */
+const linesOf = ({ stderr }: Outcome): Line[] =>
+  stderr
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
+const typesOf = (outcome: Outcome) => [...new Set(linesOf(outcome).map(({ type }) => type))];
+
+it('a write tells progress, requests, rejects, figures and its error', async () => {
+  const world = await start([accept()]);
+  const outcome = await world.run([...upload, ...format, '--verbose', '--progress', 'always']);
+  expect(outcome).toMatchObject({ code: 3, stdout: '' });
+  const lines = linesOf(outcome);
+  expect(typesOf(outcome)).toEqual(['progress', 'verbose', 'warning', 'summary', 'error']);
+  expect(lines[0]).toMatchObject({ label: 'upload users.csv', records: 0, totalBytes: 29 });
+  expect(lines).toContainEqual({
+    type: 'warning',
+    message: 'users.csv:3: validate: column "Age": "x" is not an integer',
+  });
+  expect(lines.at(-2)).toMatchObject({ schemaVersion: 1, accepted: 1, rejected: 2, exitCode: 3 });
+  expect(lines.at(-1)).toMatchObject({ error: { id: 'E-REJECTED', exitCode: 3 } });
+});
+
+it('with --json the figures are on stdout', async () => {
+  const world = await start([accept()]);
+  const outcome = await world.run([...upload, ...format, '--json']);
+  expect(JSON.parse(outcome.stdout)).toMatchObject({ schemaVersion: 1, accepted: 1 });
+  expect(typesOf(outcome)).toEqual(['warning', 'error']);
+});
+
+it('an export to standard output keeps its records apart', async () => {
+  const server = await startPageServer(() => [recordsPage('{"n":1}')]);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const args = ['export-profiles', '--event', 'A', '--from', '2026-01-01', '--to', '2026-01-01'];
+  for (const more of [[], ['--json']]) {
+    const outcome = await makeWorld({ env: server.env }).run([...args, ...format, ...more]);
+    expect(outcome).toMatchObject({ code: 0, stdout: '{"n":1}\n' });
+    expect(typesOf(outcome)).toEqual(['note', 'summary']);
+    expect(linesOf(outcome).at(-1)).toMatchObject({ command: 'export-profiles', records: 1 });
+  }
+});
+
+it.each([
+  ['an unknown flag', ['upload', '--nonsense', ...format]],
+  ['the other spelling', ['upload', '--nonsense', '--log-format=json']],
+  ['no account', ['get-profile', 'a', ...format, '--profile', 'nobody']],
+  ['a missing subcommand, which shows help', ['config', ...format]],
+  ['no input at a terminal, which shows help', ['upload', ...format]],
+])('%s is one object', async (_what, args) => {
+  const outcome = await makeWorld().run(args, { tty: true });
+  expect(outcome).toMatchObject({ code: 2, stdout: '' });
+  expect(linesOf(outcome)).toHaveLength(1);
+  expect(linesOf(outcome)[0]).toMatchObject({ type: 'error', error: { exitCode: 2 } });
+});
+
+it('--quiet leaves the error only, and nothing where there is none', async () => {
+  const world = await start((_, index) => (index === 0 ? accept() : answer(401, 'no')));
+  const quiet = [...format, '--quiet', '--progress', 'always'];
+  expect(typesOf(await world.run([...upload, ...quiet]))).toEqual(['error']);
+  writeFileSync(world.path('users.csv'), 'identity\nu1\n');
+  const refused = await world.run(['upload', 'users.csv', ...quiet]);
+  expect(refused.code).toBe(4);
+  expect(typesOf(refused)).toEqual(['error']);
+  const done = await world.run(['upload', 'users.csv', '--check', ...quiet]);
+  expect(done).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
+it('lists of nothing are notes', async () => {
+  const world = makeWorld();
+  expect(linesOf(await world.run(['runs', 'list', ...format]))).toEqual([
+    { type: 'note', message: 'no unfinished runs' },
+  ]);
+  expect(typesOf(await world.run(['runs', 'prune', ...format]))).toEqual(['note']);
+});
+
+it('text that would steer a terminal, or end the line, stays inside its string', async () => {
+  const world = await start([accept()]);
+  writeFileSync(world.path('users.csv'), 'identity,Age\nu1,"\u001B[2J\n{}"\n');
+  const outcome = await world.run([...upload, ...format]);
+  expect(typesOf(outcome)).toEqual(['warning', 'summary', 'error']);
+  expect(outcome.stderr).not.toContain('\u001B');
+});
+
+it('the built program, too, also when it is interrupted', async () => {
+  const world = await start([() => undefined]);
+  const { env, cwd } = world.runtime();
+  const child = spawn(process.execPath, [bin, ...upload, ...format, '--progress', 'always'], {
+    env,
+    cwd,
+  });
+  const ended = once(child, 'close');
+  const stderr = text(child.stderr);
+  await once(child.stderr, 'data');
+  child.kill('SIGINT');
+  child.kill('SIGINT');
+  await ended;
+  expect(typesOf({ code: 0, stdout: '', stderr: await stderr })).toContain('progress');
+});
