@@ -16,13 +16,19 @@ interface Case {
   /** Physical lines of the rejected records. */
   readonly rejected?: readonly number[];
   /** Of the error that ends the run before it begins. */
-  readonly error?: { readonly id: string; readonly line?: number };
+  readonly error?: { readonly id: string; readonly line?: number; readonly fix?: string };
 }
 
 const cases: Readonly<Record<string, Case>> = {
   'duplicate-header.csv': { code: 8, error: { id: 'E-HEADER-DUPLICATE', line: 1 } },
   'empty-header.csv': { code: 8, error: { id: 'E-HEADER-EMPTY', line: 1 } },
-  'no-identity.csv': { code: 8, error: { id: 'E-COLUMN-MISSING' } },
+  'no-identity.csv': {
+    code: 8,
+    error: {
+      id: 'E-COLUMN-MISSING',
+      fix: 'name the column that holds it with --identity <column>, or key by --object-id <column>',
+    },
+  },
   'no-header.csv': { code: 8, error: { id: 'E-HEADER' } },
   'header-only.csv': { code: 0, read: 0 },
   'empty-array.json': { code: 0, read: 0 },

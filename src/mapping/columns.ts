@@ -50,12 +50,18 @@ export function columnsOf(
   source: string,
 ): readonly Column[] {
   const missing = requiredColumns(options).filter((name) => !header.includes(name));
-  if (missing.length > 0) throw missingColumns(missing, header, source);
+  if (missing.length > 0) {
+    const isUnnamed = missing.includes(options.identity) && !options.identityGiven;
+    throw missingColumns(missing, header, source, isUnnamed ? nameIdentity : undefined);
+  }
   const columns = header.map((name) => columnOf(name, options));
   refuseMissingParts(columns, options, header, source);
   refuseSharedKeys(columns, source);
   return columns;
 }
+
+const nameIdentity =
+  'name the column that holds it with --identity <column>, or key by --object-id <column>';
 
 /** Every column that the user named, and the identity unless an objectId stands in for it. */
 function requiredColumns(options: UploadMapping): string[] {
