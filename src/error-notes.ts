@@ -263,8 +263,12 @@ export const errorNotes = {
   },
   'E-OUTPUT-EXISTS': {
     means: 'the output file exists already',
-    causes: ['an earlier export wrote it', 'it appeared during the run'],
-    next: ['replace it: --overwrite', 'name another one: --output <file>'],
+    causes: [
+      'an earlier export wrote it',
+      'it appeared during the run',
+      '--report names a file that is no report',
+    ],
+    next: ['replace an output: --overwrite', 'name another one: --output <file>, --report <file>'],
   },
   'E-PARTIAL-EXISTS': {
     means:

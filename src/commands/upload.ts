@@ -79,7 +79,7 @@ interface PreviewFlag {
 const previewOption = (): Option =>
   new Option(
     '--preview [n]',
-    'show the first n records (5), columns and likely mistakes; send nothing',
+    'show the first n records (5), columns and likely mistakes; send and write nothing',
   )
     .preset('5')
     .argParser((word): PreviewFlag =>
