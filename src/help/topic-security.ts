@@ -15,6 +15,7 @@ export const securityTopic: Topic = {
       rows: [
         ['given by', 'config set (asks without echo), --passcode-stdin, --passcode-file'],
         ['or by', 'ENGAGECTL_PASSCODE_FILE, else ENGAGECTL_PASSCODE, for jobs; never by a flag'],
+        ['or by', 'the command of a secret store: config set --passcode-command'],
         ['kept in', 'the config file, 0600 in a folder of 0700; a looser mode is refused'],
         ['shown', 'nowhere: not in output, errors, logs, journals, rejects, process arguments'],
       ],
@@ -35,6 +36,7 @@ export const securityTopic: Topic = {
         ['foreign text', 'is made harmless before a terminal shows it'],
       ],
     },
-    'A demerge asks for its count to be typed; without a terminal it needs --yes.',
+    'Writes with a config profile marked production (config set --production) ask on a terminal. ' +
+      'A demerge asks for its count to be typed; without a terminal it needs --yes.',
   ],
 };
