@@ -247,7 +247,7 @@ function writeJob(
     endpoint: command.endpoint,
     earlier: run?.earlier,
     retryUnknown: flags.retryUnknown === true,
-    countUnread: inputs.totalBytes !== undefined,
+    piped: inputs.totalBytes === undefined,
     log: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
   };

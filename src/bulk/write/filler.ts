@@ -65,6 +65,22 @@ export class Filler {
     await this.#sender.idle();
   }
 
+  /** Submits whatever there is, as places in flight become free, until more input is heard. */
+  async submitAll(heard: AbortSignal): Promise<void> {
+    const more = new Promise<void>((resolve) => {
+      heard.addEventListener('abort', () => resolve(), { once: true });
+    });
+    while (!heard.aborted && !this.#sender.halt.error) {
+      this.#putReady();
+      const [first] = this.#filling;
+      const isFree = this.#sender.open < this.#job.concurrency;
+      if (isFree && first) this.#seal(...first);
+      if (this.#full.length > 0) await this.#submitFull();
+      else if (this.#sender.open > 0) await Promise.race([this.#sender.nextSettled(), more]);
+      else return;
+    }
+  }
+
   /** The records that were taken and never submitted, for the tally of a run that stopped. */
   *drain(): Generator<BulkRecord> {
     for (const batch of [...this.#full.splice(0), ...this.#filling.values()]) {

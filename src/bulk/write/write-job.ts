@@ -43,8 +43,11 @@ export interface WriteJob {
   readonly earlier?: Pick<EarlierParts, 'settled' | 'intended'> | undefined;
   /** Send records whose outcome is unknown again, knowingly. */
   readonly retryUnknown: boolean;
-  /** What is left unread when the run stops is counted: false where it cannot be read again. */
-  readonly countUnread: boolean;
+  /**
+   * The input is a pipe. It may trickle, and must not wait for a batch to be full; it cannot be
+   * read again, so what is left unread when the run stops is not counted.
+   */
+  readonly piped: boolean;
   readonly log: (line: string) => void;
   readonly warn: (text: string) => void;
 }

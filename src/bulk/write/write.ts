@@ -10,6 +10,7 @@ import { ordinalOfFault, ordinalOfRow } from '../run/ordinals.js';
 import { rejectLimitReached } from './reject-limit.js';
 import { Sender } from './sender.js';
 import { Settler } from './settler.js';
+import { withSilence } from './silence.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 export interface WriteResult extends Traffic {
@@ -58,7 +59,9 @@ async function run({
     job.limit === undefined ? job.rows : firstRecords(job.rows, job.limit),
   );
   await halt.guard(async () => {
-    for await (const rows of input.until(halt.stopping)) {
+    const blocks = input.until(halt.stopping);
+    const whileSilent = async (heard: AbortSignal) => filler.submitAll(heard);
+    for await (const rows of job.piped ? withSilence(blocks, job.runtime, whileSilent) : blocks) {
       await feed(rows, { job, halt, sender, filler });
     }
     await filler.finish();
@@ -71,7 +74,7 @@ async function run({
     await tally.close();
   });
   await halt.guard(async () => {
-    if (halt.error && job.countUnread) await countUnread(input, job);
+    if (halt.error && !job.piped) await countUnread(input, job);
   });
   halt.close();
   tally.assertBalanced();
