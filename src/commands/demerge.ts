@@ -52,11 +52,13 @@ async function demerge(
   const { demergeMapper } = await import('../mapping/demerge.js');
   const { confirmDemerge } = await import('../ui/confirm.js');
   const { surveyIdentities } = await import('../bulk/write/identities.js');
+  const { firstRecords } = await import('../bulk/write/first-records.js');
   const { IdentitySet } = await import('../bulk/write/identity-set.js');
   const mapper = demergeMapper({
     identity: flags.identity,
     retryUnknown: flags.retryUnknown === true,
   });
+  const seen = new IdentitySet(runtime.random);
   await runWrite(
     {
       name: 'demerge',
@@ -69,12 +71,16 @@ async function demerge(
       frame: ['{"identities":[', ']}'],
       mapper: () => mapper,
       send: (client) => (body, signal) => client.demerge(body, signal),
-      seen: new IdentitySet(),
+      seen,
       confirm: async ({ account: { accountId, region, production } }, again) => {
         const inputIsStdin = again === undefined;
         const { count, first } = inputIsStdin
           ? { count: 0, first: [] }
-          : await surveyIdentities((await again()).blocks(), (rows) => mapper.map(rows));
+          : await surveyIdentities(
+              firstRecords((await again()).blocks(), flags.limit ?? Number.POSITIVE_INFINITY),
+              (rows) => mapper.map(rows),
+              seen,
+            );
         await confirmDemerge(
           { accountId, region, production, files, count, firstIdentities: first },
           { yes: flags.yes === true, inputIsStdin },

@@ -359,6 +359,17 @@ describe('records that must not be sent twice', () => {
   });
 });
 
+it('the count of a demerge to be typed is that of --limit', async () => {
+  await using stage = await stages([commit(answer(200, { status: 'success' }))]);
+  writeFileSync(stage.world.path('ids.csv'), 'identity\na\na\nb\nc\n');
+  const argv = ['demerge', 'ids.csv', '--limit', '3'];
+  const { code, stderr } = await stage.world.run(argv, { tty: true, stdin: '2\n' });
+  expect(code, stderr).toBe(0);
+  expect(stage.server.executed.map(({ body }) => body.toString())).toEqual([
+    '{"identities":["a","b"]}',
+  ]);
+});
+
 describe('runs', () => {
   it('lists, shows, resumes and forgets unfinished runs', async () => {
     await using stage = await stages(takes(2), [accept()]);

@@ -1,7 +1,7 @@
 import { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
-import { IdentitySet } from './identity-set.js';
+import type { IdentitySet } from './identity-set.js';
 
 /** Identities up to which duplicates of a run are found, so that memory stays bounded. */
 const identitiesMaximum = 5_000_000;
@@ -15,29 +15,36 @@ export interface IdentitySurvey {
   readonly first: readonly string[];
 }
 
-/** Reads all identities once, before anything is sent. Throws E-TOO-MANY. */
+/** Reads all identities once, before anything is sent; `seen` is lent. Throws E-TOO-MANY. */
 export async function surveyIdentities(
   blocks: AsyncIterable<RowBlock>,
   map: (rows: RowBlock) => RecordBlock,
+  seen: IdentitySet,
 ): Promise<IdentitySurvey> {
-  const seen = new IdentitySet();
   const first: string[] = [];
   for await (const rows of blocks) {
     const block = map(rows);
     for (let index = 0; index < block.count; index += 1) {
-      const identity = identityAt(block, index);
-      if (seen.add(identity) && first.length < shownIdentities) first.push(identity);
+      const isNew = seeIdentity(seen, block, index);
+      if (isNew && first.length < shownIdentities) first.push(identityAt(block, index));
     }
     const error = tooManyIdentities(seen);
     if (error) throw error;
   }
-  return { count: seen.size, first };
+  const count = seen.size;
+  seen.clear();
+  return { count, first };
 }
 
-/** The identity that record `index` of a demerge stands for: its text is a JSON string. */
-export function identityAt({ json, bounds }: RecordBlock, index: number): string {
-  return JSON.parse(json.toString('utf8', bounds[2 * index], bounds[2 * index + 1])) as string;
-}
+/** False when record `index` repeats an identity: it has the same bytes however the input spells it. */
+export const seeIdentity = (
+  seen: IdentitySet,
+  { json, bounds }: RecordBlock,
+  index: number,
+): boolean => seen.add(json, bounds[2 * index] ?? 0, bounds[2 * index + 1] ?? 0);
+
+const identityAt = ({ json, bounds }: RecordBlock, index: number): string =>
+  JSON.parse(json.toString('utf8', bounds[2 * index], bounds[2 * index + 1])) as string;
 
 export function tooManyIdentities({ size }: IdentitySet): EngagectlError | undefined {
   if (size <= identitiesMaximum) return undefined;

@@ -1,69 +1,59 @@
-import { hash } from 'node:crypto';
+import { SipHash } from './sip-hash.js';
 
-/** Numbers of 32 bits kept per identity: 96 bits of its SHA-256 tell identities apart. */
-const words = 3;
-const segments = 256;
-/** A segment grows by half when it is this full, so that no growth needs much memory at once. */
-const fullest = 0.85;
+/** Room for five million: what never grows is never there twice. Memory is taken as it is filled. */
+const slots = 6_000_000;
+/** Numbers of 32 bits in a slot. The lowest two bits of the first say in which pass it was filled. */
+const words = 2;
+const passBits = 0b11;
 
-/** The identities seen so far, in about 16 bytes each. */
+/**
+ * The identities seen so far, five million and a block of input more, in 48 MB. They are told
+ * apart by 62 bits of a keyed hash, and by the place where they are looked for, which other bits
+ * choose: that any two of five million are taken for one has a chance of 1 in 10^11.
+ */
 export class IdentitySet {
-  readonly #segments = Array.from({ length: segments }, () => new Segment());
+  readonly #hash: SipHash;
+  readonly #slots = new Uint32Array(words * slots);
+  #pass = 1;
   #size = 0;
+
+  /** `random` in [0, 1): the hash has another key in every run. */
+  constructor(random: () => number) {
+    const key = () => Math.floor(random() * 2 ** 32);
+    this.#hash = new SipHash([key(), key()]);
+  }
 
   get size(): number {
     return this.#size;
   }
 
-  /** False when the identity was there already. */
-  add(identity: string): boolean {
-    const digest = hash('sha256', identity, 'buffer');
-    const key = Uint32Array.from({ length: words }, (_, word) => digest.readUInt32LE(4 * word));
-    const segment = this.#segments[digest[31] ?? 0];
-    if (segment?.add(key) !== true) return false;
+  /** False when the identity `bytes[start, end)` was there already. */
+  add(bytes: Uint8Array, start: number, end: number): boolean {
+    this.#hash.hash(bytes, start, end);
+    const [first = 0, second = 0, place = 0] = this.#hash.words;
+    const filled = ((first & ~passBits) | this.#pass) >>> 0;
+    const at = this.#find(place % slots, first, second);
+    if (this.#slots[at] === filled) return false;
+    this.#slots[at] = filled;
+    this.#slots[at + 1] = second;
     this.#size += 1;
     return true;
   }
-}
 
-/** One part of the set: open addressing, linear probing. */
-class Segment {
-  /** Of an empty slot the first word is 0. */
-  #slots = new Uint32Array(16 * words);
-  #size = 0;
-
-  add(key: Uint32Array): boolean {
-    key[0] = (key[0] ?? 0) | 1;
-    if (!insert(this.#slots, key, 0)) return false;
-    this.#size += 1;
-    if (this.#size * words > this.#slots.length * fullest) this.#grow();
-    return true;
+  /** Empties the set: what is in it now is as good as gone. At most twice. */
+  clear(): void {
+    this.#pass += 1;
+    this.#size = 0;
   }
 
-  #grow(): void {
-    const old = this.#slots;
-    this.#slots = new Uint32Array(Math.ceil((old.length / words) * 1.5) * words);
-    for (let at = 0; at < old.length; at += words) {
-      if (old[at] !== 0) insert(this.#slots, old, at);
+  /** Where the identity is, in this pass or an earlier one, or would be. */
+  #find(slot: number, first: number, second: number): number {
+    const table = this.#slots;
+    let at = words * slot;
+    for (let found = table[at]!; found !== 0; found = table[at]!) {
+      if (((found ^ first) & ~passBits) === 0 && table[at + 1] === second) break;
+      at = at + words === table.length ? 0 : at + words;
     }
+    return at;
   }
-}
-
-/** Puts the key at `keys[at]` into its slot; false when it is there already. */
-function insert(slots: Uint32Array, keys: Uint32Array, at: number): boolean {
-  const count = slots.length / words;
-  let slot = (keys[at + 1] ?? 0) % count;
-  while (slots[words * slot] !== 0) {
-    if (isSame(slots, words * slot, keys, at)) return false;
-    slot = (slot + 1) % count;
-  }
-  for (let word = 0; word < words; word += 1) slots[words * slot + word] = keys[at + word] ?? 0;
-  return true;
-}
-
-function isSame(slots: Uint32Array, slot: number, keys: Uint32Array, at: number): boolean {
-  for (let word = 0; word < words; word += 1) {
-    if (slots[slot + word] !== keys[at + word]) return false;
-  }
-  return true;
 }

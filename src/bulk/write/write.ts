@@ -3,7 +3,7 @@ import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import { Filler } from './filler.js';
 import { firstRecords } from './first-records.js';
-import { identityAt, tooManyIdentities } from './identities.js';
+import { seeIdentity, tooManyIdentities } from './identities.js';
 import { Halt } from './halt.js';
 import { Interruptible } from '../interruptible.js';
 import { ordinalOfFault, ordinalOfRow } from '../run/ordinals.js';
@@ -127,7 +127,7 @@ function fill(
 ): number {
   const { tally, seen, send, earlier } = job;
   for (let index = from; index < block.count; index += 1) {
-    const isNew = seen?.add(identityAt(block, index)) !== false;
+    const isNew = seen === undefined || seeIdentity(seen, block, index);
     if (earlier && wasSent(job, block, index)) continue;
     tally.counts.read += 1;
     if (!isNew) tally.duplicate(...source(block, index));
