@@ -115,7 +115,7 @@ function writeEventName(row: CellRow, { out }: RecordBuilder, { eventName }: Upl
   } else if (eventName === undefined) {
     return 'evtName is missing: name the event with --event-name <name>';
   } else {
-    out.raw(Buffer.from(JSON.stringify(eventName)));
+    out.piece(pieceOf(JSON.stringify(eventName)));
   }
   return undefined;
 }

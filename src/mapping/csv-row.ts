@@ -2,14 +2,14 @@ import type { Cells, RowBlock } from '../input/rows.js';
 import type { CellRow, Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { columnFault, type Column } from './columns.js';
-import { pieceOf, viewOf } from './json-writer.js';
+import { pieceOf, viewOf, type Piece } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import { writeTyped } from './typed-cell.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-const emptyString = Buffer.from('""');
+const emptyString = pieceOf('""');
 const openString = pieceOf('"');
-const nullWord = Buffer.from('null');
+const nullWord = pieceOf('null');
 
 /** Rows of one CSV, one at a time: `to` moves on to the next. */
 export class CsvRow implements CellRow {
@@ -103,12 +103,12 @@ export class CsvRow implements CellRow {
     const value = emptyValue(type, this.#options);
     if (value === undefined) return;
     this.#records.out.piece(prefix, comma);
-    this.#records.out.raw(value);
+    this.#records.out.piece(value);
   }
 }
 
 /** What --empty sends; an empty string only where strings are sent. */
-export function emptyValue(type: Column['type'], { empty }: UploadMapping): Buffer | undefined {
+export function emptyValue(type: Column['type'], { empty }: UploadMapping): Piece | undefined {
   if (empty === 'null') return nullWord;
   const isString = type === undefined || type === 'string';
   return empty === 'string' && isString ? emptyString : undefined;

@@ -3,6 +3,7 @@ import { shown, textFault } from './identity.js';
 import { exportedInstantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { pieceOf } from './json-writer.js';
 import { memberName } from './member-name.js';
 import type { RecordBuilder } from './record-builder.js';
 import { takeKey } from './record-key.js';
@@ -59,7 +60,7 @@ function writeName(json: JsonText, { out }: RecordBuilder, { eventName }: Upload
   out.ascii(',"type":"event","evtName":');
   if (index < 0) {
     if (eventName === undefined) return 'event_name is missing: name it with --event-name <name>';
-    out.raw(Buffer.from(JSON.stringify(eventName)));
+    out.piece(pieceOf(JSON.stringify(eventName)));
     return undefined;
   }
   const value = json.stringAt(index, text);

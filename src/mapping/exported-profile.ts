@@ -1,6 +1,7 @@
 import { CellText } from './cell-text.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { pieceOf } from './json-writer.js';
 import { memberName } from './member-name.js';
 import type { RecordBuilder } from './record-builder.js';
 import { takeKey } from './record-key.js';
@@ -18,11 +19,11 @@ const fields = [
 ].map(([from, to]) => ({
   from: memberName(from!),
   to: memberName(to!),
-  prefix: Buffer.from(`,"${to}":`),
+  prefix: pieceOf(`,"${to}":`),
 }));
 
-const openIdentity = Buffer.from('{"identity":');
-const openData = Buffer.from(',"type":"profile","profileData":{');
+const openIdentity = pieceOf('{"identity":');
+const openData = pieceOf(',"type":"profile","profileData":{');
 const text = new CellText();
 const profileData = new JsonText();
 
@@ -32,7 +33,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
   records.converges = !json.hasOperator;
   const fault = writeKey(json, records);
   if (fault !== undefined) return fault;
-  out.raw(openData);
+  out.piece(openData);
   const dataStart = out.length;
   const data = json.find(name.profileData);
   const hasData = data >= 0 && json.kindOf(data) !== token.n;
@@ -45,7 +46,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
     const index = json.find(from);
     if (index < 0 || json.isEmptyAt(index)) continue;
     if (hasData && profileData.find(to) >= 0) continue;
-    out.raw(prefix, out.length === dataStart ? 1 : 0);
+    out.piece(prefix, out.length === dataStart ? 1 : 0);
     out.raw(json.bytes, json.valueStarts[index], json.valueEnds[index]);
   }
   out.byte(token.closeObject);
@@ -60,7 +61,7 @@ function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
     if (json.kindOf(index) !== token.quote) return 'identity is no string: put it in quotes';
     const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
     const fault = takeKey('identity', text.ofJson(json.bytes, start + 1, end - 1), records);
-    out.raw(openIdentity);
+    out.piece(openIdentity);
     out.raw(json.bytes, start, end);
     return fault === undefined ? undefined : `identity: ${fault}`;
   }

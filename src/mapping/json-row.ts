@@ -78,7 +78,7 @@ export class JsonRow implements CellRow {
       const empty = this.isEmpty(index) ? emptyValue(type, this.#options) : undefined;
       if (this.isEmpty(index) && empty === undefined) continue;
       out.piece(prefix, out.length === dataStart ? 1 : 0);
-      if (empty) out.raw(empty);
+      if (empty) out.piece(empty);
       else {
         const fault = this.#writeValue(index, type);
         if (fault !== undefined) return columnFault(name, fault);

@@ -42,7 +42,6 @@ export class Batch {
 
   /** Makes the batch an empty one. */
   clear(): void {
-    this.#rows.length = 0;
     this.#size = 0;
     this.#end = this.#frame.open.copy(this.#body);
   }
@@ -72,7 +71,7 @@ export class Batch {
     this.#numbers[at + 1] = key;
     this.#numbers[at + 2] = this.#end;
     this.#converges[this.#size] = converges ? 1 : 0;
-    this.#rows.push(rows);
+    this.#rows[this.#size] = rows;
     this.#size += 1;
     this.#end += json.copy(this.#body, this.#end, start, end);
   }
@@ -95,7 +94,8 @@ export class Batch {
   /** Where the record was read. */
   source(position: number): [rows: RowBlock, row: number] {
     const rows = this.#rows[position];
-    if (rows === undefined) throw new RangeError(`the batch has no record ${position}`);
+    if (rows === undefined || position >= this.#size)
+      throw new RangeError(`the batch has no record ${position}`);
     return [rows, this.#numbers[3 * position] ?? 0];
   }
 

@@ -1,5 +1,6 @@
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Batch, BulkRecord } from './batch.js';
+import { BlockRecord } from './block-record.js';
 import type { Sender } from './sender.js';
 import { Window } from './window.js';
 import type { WriteJob } from './write-job.js';
@@ -14,6 +15,7 @@ const kinds = { profile: 0, event: 1 } as const;
 export class Filler {
   readonly #job: WriteJob;
   readonly #sender: Sender;
+  readonly #next = new BlockRecord();
   readonly #window = new Window();
   readonly #filling = new Map<number, Batch>();
   readonly #full: Batch[] = [];
@@ -30,15 +32,7 @@ export class Filler {
   /** Takes a record. False: wait for `makeRoom` before the next one. */
   add(block: RecordBlock, index: number): boolean {
     const kind = block.kinds[index] ?? kinds.profile;
-    const record: BulkRecord = {
-      rows: block.rows,
-      row: block.row[index] ?? 0,
-      key: this.#keyOf(block, index, kind),
-      converges: block.converges[index] === 1,
-      json: block.json,
-      start: block.bounds[2 * index] ?? 0,
-      end: block.bounds[2 * index + 1] ?? 0,
-    };
+    const record = this.#next.to(block, index, this.#keyOf(block, index, kind));
     if (record.key === noKey || this.#window.admit(record.key)) this.#put(record, kind);
     else this.#window.hold(record);
     return this.#full.length === 0 && !this.#window.hasReady && !this.#window.isFull;

@@ -37,7 +37,7 @@ export class Window {
 
   /** The record of this key is settled: the next held one, if any, becomes ready. */
   settle(key: number): void {
-    const queue = this.#held.get(key);
+    const queue = this.#held.size === 0 ? undefined : this.#held.get(key);
     const next = queue?.shift();
     if (next === undefined) this.#busy.delete(key);
     else this.#ready.push(next);
