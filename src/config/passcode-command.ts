@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
@@ -21,6 +20,7 @@ export async function passcodeFromCommand(
   source: string,
   runtime: CommandRuntime,
 ): Promise<string> {
+  const { spawn } = await import('node:child_process'); // few commands need it
   const child = spawn(command, {
     shell: true,
     cwd: runtime.cwd,
