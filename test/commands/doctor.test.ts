@@ -94,7 +94,7 @@ describe('configuration', () => {
     expect(outcome.code).toBe(2);
     expect(linesOf(outcome)['config']).toMatch(/^failed: .*0644.*\n +fix: chmod 600 /);
     expect(linesOf(outcome)['request']).toMatch(/^ok/);
-    expect(outcome.stderr).toContain('failed of 10 checks: config');
+    expect(outcome.stderr).toContain('1 of 10 checks failed: config');
   });
 
   it('no account: exit 2, and nothing is asked of a service', async () => {
@@ -178,7 +178,7 @@ it('the most serious of several failures is the exit code', async () => {
   writeFileSync(world.stateDir, 'in the way');
   const outcome = await doctor(answer(403, { status: 'fail', error: 'no', code: 403 }));
   expect(outcome.code).toBe(9);
-  expect(outcome.stderr).toContain('failed of 10 checks: state, request');
+  expect(outcome.stderr).toContain('2 of 10 checks failed: state, request');
 });
 
 describe('the environment', () => {

@@ -32,10 +32,14 @@ export async function runDoctor(settings: Settings, runtime: Runtime): Promise<v
   const worst = failed.find(({ id = 'E-CONFIG' }) => errorIds[id] === exitCode);
   if (worst === undefined) return;
   const names = failed.map(({ check }) => check).join(', ');
-  throw new EngagectlError(worst.id ?? 'E-CONFIG', `failed of ${checks.length} checks: ${names}`, {
-    why: worst.message,
-    fix: worst.fix,
-  });
+  throw new EngagectlError(
+    worst.id ?? 'E-CONFIG',
+    `${failed.length} of ${checks.length} checks failed: ${names}`,
+    {
+      why: worst.message,
+      fix: worst.fix,
+    },
+  );
 }
 
 function lineOf({ check, status, message, fix }: Finding): string {
