@@ -7,6 +7,9 @@ import { byteCount, choice, integer } from './option-values.js';
 export interface InputFlags {
   readonly inputFormat?: InputFormat;
   readonly delimiter?: string;
+  readonly quote?: string;
+  readonly escape?: string;
+  readonly comment?: string;
   readonly encoding?: string;
   readonly maxRecordBytes: number;
   readonly limit?: number;
@@ -20,6 +23,11 @@ export const inputOptions = (): Option[] => [
   new Option('--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)').argParser(
     delimiter,
   ),
+  new Option('--quote <char>', 'around CSV cells (default: "; empty: none)').argParser(quote),
+  new Option('--escape <char>', 'before a quote in a quoted cell (default: the quote)').argParser(
+    escape,
+  ),
+  new Option('--comment <text>', 'CSV lines that begin with it are no records').argParser(comment),
   new Option('--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'),
   new Option('--max-record-bytes <bytes>', 'a longer record is rejected')
     .argParser(byteCount)
@@ -35,10 +43,25 @@ function delimiter(text: string): string {
   return value;
 }
 
+function quote(text: string): string {
+  if (/^[^\r\n]?$/u.test(text)) return text;
+  throw new InvalidArgumentError('Use one character, or an empty text for none.');
+}
+
+function escape(text: string): string {
+  if (/^[^\r\n]$/u.test(text)) return text;
+  throw new InvalidArgumentError('Use one character.');
+}
+
+function comment(text: string): string {
+  if (text !== '' && !/[\r\n]/.test(text)) return text;
+  throw new InvalidArgumentError('Use one or more characters of one line.');
+}
+
 /** What to read; `listColumn` is the column that a bare list stands for. */
 export function inputsOf({
   files,
-  flags: { inputFormat, delimiter, encoding, maxRecordBytes },
+  flags: { inputFormat, delimiter, quote, escape, comment, encoding, maxRecordBytes },
   listColumn,
 }: {
   readonly files: readonly string[];
@@ -50,6 +73,9 @@ export function inputsOf({
     maxRecordBytes,
     ...(inputFormat && { format: inputFormat }),
     ...(delimiter !== undefined && { delimiter }),
+    ...(quote !== undefined && { quote }),
+    ...(escape !== undefined && { escape }),
+    ...(comment !== undefined && { comment }),
     ...(encoding !== undefined && { encoding }),
     ...(listColumn !== undefined && { listColumn }),
   };

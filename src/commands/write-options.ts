@@ -105,7 +105,19 @@ function rejectLimit(text: string): RejectLimit {
 export const inputMeaning = ({
   inputFormat,
   delimiter,
+  quote,
+  escape,
+  comment,
   encoding,
   maxRecordBytes,
   limit,
-}: WriteFlags) => ({ inputFormat, delimiter, encoding, maxRecordBytes, limit });
+}: WriteFlags) => ({
+  inputFormat,
+  delimiter,
+  quote,
+  escape,
+  comment,
+  encoding,
+  maxRecordBytes,
+  limit,
+});

@@ -19,7 +19,10 @@ export const formatsTopic: Topic = {
     {
       heading: 'Input:',
       rows: [
-        ['.csv, .tsv', 'RFC 4180 with a header line; --delimiter for another than comma or tab'],
+        [
+          '.csv, .tsv',
+          'RFC 4180 with a header line; for other dialects --delimiter, --quote, --escape, --comment',
+        ],
         ['.ndjson, .jsonl', 'one JSON object a line; numbers are passed on as they are written'],
         ['.json', 'one array of such objects'],
         ['list', 'one value a line, for subscribe, demerge and get-profile'],

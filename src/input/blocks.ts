@@ -76,14 +76,15 @@ function blockOf(
   bytes: Buffer,
   { cut, first, line, ordinal }: { cut: Cut; first: number; line: number; ordinal: number },
 ): RowBlock {
-  const { count, bounds, lines, faults } = cut;
+  const { count, bounds, lines, faults, behind } = cut;
   const { header, state } = cutter;
   const memory = window.memory!;
   memory.hold(count + faults.length);
   const cells = header && cut.cells ? { header, bounds: memory.keep(cut.cells) } : undefined;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };
-  return { source, bytes, memory, count, bounds, lines, cells, first, end, faults };
+  const text = behind ? Buffer.concat([bytes, behind]) : bytes;
+  return { source, bytes: text, memory, count, bounds, lines, cells, first, end, faults };
 }
 
 function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowFault {

@@ -11,9 +11,6 @@ const ESCAPED = 2;
 /** Returned in place of a position: the record breaks the rules of quoting. */
 export const FAULT = -2;
 
-/** For text without delimiters: each line is one cell. */
-export const noDelimiter = Buffer.alloc(0);
-
 /**
  * Finds the cells of one CSV record in a single pass over its bytes:
  *
@@ -155,6 +152,6 @@ export interface CsvScannerOptions {
   readonly columns: number;
   /** Records for which `cells` has room. */
   readonly records: number;
-  /** UTF-8 bytes of the delimiter, or `noDelimiter`. */
+  /** UTF-8 bytes of the delimiter; none when each line is one cell. */
   readonly delimiter: Buffer;
 }

@@ -1,7 +1,11 @@
-import { CsvScanner, FAULT } from './csv-scanner.js';
+import type { CellScanner } from './cell-scanner.js';
+import { FAULT } from './csv-scanner.js';
 import { rawOf, type Cut, type Cutter } from './cutter.js';
+import { isStandard, type Dialect } from './dialect.js';
 import { afterLineEnd, BEYOND, countLineEnds, endOfLine, nextLine, skipLine } from './line-ends.js';
+import { openScanner } from './open-scanner.js';
 import type { RowFault } from './rows.js';
+import { standardCells } from './standard-cells.js';
 
 /** Per block; they bound its arrays for very short and for very wide records. */
 const mostRecords = 4096;
@@ -9,22 +13,25 @@ const mostCells = 65_536;
 
 /**
  * Cuts CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a
- * line, inside quotes too; blank lines are no records. After a quoting fault it goes on at the
+ * line, inside quotes too; blank lines and comments are no records. After a quoting fault it goes on at the
  * next physical line, so that a lost quote costs few records and not the rest of the file.
  */
 export class CsvCutter implements Cutter {
   readonly header: readonly string[];
   readonly state = undefined;
   readonly skip = skipLine;
-  readonly #scanner: CsvScanner;
+  /** The dialect, where it is not RFC 4180. */
+  readonly #dialect: Dialect | undefined;
+  readonly #scanner: CellScanner;
   readonly #bounds: Int32Array;
   readonly #lines: Uint32Array;
 
-  constructor(header: readonly string[], delimiter: Buffer) {
+  constructor(header: readonly string[], dialect: Dialect) {
     const columns = header.length;
     const records = Math.min(mostRecords, Math.max(1, Math.floor(mostCells / columns)));
     this.header = header;
-    this.#scanner = new CsvScanner({ columns, records, delimiter });
+    this.#dialect = isStandard(dialect) ? undefined : dialect;
+    this.#scanner = openScanner(dialect, { columns, records });
     this.#bounds = new Int32Array(2 * records);
     this.#lines = new Uint32Array(records);
   }
@@ -45,7 +52,7 @@ export class CsvCutter implements Cutter {
       const fault = this.#faultOf(text, { start, end, line });
       if (fault) {
         faults.push(fault);
-      } else if (end > start) {
+      } else if (end > start && scanner.count > 0) {
         this.#bounds[2 * count] = start;
         this.#bounds[2 * count + 1] = end;
         this.#lines[count++] = line;
@@ -54,7 +61,7 @@ export class CsvCutter implements Cutter {
       line++;
       start = next;
     }
-    return {
+    const cut = {
       used: start,
       line,
       count,
@@ -63,15 +70,17 @@ export class CsvCutter implements Cutter {
       cells: scanner.cells.subarray(0, 2 * columns * count),
       faults,
     };
+    return this.#dialect ? standardCells(text, cut, this.#dialect) : cut;
   }
 
-  /** What is wrong with the record just scanned; a blank line is none. */
+  /** What is wrong with the record just scanned; a blank line and a comment are none. */
   #faultOf(
     text: Buffer,
     { start, end, line }: { start: number; end: number; line: number },
   ): RowFault | undefined {
     if (end === FAULT) return this.#quotingFault(text, start, line);
-    if (end === start || this.#scanner.count === this.header.length) return undefined;
+    const { count } = this.#scanner;
+    if (end === start || count === 0 || count === this.header.length) return undefined;
     return { at: start, ...this.#raggedFault(text.subarray(start, end), line) };
   }
 

@@ -11,6 +11,8 @@ export interface Cut {
   readonly lines: Uint32Array;
   /** Cell bounds as in Cells, only lent until the next cut; undefined for JSON texts. */
   readonly cells: Int32Array | undefined;
+  /** Contents of cells that do not stand in the text as RowBlock wants them: bounds beyond `used`. */
+  readonly behind?: Buffer;
   readonly faults: readonly RowFault[];
 }
 

@@ -23,15 +23,22 @@ export function formatOfName(name: string): InputFormat | undefined {
   return extensions[extension?.toLowerCase() ?? ''];
 }
 
+export interface Hints {
+  readonly delimiter: string | undefined;
+  readonly comment: string | undefined;
+  /** A line without delimiter starts a list. */
+  readonly lists: boolean;
+}
+
 /**
- * Format by what the first line that is not blank looks like. No text at all is NDJSON of no
- * records, so that an empty pipe is no error. `lists`: a line without delimiter starts a list.
+ * Format by what the first line that is neither blank nor a comment looks like. No text at all is NDJSON of no
+ * records, so that an empty pipe is no error.
  */
 export async function formatOfText(
   window: TextWindow,
-  { delimiter, lists }: { delimiter: string | undefined; lists: boolean },
+  { delimiter, comment, lists }: Hints,
 ): Promise<InputFormat> {
-  const line = await firstLine(window);
+  const line = await firstLine(window, comment);
   if (line.length === 0 || line[0] === openingBrace) return 'ndjson';
   if (line[0] === openingBracket) return 'json';
   if (delimiter === undefined && line.includes('\t') && !line.includes(',')) return 'tsv';
@@ -62,13 +69,22 @@ export async function expectArray({
   });
 }
 
-async function firstLine(window: TextWindow): Promise<Buffer> {
-  for (;;) {
-    const start = window.bytes.findIndex((byte) => byte > 32);
+async function firstLine(window: TextWindow, comment = ''): Promise<Buffer> {
+  for (let above = 0; ;) {
+    const start = window.bytes.findIndex((byte, at) => at >= above && byte > 32);
     const from = start === -1 ? window.bytes.length : start;
     const end = endOfLine(window.bytes, from);
     const whole = end < window.bytes.length || end - from >= sampleBytes || window.ended;
-    if (whole) return window.bytes.subarray(from, end);
-    await window.grow();
+    const line = window.bytes.subarray(from, end);
+    if (!whole) await window.grow();
+    else if (
+      comment === '' ||
+      !line
+        .subarray(0, 4 * comment.length)
+        .toString()
+        .startsWith(comment)
+    )
+      return line;
+    else above = end;
   }
 }

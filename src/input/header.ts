@@ -1,7 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError, type ErrorId } from '../errors.js';
-import { CsvScanner, FAULT, noDelimiter } from './csv-scanner.js';
+import type { CellScanner } from './cell-scanner.js';
+import { FAULT } from './csv-scanner.js';
+import type { Dialect } from './dialect.js';
 import { afterLineEnd, BEYOND, countLineEnds } from './line-ends.js';
+import { openScanner } from './open-scanner.js';
+import { standardCell } from './standard-cells.js';
 import type { TextWindow } from './window.js';
 
 /** More columns than any record of the service may have keys. */
@@ -34,8 +38,8 @@ export interface HeaderInput {
  * Takes the header line of a CSV off the window. Throws EngagectlError E-HEADER,
  * E-HEADER-EMPTY or E-HEADER-DUPLICATE, naming the column.
  */
-export async function takeHeader(input: HeaderInput, delimiter: Buffer): Promise<Header> {
-  const row = await firstRow(input, delimiter);
+export async function takeHeader(input: HeaderInput, dialect: Dialect): Promise<Header> {
+  const row = await firstRow(input, dialect);
   if (!row) {
     throw headerError(input.name, 1, 'E-HEADER', {
       problem: 'has no header line',
@@ -49,19 +53,23 @@ export async function takeHeader(input: HeaderInput, delimiter: Buffer): Promise
 }
 
 /** A bare list has one column; a first line that is this column's own name is taken off. */
-export async function takeListHeader(input: HeaderInput, column: string): Promise<Header> {
-  const row = await firstRow(input, noDelimiter);
+export async function takeListHeader(
+  input: HeaderInput,
+  column: string,
+  dialect: Dialect,
+): Promise<Header> {
+  const row = await firstRow(input, dialect);
   if (row?.cells[0] !== column) return { names: [column], nextLine: 1 };
   input.window.drop(row.next);
   return { names: [column], nextLine: row.nextLine };
 }
 
-/** The first row that is not blank; undefined when the text holds none. */
+/** The first row that is neither blank nor a comment; undefined when the text holds none. */
 async function firstRow(
   { window, name, maxRecordBytes }: HeaderInput,
-  delimiter: Buffer,
+  dialect: Dialect,
 ): Promise<FirstRow | undefined> {
-  const scanner = new CsvScanner({ columns: mostColumns, records: 1, delimiter });
+  const scanner = openScanner(dialect, { columns: mostColumns, records: 1 });
   let start = 0;
   let line = 1;
   for (;;) {
@@ -73,22 +81,29 @@ async function firstRow(
       if (ended) return undefined;
       if (bytes.length > maxRecordBytes + 2) throw tooLong(name, line, maxRecordBytes);
       await window.grow();
-    } else if (end === start) {
+    } else if (end === start || scanner.count === 0) {
       start = next;
       line++;
     } else {
       if (scanner.count > mostColumns) throw tooWide(name, line, scanner.count);
       const nextLine = line + 1 + countLineEnds(bytes, start, end);
-      return { cells: texts(bytes, scanner, { name, line }), line, next, nextLine };
+      const cells = texts(bytes, scanner, { name, line, dialect });
+      return { cells, line, next, nextLine };
     }
   }
 }
 
-function texts(bytes: Buffer, scanner: CsvScanner, at: { name: string; line: number }): string[] {
+function texts(
+  bytes: Buffer,
+  scanner: CellScanner,
+  { name, line, dialect }: { name: string; line: number; dialect: Dialect },
+): string[] {
   return Array.from({ length: scanner.count }, (_, i) => {
     const end = scanner.cells[2 * i + 1]!;
-    const content = bytes.subarray(scanner.cells[2 * i], end < 0 ? ~end : end);
-    if (!isUtf8(content)) throw notUtf8(at.name, at.line);
+    const from = scanner.cells[2 * i]!;
+    const content =
+      end < 0 ? standardCell(bytes, { from, end: ~end }, dialect) : bytes.subarray(from, end);
+    if (!isUtf8(content)) throw notUtf8(name, line);
     return end < 0 ? content.toString().replaceAll('""', '"') : content.toString();
   });
 }
@@ -112,7 +127,7 @@ function checkHeader(names: readonly string[], name: string, line: number): void
 }
 
 function quotingError(
-  scanner: CsvScanner,
+  scanner: CellScanner,
   { name, line, start }: { name: string; line: number; start: number },
 ): EngagectlError {
   const { fault, faultAt } = scanner;

@@ -1,10 +1,10 @@
 import { EngagectlError } from '../errors.js';
 import type { CutInput } from './blocks.js';
-import { noDelimiter } from './csv-scanner.js';
 import { CsvCutter } from './csv.js';
 import type { Cutter } from './cutter.js';
 import { decode } from './decode.js';
-import { delimiterOf, expectDelimiter } from './delimiter.js';
+import { dialectOf } from './dialect.js';
+import { expectDelimiter } from './expect-delimiter.js';
 import { expectArray, formatOfName, formatOfText } from './format.js';
 import { gunzip } from './gunzip.js';
 import { takeHeader, takeListHeader } from './header.js';
@@ -70,10 +70,10 @@ export async function openInput(
 async function detectFormat(
   name: string,
   window: TextWindow,
-  { delimiter, listColumn }: InputOptions,
+  { delimiter, comment, listColumn }: InputOptions,
 ): Promise<InputFormat> {
   const lists = listColumn !== undefined;
-  return formatOfName(name) ?? (await formatOfText(window, { delimiter, lists }));
+  return formatOfName(name) ?? (await formatOfText(window, { delimiter, comment, lists }));
 }
 
 interface TextStart {
@@ -92,14 +92,15 @@ async function cutterFor(
   switch (format) {
     case 'csv':
     case 'tsv': {
-      const delimiter = delimiterOf(format, options.delimiter);
-      const { names, nextLine } = await takeHeader(input, delimiter);
+      const dialect = dialectOf(format, options);
+      const { names, nextLine } = await takeHeader(input, dialect);
       if (options.delimiter === undefined) expectDelimiter(names, { name, line: nextLine - 1 });
-      return { cutter: new CsvCutter(names, delimiter), line: nextLine };
+      return { cutter: new CsvCutter(names, dialect), line: nextLine };
     }
     case 'list': {
-      const { names, nextLine } = await takeListHeader(input, listColumn(options));
-      return { cutter: new CsvCutter(names, noDelimiter), line: nextLine };
+      const dialect = dialectOf(format, options);
+      const { names, nextLine } = await takeListHeader(input, listColumn(options), dialect);
+      return { cutter: new CsvCutter(names, dialect), line: nextLine };
     }
     case 'ndjson':
       return { cutter: new NdjsonCutter(), line: 1 };

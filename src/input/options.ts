@@ -8,6 +8,12 @@ export interface InputOptions {
   readonly format?: InputFormat;
   /** Between the cells of a CSV; default `,`. */
   readonly delimiter?: string;
+  /** Around the cells of a CSV; default `"`, empty for none. */
+  readonly quote?: string;
+  /** Makes a character within quotes an ordinary one; default: the quote, doubled. */
+  readonly escape?: string;
+  /** Begins the lines of a CSV that are no records. */
+  readonly comment?: string;
   /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
   readonly encoding?: string;
   /** The column that a bare list stands for; without it no list is accepted. */

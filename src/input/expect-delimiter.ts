@@ -4,19 +4,6 @@ import { EngagectlError } from '../errors.js';
 const otherDelimiters = [';', '\t', '|', ','];
 
 /**
- * Bytes between the cells: those the user named (any text, `\\t` for a tab), else a tab for TSV
- * and a comma for CSV. Throws EngagectlError E-USAGE for one that CSV gives another meaning.
- */
-export function delimiterOf(format: 'csv' | 'tsv', named: string | undefined): Buffer {
-  const delimiter = named === '\\t' ? '\t' : (named ?? (format === 'tsv' ? '\t' : ','));
-  if (delimiter !== '' && !/["\r\n]/.test(delimiter)) return Buffer.from(delimiter);
-  throw new EngagectlError('E-USAGE', `--delimiter ${JSON.stringify(named)} cannot be used`, {
-    why: 'a delimiter is not empty and holds neither a quote nor a line break',
-    fix: "use for example --delimiter ';' or --delimiter '\\t'",
-  });
-}
-
-/**
  * Refuses a header of one column that holds another usual delimiter, rather than sending each
  * row as one value. Throws EngagectlError E-HEADER.
  */
