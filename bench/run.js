@@ -1,11 +1,12 @@
 // npm run bench [-- name…] [--size n] [--rounds n] [--save]; see bench/README.md.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { service, stages } from './figures.js';
+import { growth } from './growth.js';
 import { journal } from './journal.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
@@ -24,6 +25,7 @@ const benchmarks = [
   startUpUpload,
   stages,
   service,
+  growth,
 ];
 
 const { values, positionals } = parseArgs({
@@ -47,33 +49,43 @@ async function main() {
   );
 
   const sections = [`Machine: ${machine()}`];
+  const charts = {};
   console.log(sections[0]);
   for (const benchmark of chosen) {
-    const section = await runBenchmark(benchmark);
+    const section = await runBenchmark(benchmark, charts);
     console.log(`\n${section}`);
     sections.push(section);
   }
-  if (values.save) await saveToReadme(sections.join('\n\n'));
+  if (!values.save) return;
+  await saveToReadme(sections.join('\n\n'));
+  saveCharts(charts);
 }
 
-/** Runs one benchmark in a folder of its own and returns its section of the report. */
-async function runBenchmark(benchmark) {
+/** Runs one benchmark in a folder of its own and returns its section of the report; adds to `charts`. */
+async function runBenchmark(benchmark, charts) {
   const { name, question } = benchmark;
   const folder = mkdtempSync(join(tmpdir(), 'engagectl-bench-'));
   const size = Number(values.size ?? benchmark.size);
   try {
     showProgress(name);
-    const body = benchmark.figures
-      ? benchmark
-          .figures({ size, folder })
-          .map((line) => `- ${line}`)
-          .join('\n')
-      : await compare(benchmark, { size, folder });
+    const body = await bodyOf(benchmark, { size, folder }, charts);
     showProgress('');
     return `### ${name}\n\n${question}\n\n${body}`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** A benchmark compares sides, or lists figures, or writes a report with charts. */
+async function bodyOf(benchmark, place, charts) {
+  if (benchmark.open) return compare(benchmark, place);
+  if (benchmark.figures) {
+    const lines = benchmark.figures(place);
+    return lines.map((line) => `- ${line}`).join('\n');
+  }
+  const report = await benchmark.report({ ...place, progress: showProgress });
+  Object.assign(charts, report.charts);
+  return report.text;
 }
 
 /** Runs the sides of a benchmark in turn and returns their table. */
@@ -102,4 +114,10 @@ async function saveToReadme(text) {
   const changed = readme.replace(marked, (_, start, end) => `${start}\n${text}\n${end}`);
   const options = await resolveConfig(path);
   writeFileSync(path, await format(changed, { ...options, parser: 'markdown' }));
+}
+
+function saveCharts(charts) {
+  const folder = fileURLToPath(new URL('charts/', import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  for (const [name, svg] of Object.entries(charts)) writeFileSync(join(folder, `${name}.svg`), svg);
 }

@@ -24,10 +24,13 @@ export function table({ results, records }) {
     ...ratios(ours, result),
   ]);
   const head = ['', 'wall s', 'CPU s', 'peak MiB', 'records/s', 'our wall ÷ its', 'our CPU ÷ its'];
-  return [head, head.map((_, n) => (n === 0 ? '---' : '---:')), ...rows]
+  return markdownTable(head, rows);
+}
+
+export const markdownTable = (head, rows) =>
+  [head, head.map((_, n) => (n === 0 ? '---' : '---:')), ...rows]
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n');
-}
 
 function ratios(ours, result) {
   if (result === ours || ours === undefined) return ['', ''];

@@ -1,20 +1,23 @@
 // A service that takes everything: answers each upload as if it had stored it, and counts.
 // While rounds are timed it only counts; asked for a digest it also reads every record.
+// Argument: milliseconds that each answer takes; default 0.
 import { createServer } from 'node:http';
 import { Digest } from './digest.js';
 import { serveParent } from './server.js';
 
+const latency = Number(process.argv[2] ?? 0);
 const marker = Buffer.from('"type":');
 
 let requests = 0;
 let records = 0;
 let bytes = 0;
 let digest;
-/** When the first request came, in seconds of the clock that all processes share. */
+/** When the first request came and the last answer went, in seconds of the clock that all processes share. */
 let firstAt;
+let lastAt;
 
 const server = createServer((request, response) => {
-  firstAt ??= Number(process.hrtime.bigint()) / 1e9;
+  firstAt ??= now();
   const chunks = [];
   request.on('data', (chunk) => chunks.push(chunk));
   request.on('end', () => {
@@ -24,10 +27,17 @@ const server = createServer((request, response) => {
     records += processed;
     bytes += body.length;
     if (digest) for (const record of JSON.parse(body).d) digest.add(record);
-    response.setHeader('Content-Type', 'application/json');
-    response.end(`{"status":"success","processed":${processed},"unprocessed":[]}`);
+    const answer = () => {
+      lastAt = now();
+      response.setHeader('Content-Type', 'application/json');
+      response.end(`{"status":"success","processed":${processed},"unprocessed":[]}`);
+    };
+    if (latency > 0) setTimeout(answer, latency);
+    else answer();
   });
 });
+
+const now = () => Number(process.hrtime.bigint()) / 1e9;
 
 /** Each record has one member `type`; the same text inside a string would have its quotes escaped. */
 function countRecords(body) {
@@ -44,5 +54,5 @@ serveParent(server, {
     firstAt = undefined;
     digest = how.digest ? new Digest() : undefined;
   },
-  arrived: () => ({ requests, records, bytes, firstAt, ...digest?.value }),
+  arrived: () => ({ requests, records, bytes, firstAt, lastAt, ...digest?.value }),
 });

@@ -1,0 +1,88 @@
+import { Buffer } from 'node:buffer';
+import { expect, it } from 'vitest';
+import { JsonText } from '../../src/mapping/json-text.js';
+import { randomOf, seeds } from '../rig/random.js';
+import { encode } from './documents.js';
+import { expectedOf, faultOutcome, rowOutcome } from './oracle.js';
+import { chunked, readText, type Read } from './read-rows.js';
+import { arrival, wildCsv, wildNdjson } from './wild-documents.js';
+
+// What we read against what csv-parse and JSON.parse read, document by document. Each document has a
+// seed of its own, which a failure names:
+//     ENGAGECTL_SEED=20261121 ENGAGECTL_DOCUMENTS=1000000 npx vitest run test/input/differential.test.ts
+
+const sample = 2000;
+const documents = Number(process.env['ENGAGECTL_DOCUMENTS'] ?? sample);
+const patience = 30_000 + documents * 20;
+
+it(
+  `${documents} random CSV documents hold what csv-parse finds`,
+  { timeout: patience },
+  async () => {
+    for (const seed of seeds(documents)) {
+      const document = wildCsv(randomOf(seed));
+      const { text, marks, encoding, sizes } = document;
+      const { comment, ...others } = marks;
+      const options = { format: 'csv', ...others, ...(comment !== '' && { comment }) } as const;
+      const read = await readText(chunked(encode(text, encoding), sizes), options);
+      const expected = expectedOf(document);
+      const found = outcomesOf(read);
+      if (found.join() !== expected.join()) expect(found, said(seed, text)).toEqual(expected);
+    }
+  },
+);
+
+it(
+  `${documents} random NDJSON documents: JSON is what JSON.parse takes`,
+  { timeout: patience },
+  async () => {
+    const json = new JsonText();
+    for (const seed of seeds(documents)) {
+      const random = randomOf(seed);
+      const text = wildNdjson(random);
+      const { encoding, sizes } = arrival(random);
+      const { rows, faults } = await readText(chunked(encode(text, encoding), sizes), {
+        format: 'ndjson',
+        encoding: 'utf-8',
+      });
+      const found = rows.map(({ line, text }) => {
+        const bytes = Buffer.from(text);
+        // a repeated key is good JSON, and refused for another reason
+        return { line, text, valid: json.read(bytes, 0, bytes.length) || json.repeatsKey };
+      });
+      const expected = linesOf(text);
+      if (JSON.stringify(found) !== JSON.stringify(expected) || faults.length > 0) {
+        expect({ found, faults }, said(seed, text)).toEqual({ found: expected, faults: [] });
+      }
+    }
+  },
+);
+
+const said = (seed: number, text: string): string => `document ${seed}: ${JSON.stringify(text)}`;
+
+function outcomesOf({ rows, faults }: Read): string[] {
+  const outcomes = [
+    ...rows.map(({ line, text, cells }) => ({ line, text: rowOutcome(line, text, cells) })),
+    ...faults.map(({ line, error, raw }) => {
+      const fault = /^\d+ cells?, but/.test(error) ? 'cells' : 'quoting';
+      return { line, text: faultOutcome(line, fault, Buffer.from(raw, 'latin1').toString()) };
+    }),
+  ];
+  return outcomes.toSorted((a, b) => a.line - b.line).map(({ text }) => text);
+}
+
+/** The lines that are not blank, without the white space of JSON around them. */
+const linesOf = (text: string) =>
+  text.split('\n').flatMap((line, index) => {
+    const trimmed = line.replace(/^[ \t\r]+|[ \t\r]+$/g, '');
+    return trimmed === '' ? [] : [{ line: index + 1, text: trimmed, valid: isJson(trimmed) }];
+  });
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
