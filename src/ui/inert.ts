@@ -3,10 +3,19 @@ const active =
   // oxlint-disable-next-line no-control-regex -- these are what it is for
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
-/** Text of a file or of the service made harmless for a terminal: such characters become `\u{…}`. */
+/** A line that begins with `::`, and `##[` anywhere: GitHub's runner takes them for commands. */
+const runnerCommands = /\n(?=\s*::)|#(?=#\[)/g;
+
+/**
+ * Text of a file or of the service made harmless for a terminal, and for the log of a job: such
+ * characters become `\u{…}`.
+ */
 export function inert(text: string): string {
-  return text.replace(active, (c) => `\\u{${c.codePointAt(0)?.toString(16).toUpperCase()}}`);
+  return text.replace(active, visible).replace(runnerCommands, visible);
 }
+
+const visible = (character: string): string =>
+  `\\u{${character.codePointAt(0)?.toString(16).toUpperCase()}}`;
 
 /** A value as JSON on one line, equally harmless. */
 export const inertJson = (value: unknown): string => inertJsonText(JSON.stringify(value));

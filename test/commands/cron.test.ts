@@ -208,6 +208,22 @@ describe('under GitHub Actions', () => {
     expect(commands(outcome.stderr)).toEqual([]);
   });
 
+  it('text of the input and of the service is no command to the runner', async () => {
+    const denied = {
+      status: 'fail',
+      error: 'no\n  ::set-output name=a::b\n##[add-path]/x',
+      code: 401,
+    };
+    const server = await startFaultServer([answer(401, denied)]);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const world = makeWorld({ env: { ...account(server.url), GITHUB_ACTIONS: 'true' } });
+    writeFileSync(world.path('u.csv'), 'identity,"x\n::error::a","x\n::error::a"\nu1,1,2\n');
+    const refused = await world.run(['upload', 'u.csv']);
+    const unknown = await world.run(['get-profile', 'a']);
+    expect(unknown.stderr).toContain('set-output');
+    for (const { stderr } of [refused, unknown]) expect(stderr).not.toMatch(/^\s*::|##\[/m);
+  });
+
   it('an export adds its figures to the step summary', async () => {
     const { world } = await exporting(() => [page]);
     const env = { GITHUB_STEP_SUMMARY: world.path('summary.md') };
