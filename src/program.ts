@@ -69,6 +69,19 @@ const commands: readonly CommandEntry[] = [
       return (program, runtime) => registerRuns(program, runtime, parse);
     },
   },
+  {
+    name: 'completion',
+    group: 'Around them:',
+    load: async () => {
+      const { registerCompletion } = await import('./commands/completion.js');
+      return (program, runtime) => registerCompletion(program, runtime, buildProgram);
+    },
+  },
+  {
+    name: '__complete',
+    group: 'Around them:',
+    load: async () => (await import('./commands/complete.js')).registerComplete,
+  },
 ];
 
 /**

@@ -17,11 +17,17 @@ it.each([[[]], [['-h']], [['--help']], [['help']], [['--json', '--help']]])(
   },
 );
 
-const namesOf = (command: Command, path = ''): string[] =>
-  command.commands.flatMap((child) => [
-    `${path}${child.name()}`,
-    ...namesOf(child, `${path}${child.name()} `),
-  ]);
+/** `__complete` is for scripts. */
+const isVisible = (command: Command): boolean => !command.name().startsWith('__');
+
+function namesOf(command: Command, path = ''): string[] {
+  const names: string[] = [];
+  for (const child of command.commands.filter(isVisible)) {
+    const name = `${path}${child.name()}`;
+    names.push(name, ...namesOf(child, `${name} `));
+  }
+  return names;
+}
 
 it('the help of every command opens with two to four examples, by flag and by help', async () => {
   const world = makeWorld();
@@ -131,7 +137,7 @@ const repeatable = new Set(['--map', '--drop', '--only', '--types']);
 it('every flag that takes one value is refused when it is given twice', async () => {
   const world = makeWorld();
   const program = await buildProgram(world.runtime());
-  for (const command of program.commands) {
+  for (const command of program.commands.filter(isVisible)) {
     for (const { long, required } of [...program.options, ...command.options]) {
       if (!required || typeof long !== 'string' || repeatable.has(long)) continue;
       if (`${command.name()} ${long}` === 'export-events --event') continue;

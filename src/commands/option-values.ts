@@ -38,13 +38,24 @@ export function integer({
   };
 }
 
-/** One of the words; commander's own `choices()` would not check environment variables. */
-export function choice<const T extends string>(...words: readonly T[]) {
-  return (text: string): T => {
-    const found = words.find((word) => word === text);
+/**
+ * One of the words; commander's own `choices()` would not check environment variables. Completion
+ * offers them.
+ */
+export const choice = <const T extends string>(...words: readonly T[]) =>
+  oneOf(words, (text) => text);
+
+/** The same in any case; the word as it is spelled here. */
+export const choiceInAnyCase = <const T extends string>(...words: readonly T[]) =>
+  oneOf(words, (text) => text.toLowerCase());
+
+function oneOf<T extends string>(words: readonly T[], folded: (text: string) => string) {
+  const parse = (text: string): T => {
+    const found = words.find((word) => folded(word) === folded(text));
     if (found === undefined) throw new InvalidArgumentError(`Use one of: ${words.join(', ')}.`);
     return found;
   };
+  return Object.assign(parse, { words });
 }
 
 export function profileName(text: string): string {

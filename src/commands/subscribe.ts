@@ -4,7 +4,7 @@ import { limits } from '../contract/limits.js';
 import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { needInput } from './need-input.js';
-import { choice } from './option-values.js';
+import { choiceInAnyCase } from './option-values.js';
 import { resolveSettings, type Settings } from './options.js';
 import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.js';
 
@@ -39,18 +39,13 @@ export function registerSubscribe(program: Command, runtime: Runtime, run = subs
       new Option(
         '--type <type>',
         'phone, whatsapp or email, where the input does not say',
-      ).argParser((text) => choice('phone', 'whatsapp', 'email')(text.toLowerCase())),
+      ).argParser(choiceInAnyCase('phone', 'whatsapp', 'email')),
     )
     .addOption(
       new Option(
         '--status <status>',
         'Unsubscribe or Resubscribe, where the input does not say',
-      ).argParser((text) =>
-        choice(
-          'Unsubscribe',
-          'Resubscribe',
-        )(text.charAt(0).toUpperCase() + text.slice(1).toLowerCase()),
-      ),
+      ).argParser(choiceInAnyCase('Unsubscribe', 'Resubscribe')),
     );
   addExamples(command, examples);
   addWriteOptions(command, {

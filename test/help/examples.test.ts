@@ -140,7 +140,9 @@ async function runInShell(line: string, world: World) {
     `#!/bin/sh\nexec "${process.execPath}" "${bin}" "$@"\n`,
   );
   chmodSync(world.path('bin/engagectl'), 0o700);
+  mkdirSync(world.path('.config/fish/completions'), { recursive: true });
   const env = {
+    HOME: world.cwd,
     PATH: `${world.path('bin')}:${process.env['PATH']}`,
     ENGAGECTL_CONFIG_DIR: world.configDir,
     ENGAGECTL_STATE_DIR: world.stateDir,

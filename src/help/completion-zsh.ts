@@ -1,0 +1,93 @@
+import {
+  withSubcommands,
+  type CommandWords,
+  type OptionWords,
+  type Values,
+} from './command-words.js';
+
+/** A completion script for zsh, to be sourced or put into a folder of fpath as _engagectl. */
+export function zshCompletion(program: CommandWords): string {
+  return `#compdef engagectl
+# Completion of engagectl for zsh. Load it with: source <(engagectl completion zsh)
+
+_engagectl_names() {
+  local -a names
+  names=(\${(f)"$(engagectl __complete $1 2>/dev/null)"})
+  compadd -a names
+}
+
+${withSubcommands(program)
+  .map((command) => functionOf(command, program))
+  .join('\n\n')}
+
+if [[ $funcstack[1] == _engagectl ]]; then
+  _engagectl "$@"
+elif (( $+functions[compdef] )); then
+  compdef _engagectl engagectl
+fi
+`;
+}
+
+function functionOf(command: CommandWords, program: CommandWords): string {
+  const options = command === program ? program.options : [...command.options, ...program.options];
+  const unique = options.filter(
+    ({ names }, at) => options.findIndex((other) => other.names.at(-1) === names.at(-1)) === at,
+  );
+  const specs = unique.flatMap(optionSpecs);
+  return command.commands.length > 0
+    ? branch(command, specs)
+    : `${nameOf(command)}() {
+  _arguments -s -S${[...specs, ...operandSpecs(command.operands)].map(continued).join('')}
+}`;
+}
+
+/** A command with subcommands hands over to the function of the one that is named. */
+function branch(command: CommandWords, specs: readonly string[]): string {
+  const described = command.commands.map(({ path, description }) =>
+    quoted(`${path.at(-1) ?? ''}:${description.replaceAll(':', String.raw`\:`)}`),
+  );
+  const cases = command.commands.map(
+    (child) => `    ${child.path.at(-1) ?? ''}) ${nameOf(child)} ;;`,
+  );
+  return `${nameOf(command)}() {
+  local curcontext=$curcontext state line
+  local -A opt_args
+  local -a commands
+  commands=(${described.map((each) => `\n    ${each}`).join('')}
+  )
+  _arguments -C -s -S${[...specs, quoted('1: :->command'), quoted('*:: :->rest')].map(continued).join('')}
+  case $state in
+    command) _describe command commands ;;
+    rest)
+      case $line[1] in
+    ${cases.join('\n    ')}
+      esac ;;
+  esac
+}`;
+}
+
+const nameOf = ({ path }: CommandWords): string => ['_engagectl', ...path].join('_');
+
+const continued = (spec: string): string => ` \\\n    ${spec}`;
+
+/** `'--format[text]:value:(a b)'`, and the same for the short name. */
+function optionSpecs({ names, description, values }: OptionWords): string[] {
+  const text = description.replaceAll(/[[\]:\\]/g, String.raw`\$&`);
+  return names.map((name) => {
+    if (values === undefined) return quoted(`${name}[${text}]`);
+    const separator = name.startsWith('--') ? '=' : '+';
+    return quoted(`*${name}${separator}[${text}]:value:${action(values)}`);
+  });
+}
+
+const operandSpecs = (values: Values | undefined): string[] =>
+  values === undefined ? [] : [quoted(`*:operand:${action(values)}`)];
+
+/** A space before a call keeps zsh from adding arguments of its own. */
+function action(values: Values): string {
+  if (values === 'files') return '_files';
+  if (values === 'text') return ' ';
+  return typeof values === 'string' ? ` _engagectl_names ${values}` : `(${values.join(' ')})`;
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,0 +1,182 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { hasCommand } from '../support/has-command.js';
+import { makeWorld, type World } from '../support/world.js';
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+
+let world: World;
+beforeEach(async () => {
+  world = makeWorld();
+  await savedRegion('eu1');
+  await savedRegion('us1', '--profile', 'staging');
+});
+
+const savedRegion = (region: string, ...more: string[]) =>
+  world.run(
+    ['config', 'set', '--region', region, '--account-id', 'A', '--passcode-stdin', ...more].concat(
+      '--base-url',
+      'https://eu1.example.com',
+    ),
+    { stdin: 'passcode\n' },
+  );
+
+/** What Tab offers at the end of a line, by the shell's own means; sorted. */
+type Offered = (line: string) => string[];
+
+/** The environment of a shell in which `engagectl` is the built program. */
+function surroundings(): NodeJS.ProcessEnv {
+  mkdirSync(world.path('bin'), { recursive: true });
+  const shim = `#!/bin/sh\nexec "${process.execPath}" "${bin}" "$@"\n`;
+  writeFileSync(world.path('bin/engagectl'), shim);
+  chmodSync(world.path('bin/engagectl'), 0o700);
+  return {
+    PATH: `${world.path('bin')}:${process.env['PATH']}`,
+    HOME: world.cwd,
+    TERM: 'xterm',
+    ENGAGECTL_CONFIG_DIR: world.configDir,
+    ENGAGECTL_STATE_DIR: world.stateDir,
+  };
+}
+
+async function scriptFor(shell: string): Promise<string> {
+  const { code, stdout, stderr } = await world.run(['completion', shell]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  writeFileSync(world.path(`engagectl.${shell}`), stdout);
+  return world.path(`engagectl.${shell}`);
+}
+
+const lines = (text: string): string[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .toSorted();
+
+/** Sources the script twice and calls its function as bash would. */
+function bash(script: string): Offered {
+  const program = `
+    source "$1"; source "$1"; shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _engagectl
+    printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return (line) => {
+    const words = line.split(/ |(=)/).filter((word) => word !== undefined);
+    const argv = ['-c', program, 'bash', script, ...words];
+    const { stdout, stderr } = spawnSync('bash', argv, { env: surroundings(), encoding: 'utf8' });
+    expect(stderr).toBe('');
+    return lines(stdout);
+  };
+}
+
+function fish(script: string): Offered {
+  return (line) => {
+    const program = `source $argv[1]; source $argv[1]; complete -C $argv[2]`;
+    const stdout = execFileSync('fish', ['--no-config', '-c', program, script, line], {
+      env: surroundings(),
+      cwd: world.cwd,
+      encoding: 'utf8',
+    });
+    return lines(stdout.replaceAll(/\t.*/g, ''));
+  };
+}
+
+const shells = { bash, fish } as const;
+
+describe.each(['bash', 'fish'] as const)('%s', (shell) => {
+  const installed = hasCommand(shell, 'its completion is not tried');
+  const offered = async (line: string) => shells[shell](await scriptFor(shell))(line);
+
+  it.skipIf(!installed).each([
+    ['engagectl exp', ['export-events', 'export-profiles']],
+    ['engagectl config se', ['set']],
+    ['engagectl --region eu1 --json config se', ['set']],
+    ['engagectl upload --chunk-', ['--chunk-bytes', '--chunk-size']],
+    ['engagectl upload --regi', ['--region']],
+    ['engagectl upload --progress ', ['always', 'auto', 'never']],
+    ['engagectl subscribe --type ', ['email', 'phone', 'whatsapp']],
+    ['engagectl --profile ', ['default', 'staging']],
+    ['engagectl config use st', ['staging']],
+    ['engagectl upload --region ', ['eu1', 'local', 'us1']],
+    ['engagectl help exit', ['exit-codes']],
+    ['engagectl completion z', ['zsh']],
+    ['engagectl export-events --event ', []],
+    ['engagectl upload --limit ', []],
+  ])('%s offers %j', async (line, expected) => {
+    expect(await offered(line)).toEqual(expected);
+  });
+});
+
+it.skipIf(!hasCommand('bash', 'its completion is not tried'))(
+  'bash: a value behind = is completed, too',
+  async () => {
+    expect(bash(await scriptFor('bash'))('engagectl upload --input-format=n')).toEqual(['ndjson']);
+  },
+);
+
+describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
+  const installed = hasCommand(shell, 'the syntax of its completion is not checked');
+  it.skipIf(!installed)('finds no fault with the script', async () => {
+    const { status, stderr } = spawnSync(shell, ['-n', await scriptFor(shell)], {
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+});
+
+describe('file names', () => {
+  const places = ['upload us', 'upload --rejects us', 'get-profile --input us'];
+
+  it.skipIf(!hasCommand('fish', 'its completion is not tried')).each(places)(
+    'fish offers them for %s',
+    async (line) => {
+      writeFileSync(world.path('users.csv'), '');
+      expect(fish(await scriptFor('fish'))(`engagectl ${line}`)).toEqual(['users.csv']);
+    },
+  );
+
+  it.skipIf(!hasCommand('script', 'no terminal to press Tab on')).each(places)(
+    'bash offers them at a terminal for %s',
+    async (line) => {
+      writeFileSync(world.path('users.csv'), '');
+      const rc = `source ${await scriptFor('bash')}\nengagectl() { printf 'words:%s\\n' "$*"; }\nPS1='> '\n`;
+      writeFileSync(world.path('rc'), rc);
+      const shown = execFileSync(
+        'script',
+        ['-qec', `bash --rcfile ${world.path('rc')} -i`, '/dev/null'],
+        {
+          input: `engagectl ${line}\t\nexit\n`,
+          env: surroundings(),
+          cwd: world.cwd,
+          encoding: 'utf8',
+        },
+      );
+      expect(shown).toContain(`words:${line}ers.csv`);
+    },
+  );
+});
+
+describe('__complete', () => {
+  it('names unfinished runs', async () => {
+    mkdirSync(path.join(world.stateDir, 'runs', '20261121-044512-7kq2'), { recursive: true });
+    const { stdout } = await world.run(['__complete', 'runs']);
+    expect(stdout).toBe('20261121-044512-7kq2\n');
+  });
+
+  it.each(['profiles', 'regions', 'runs', 'nonsense'])(
+    '%s: a damaged configuration is no reason for a message',
+    async (kind) => {
+      writeFileSync(path.join(world.configDir, 'config.json'), '{"profiles":{"$(reboot)":');
+      expect(await world.run(['__complete', kind])).toEqual({ code: 0, stdout: '', stderr: '' });
+    },
+  );
+
+  it('leaves names out that a shell would not take as they are', async () => {
+    const profiles = { 'a b': { regions: { '$(id)': {} } }, good: { regions: {} } };
+    writeFileSync(path.join(world.configDir, 'config.json'), JSON.stringify({ profiles }));
+    expect((await world.run(['__complete', 'profiles'])).stdout).toBe('good\n');
+    expect((await world.run(['__complete', 'regions'])).stdout).toBe('local\n');
+  });
+});
