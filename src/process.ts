@@ -1,6 +1,6 @@
 import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
-import { nodeRuntime } from './runtime.js';
+import { nodeRuntime, type Runtime } from './runtime.js';
 
 /** Milliseconds that requests in flight get to finish after the first Ctrl-C. */
 const graceMilliseconds = 10_000;
@@ -10,18 +10,19 @@ export async function runProcess(): Promise<void> {
   const stop = new AbortController();
   const onSignal = (signal: 'SIGINT' | 'SIGTERM', id: 'E-INTERRUPTED' | 'E-TERMINATED') => {
     const exitCode = signal === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated;
-    if (stop.signal.aborted) process.exit(exitCode);
+    if (stop.signal.aborted) return leave(exitCode);
     stop.abort(new EngagectlError(id, `stopped by ${signal}`));
     setTimeout(() => process.exit(exitCode), graceMilliseconds + 1000).unref();
   };
   process.on('SIGINT', () => onSignal('SIGINT', 'E-INTERRUPTED'));
   process.on('SIGTERM', () => onSignal('SIGTERM', 'E-TERMINATED'));
+  const onStatusRequest = listenForStatusRequests();
   let unwritten: EngagectlError | undefined;
   process.stdout.on('error', (error) => (unwritten ??= stdoutFailure(error)));
   process.stderr.on('error', () => undefined); // there is nowhere left to tell it
 
   const argv = process.argv.slice(2);
-  const runtime = nodeRuntime(stop.signal);
+  const runtime = nodeRuntime(stop.signal, onStatusRequest);
   const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {
@@ -29,6 +30,29 @@ export async function runProcess(): Promise<void> {
     showError(unwritten, process, errorSettings(argv, runtime));
   }
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);
+}
+
+/** Takes away what may stand in a terminal's last line. */
+function leave(exitCode: number): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001B[K');
+  process.exit(exitCode);
+}
+
+/**
+ * SIGUSR1, and SIGINFO (Ctrl-T) where there is one, ask how far it is. They are taken from the
+ * beginning on: Node would answer SIGUSR1 by opening its debugger.
+ */
+function listenForStatusRequests(): Runtime['onStatusRequest'] {
+  const shows = new Set<() => void>();
+  for (const signal of ['SIGUSR1', 'SIGINFO'] as const) {
+    process.on(signal, () => {
+      for (const show of shows) show();
+    });
+  }
+  return (show) => {
+    shows.add(show);
+    return () => void shows.delete(show);
+  };
 }
 
 /** What help, a list or a summary ends with when stdout does not take it. */

@@ -27,10 +27,15 @@ export interface Runtime {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** Aborted by the first SIGINT or SIGTERM; its reason is the EngagectlError to end with. */
   readonly signal: AbortSignal;
+  /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
+  readonly onStatusRequest: (show: () => void) => () => void;
 }
 
-/** The real world. `signal` comes from the shim that owns the process's signal handlers. */
-export function nodeRuntime(signal: AbortSignal): Runtime {
+/** The real world. Its signals come from the shim that owns the process's signal handlers. */
+export function nodeRuntime(
+  signal: AbortSignal,
+  onStatusRequest: Runtime['onStatusRequest'] = () => () => undefined,
+): Runtime {
   return {
     stdin: process.stdin,
     stdout: process.stdout,
@@ -48,6 +53,7 @@ export function nodeRuntime(signal: AbortSignal): Runtime {
       }
     },
     signal,
+    onStatusRequest,
   };
 }
 

@@ -1,21 +1,8 @@
 import type { Runtime } from '../runtime.js';
-import { bytesText, fitted, grouped } from './figures.js';
-import { inert, inertJson } from './inert.js';
+import { inertJson } from './inert.js';
+import { progressText, type ProgressState } from './progress-text.js';
 
-/** Where a run stands. The run changes it as it goes; the display looks at it now and then. */
-export interface ProgressState {
-  /** What is being done, like `upload users.csv`. */
-  readonly label: string;
-  readonly records: number;
-  readonly rejected: number;
-  /** Of the input for writes, of what was received for exports. */
-  readonly bytes: number;
-  /** Undefined where nobody knows: exports, standard input. */
-  readonly totalBytes: number | undefined;
-  readonly inFlight: number;
-  /** What the run is waiting for, like `pending`. */
-  readonly note: string | undefined;
-}
+export type { ProgressState };
 
 export interface ProgressSettings {
   readonly progress: 'auto' | 'always' | 'never';
@@ -35,23 +22,60 @@ const plainIntervalMs = 10_000;
 const drawIntervalMs = 100;
 /** Columns below which nothing worth drawing fits. */
 const narrowest = 20;
+/** Columns from which a bar stands beside the text. */
+const widthForBar = 60;
+
+type ProgressRuntime = Pick<Runtime, 'stderr' | 'env' | 'monotonic' | 'onStatusRequest'>;
+/** Where the run stands, in so many columns. */
+type Say = (columns?: number) => string;
 
 /**
  * Shows progress on stderr until stopped: a bar (when the size is known) or a spinner on a
  * terminal, a plain line every 10 s elsewhere. `always` also writes a plain line at the
  * beginning, so that a short run leaves one. With `--log-format json` the lines are objects, on a
- * terminal too. Nothing with `--quiet`, `--json` and `never`.
+ * terminal too. Nothing with `--quiet`, `--json` and `never`. A signal that asks for it is always
+ * answered by a line.
  */
 export function startProgress(
   read: () => ProgressState,
   settings: ProgressSettings,
-  runtime: Pick<Runtime, 'stderr' | 'env'>,
+  runtime: ProgressRuntime,
+): Progress {
+  const say = sayer(read, runtime);
+  const ignore = runtime.onStatusRequest(() => {
+    const isJson = settings.json || settings.logJson === true;
+    const clear = runtime.stderr.isTTY === true ? '\r\u001B[K' : '';
+    runtime.stderr.write(isJson ? `${asObject(read())}\n` : `${clear}${say()}\n`);
+  });
+  const shown = show(read, say, settings, runtime);
+  return {
+    stop: () => {
+      ignore();
+      shown.stop();
+    },
+  };
+}
+
+/** The pace is that of the run since now: what an earlier part of it did counts for nothing. */
+function sayer(read: () => ProgressState, { monotonic }: Pick<Runtime, 'monotonic'>): Say {
+  const [since, started] = [{ ...read() }, monotonic()];
+  return (columns) =>
+    progressText(read(), { since, seconds: (monotonic() - started) / 1000 }, columns);
+}
+
+const asObject = (state: ProgressState): string => inertJson({ type: 'progress', ...state });
+
+function show(
+  read: () => ProgressState,
+  say: Say,
+  settings: ProgressSettings,
+  runtime: ProgressRuntime,
 ): Progress {
   const { quiet, json, logJson, progress } = settings;
   if (quiet || (json && !logJson) || progress === 'never') return { stop: () => undefined };
   return canDraw(runtime) && !logJson
-    ? startDrawing(read, settings, runtime)
-    : startLines(read, settings, runtime);
+    ? startDrawing(read, say, settings, runtime)
+    : startLines(() => (logJson ? asObject(read()) : say()), settings, runtime);
 }
 
 /** Some terminals say 0 columns: every frame would be counted as infinitely many lines. */
@@ -59,12 +83,11 @@ const canDraw = ({ stderr, env }: Pick<Runtime, 'stderr' | 'env'>): boolean =>
   stderr.isTTY === true && (stderr.columns ?? 0) >= narrowest && env['TERM'] !== 'dumb';
 
 function startLines(
-  read: () => ProgressState,
-  { progress, logJson }: ProgressSettings,
+  say: Say,
+  { progress }: ProgressSettings,
   { stderr }: Pick<Runtime, 'stderr'>,
 ): Progress {
-  const text = () => (logJson ? inertJson({ type: 'progress', ...read() }) : progressText(read()));
-  const line = () => void stderr.write(`${text()}\n`);
+  const line = () => void stderr.write(`${say()}\n`);
   if (progress === 'always') line();
   const timer = setInterval(line, plainIntervalMs);
   timer.unref();
@@ -79,6 +102,7 @@ interface Display {
 
 function startDrawing(
   read: () => ProgressState,
+  say: Say,
   settings: ProgressSettings,
   { stderr }: Pick<Runtime, 'stderr'>,
 ): Progress {
@@ -88,7 +112,7 @@ function startDrawing(
 
   const start = async () => {
     const known = read().totalBytes !== undefined;
-    const made = known ? await makeBar(stderr) : await makeSpinner(stderr, settings);
+    const made = known ? await makeBar(stderr, say) : await makeSpinner(stderr, say, settings);
     if (stopped) return;
     display = made;
     const draw = () => made.draw(read());
@@ -109,11 +133,13 @@ function startDrawing(
 }
 
 /** Neither hides the cursor nor changes the wrapping: a killed process leaves the terminal sane. */
-async function makeBar(stream: Runtime['stderr']): Promise<Display> {
+async function makeBar(stream: Runtime['stderr'], say: Say): Promise<Display> {
   const { default: cliProgress } = await import('cli-progress');
-  const text = (share: number, state: ProgressState) => {
-    const bar = cliProgress.Format.BarFormat(share, barOptions);
-    return fitted(`[${bar}] ${progressText(state)}`, (stream.columns ?? 80) - 1);
+  const text = (share: number) => {
+    const columns = (stream.columns ?? 80) - 1;
+    if (columns < widthForBar) return say(columns);
+    const bar = `[${cliProgress.Format.BarFormat(share, barOptions)}] `;
+    return `${bar}${say(columns - bar.length)}`;
   };
   const barOptions = {
     barsize: 20,
@@ -128,15 +154,14 @@ async function makeBar(stream: Runtime['stderr']): Promise<Display> {
     gracefulExit: false,
     clearOnComplete: true,
     forceRedraw: true,
-    format: (_options, { progress }, payload: { state: ProgressState }) =>
-      text(progress, payload.state),
+    format: (_options, { progress }) => text(progress),
   });
   let started = false;
   return {
     draw: (state) => {
       const total = Math.max(state.totalBytes ?? 0, 1);
-      if (started) bar.update(Math.min(state.bytes, total), { state });
-      else bar.start(total, Math.min(state.bytes, total), { state });
+      if (started) bar.update(Math.min(state.bytes, total));
+      else bar.start(total, Math.min(state.bytes, total));
       started = true;
     },
     clear: () => {
@@ -150,6 +175,7 @@ async function makeBar(stream: Runtime['stderr']): Promise<Display> {
 
 async function makeSpinner(
   stream: Runtime['stderr'],
+  say: Say,
   { color }: ProgressSettings,
 ): Promise<Display> {
   const { default: ora } = await import('ora');
@@ -162,25 +188,10 @@ async function makeSpinner(
     color: color ? 'cyan' : false,
   });
   return {
-    draw: (state) => {
-      spinner.text = fitted(progressText(state), (stream.columns ?? 80) - 3);
+    draw: () => {
+      spinner.text = say((stream.columns ?? 80) - 3);
       if (!spinner.isSpinning) spinner.start();
     },
     clear: () => void spinner.stop(),
   };
-}
-
-/** `upload users.csv: 120,000 records, 3 rejected, 45.2 of 156 MB (29 %), 8 in flight`. */
-export function progressText(state: ProgressState): string {
-  const { label, records, rejected, bytes, totalBytes, inFlight, note } = state;
-  const share =
-    totalBytes === undefined || totalBytes === 0
-      ? ''
-      : ` of ${bytesText(totalBytes)} (${Math.min(100, Math.floor((bytes / totalBytes) * 100))} %)`;
-  const parts = [`${grouped(records)} records`];
-  if (rejected > 0) parts.push(`${grouped(rejected)} rejected`);
-  if (bytes > 0) parts.push(`${bytesText(bytes)}${share}`);
-  if (inFlight > 0) parts.push(`${inFlight} in flight`);
-  if (note !== undefined) parts.push(note);
-  return inert(`${label}: ${parts.join(', ')}`).replaceAll('\n', ' ');
 }

@@ -18,6 +18,8 @@ export interface WorldOptions {
   readonly columns?: number;
   /** Aborted by the test to play Ctrl-C. */
   readonly signal?: AbortSignal;
+  /** An event `ask` on it plays SIGUSR1. */
+  readonly statusRequests?: EventTarget;
   /** `instant` (the default) makes back-offs and polling return at once. */
   readonly sleep?: 'instant' | 'real';
   /** Wall clock, milliseconds since 1970. The machine's by default. */
@@ -76,6 +78,10 @@ export function makeWorld(defaults: WorldOptions = {}): World {
       random,
       sleep: given.sleep === 'real' ? realSleep : instantSleep,
       signal: given.signal ?? new AbortController().signal,
+      onStatusRequest: (show) => {
+        given.statusRequests?.addEventListener('ask', show);
+        return () => given.statusRequests?.removeEventListener('ask', show);
+      },
       output: () => ({ stdout: stdout.text(), stderr: stderr.text() }),
     };
   };

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { messages } from '../../src/ui/messages.js';
-import { progressText, startProgress, type ProgressState } from '../../src/ui/progress.js';
+import { startProgress } from '../../src/ui/progress.js';
+import { progressText, type ProgressState } from '../../src/ui/progress-text.js';
 import { makeWorld, type WorldOptions } from '../support/world.js';
 
 const state: ProgressState = {
@@ -18,18 +19,49 @@ const settings = { progress: 'auto', quiet: false, json: false, color: false } a
 
 afterEach(() => vi.useRealTimers());
 
+/** How it stood when the run began. */
+const start: ProgressState = { ...state, records: 0, rejected: 0, bytes: 0, inFlight: 0 };
+const lineAfter = (seconds: number, shown: ProgressState, columns?: number) =>
+  progressText(shown, { since: start, seconds }, columns);
+
 describe('the line', () => {
   test('says what is known', () => {
-    expect(progressText(state)).toBe(
-      'upload users.csv: 120,000 records, 3 rejected, 45.2 MB of 156 MB (28 %), 8 in flight',
+    expect(lineAfter(3, state)).toBe(
+      'upload users.csv: 120,000 records, 40,000/s, 3 rejected, 45.2 MB of 156 MB (28 %), 8 in flight, 8s left',
     );
-    expect(progressText({ ...unknownTotal, rejected: 0, inFlight: 0 })).toBe(
-      'upload users.csv: 120,000 records, 45.2 MB, pending',
+    expect(lineAfter(600, { ...unknownTotal, rejected: 0, inFlight: 0 })).toBe(
+      'upload users.csv: 120,000 records, 200/s, 45.2 MB, pending',
     );
+    expect(lineAfter(600, state)).toMatch(/, 24m 31s left$/);
+  });
+
+  test('knows no pace in the first second, and none of what an earlier part of the run did', () => {
+    expect(lineAfter(0.9, state)).not.toMatch(/\/s|left/);
+    const since = { ...start, records: 119_000 };
+    expect(progressText(state, { since, seconds: 10 })).toContain('120,000 records, 100/s');
+  });
+
+  test('promises no time where nothing moves, or where everything is read', () => {
+    expect(progressText(state, { since: state, seconds: 5 })).not.toContain('left');
+    expect(lineAfter(5, { ...state, bytes: 156_000_000 })).not.toContain('left');
+  });
+
+  test.each([
+    [
+      100,
+      'upload users.csv: 120,000 records, 40,000/s, 3 rejected, 45.2 MB of 156 MB (28 %), 8s left',
+    ],
+    [80, 'upload users.csv: 120,000 records, 3 rejected, 45.2 MB of 156 MB (28 %), 8s left'],
+    [60, 'upload users.csv: 120,000 records, 3 rejected, 8s left'],
+    [40, '120,000 records, 3 rejected, 8s left'],
+    [19, '120,000 records'],
+    [10, '120,000 re'],
+  ])('of %i columns keeps what matters most', (columns, line) => {
+    expect(lineAfter(3, state, columns)).toBe(line);
   });
 
   test('makes a foreign file name harmless', () => {
-    expect(progressText({ ...state, label: 'a\u001B]0;x\u0007\nb' })).toContain(
+    expect(lineAfter(0, { ...state, label: 'a\u001B]0;x\u0007\nb' })).toContain(
       'a\\u{1B}]0;x\\u{7} b: ',
     );
   });
@@ -49,14 +81,15 @@ describe('where stderr is no terminal', () => {
     vi.advanceTimersByTime(60_000);
     return runtime.output().stderr;
   };
-  const line = `${progressText(state)}\n`;
+  const line = /upload users\.csv: 120,000 records, .*8 in flight\n/g;
+  const count = (text: string) => text.match(line)?.length ?? 0;
 
   test('a plain line stands there every 10 s until it is stopped', () => {
-    expect(lines('auto')).toBe(line.repeat(2));
+    expect(count(lines('auto'))).toBe(2);
   });
 
   test('always adds one at the beginning', () => {
-    expect(lines('always')).toBe(line.repeat(3));
+    expect(count(lines('always'))).toBe(3);
   });
 
   test.each([
@@ -71,13 +104,32 @@ describe('where stderr is no terminal', () => {
     ['a terminal of 0 columns', { tty: true, columns: 0 }],
     ['TERM=dumb', { tty: true, env: { TERM: 'dumb' } }],
   ])('%s counts as none', (_what, options) => {
-    expect(lines('auto', {}, options)).toBe(line.repeat(2));
+    const text = lines('auto', {}, options);
+    expect(count(text)).toBe(2);
+    expect(text).not.toContain('\u001B');
+  });
+});
+
+describe('a request for the state', () => {
+  test.each([
+    ['with --progress never', { progress: 'never' }, /^upload users\.csv: 120,000 records.*\n$/],
+    ['with --quiet', { quiet: true }, /^upload users\.csv: 120,000 records.*\n$/],
+    ['with --json', { json: true }, /^\{"type":"progress","label":"upload users.*\}\n$/],
+  ] as const)('is answered by one line %s, until the run is over', (_what, more, expected) => {
+    const statusRequests = new EventTarget();
+    const runtime = makeWorld({ statusRequests }).runtime();
+    const shown = startProgress(() => state, { ...settings, ...more }, runtime);
+    statusRequests.dispatchEvent(new Event('ask'));
+    shown.stop();
+    statusRequests.dispatchEvent(new Event('ask'));
+    expect(runtime.output().stderr).toMatch(expected);
   });
 });
 
 describe('on a terminal', () => {
   test('a known size draws a bar', async () => {
-    expect(await drawn(state)).toMatch(/\[=+-+\] upload users\.csv: 120,000/);
+    expect(await drawn(state, 80)).toMatch(/\[=+-+\] upload users\.csv: 120,000/);
+    expect(await drawn(state, 60)).not.toContain('[=');
   });
 
   test('an unknown one draws a spinner', async () => {

@@ -1,0 +1,183 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../src/service/options.js';
+import { startService } from '../../src/service/start.js';
+import { hasCommand } from '../support/has-command.js';
+
+// The built program at a real pseudo-terminal, made by `script` (util-linux), while it uploads.
+
+const canTry = hasCommand('script', 'progress is not tried at a terminal');
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const account = { accountId: 'TERMINAL', passcode: 'passcode-of-the-terminal' };
+
+// No world of test/support: its clean-up does not know concurrent tests.
+const root = mkdtempSync(path.join(tmpdir(), 'engagectl-terminal-'));
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService({
+    ...account,
+    dataDir: undefined,
+    port: 0,
+    headerPrefix: 'X-Service',
+    timezone: 'UTC',
+    latencyMs: 100,
+    pendingPolls: 0,
+    failRate: 0,
+    maxConcurrent: { upload: 15, other: 3 },
+    variants: {},
+  });
+});
+afterAll(async () => {
+  await service.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+interface Terminal {
+  readonly columns: number;
+  /** Requests of 500 records and 100 ms, one after the other. */
+  readonly requests?: number;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Once something of the run is to be seen: what to type, or to do with the process. */
+  readonly act?: (terminal: { type: (text: string) => void; pid: number }) => void;
+}
+
+/** Runs an upload to its end; what the terminal got, and the exit code. */
+async function upload({ columns, requests = 12, args = [], env = {}, act }: Terminal) {
+  const cwd = mkdtempSync(path.join(root, 'work-'));
+  const rows = Array.from({ length: requests * 500 }, (_, n) => `u${n},${'Oslo '.repeat(30)}\n`);
+  writeFileSync(path.join(cwd, 'users.csv'), `identity,City\n${rows.join('')}`);
+  const words = ['upload', 'users.csv', '--chunk-size', '500', '--concurrency', '1', ...args];
+  const command = `stty cols ${columns} rows 24; echo $$ >pid; exec "${process.execPath}" "${bin}" ${words.join(' ')}`;
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    cwd,
+    env: {
+      PATH: process.env['PATH'],
+      SHELL: '/bin/sh',
+      TERM: 'xterm',
+      ENGAGECTL_CONFIG_DIR: path.join(cwd, 'config'),
+      ENGAGECTL_STATE_DIR: path.join(cwd, 'state'),
+      ENGAGECTL_BASE_URL: service.url,
+      ENGAGECTL_ACCOUNT_ID: account.accountId,
+      ENGAGECTL_PASSCODE: account.passcode,
+      ...env,
+    },
+  });
+  let shown = '';
+  let acted = false;
+  child.stdout.on('data', (chunk: Buffer) => {
+    shown += chunk.toString();
+    if (acted || !act || !/\d records/.test(shown)) return;
+    acted = true;
+    const pid = Number(readFileSync(path.join(cwd, 'pid'), 'utf8'));
+    act({ type: (text) => child.stdin.write(text), pid });
+  });
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, shown };
+}
+
+/** The cursor is never hidden, or shown again; colours are off; the line is left clean. */
+function expectTidy(shown: string): void {
+  expect(shown.lastIndexOf('\u001B[?25h')).toBeGreaterThanOrEqual(shown.lastIndexOf('\u001B[?25l'));
+  const last = shown.split('\n').at(-1) ?? '';
+  expect(stripVTControlCharacters(last.slice(last.lastIndexOf('\r') + 1))).toBe('');
+}
+
+/** Columns of the widest piece that was drawn without moving the cursor. */
+function widest(shown: string): number {
+  const pieces = shown.split(/\r|\n|\u001B\[\d*G/); // oxlint-disable-line no-control-regex
+  return Math.max(...pieces.map((piece) => stripVTControlCharacters(piece).length));
+}
+
+/** The frames before the summary. */
+const framesOf = (shown: string): string => shown.slice(0, shown.indexOf('upload: done'));
+
+describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
+  it.each([20, 80, 200])('of %i columns: frames fit into the line', async (columns) => {
+    const { code, shown } = await upload({ columns });
+    expect(code, shown).toBe(0);
+    expect(framesOf(shown)).toMatch(/\d records/);
+    expect(widest(framesOf(shown))).toBeLessThanOrEqual(columns);
+    if (columns >= 80)
+      expect(framesOf(shown)).toMatch(/\[=+-*\] .*[\d,]+ records, [\d,]+\/s.*s left/);
+    expectTidy(shown);
+  });
+
+  it('of 0 columns gets plain lines only, and few of them', async () => {
+    const { code, shown } = await upload({ columns: 0, args: ['--progress', 'always'] });
+    expect(code, shown).toBe(0);
+    expect(shown).not.toContain('\u001B');
+    expect(shown.split('\n').length).toBeLessThan(40);
+    expect(shown).toMatch(/^upload users\.csv: \d+ records/m);
+  });
+
+  it('with TERM=dumb gets no control sequence', async () => {
+    const { shown } = await upload({ columns: 80, env: { TERM: 'dumb' } });
+    expect(shown).toContain('upload: done');
+    expect(shown).not.toContain('\u001B');
+  });
+
+  it('with NO_COLOR gets no colour', async () => {
+    const { shown } = await upload({ columns: 80, env: { NO_COLOR: '1' } });
+    expect(framesOf(shown)).toContain('\u001B');
+    expect(shown).not.toMatch(/\u001B\[[\d;]*m/); // oxlint-disable-line no-control-regex
+  });
+
+  it('--progress never draws nothing', async () => {
+    const { shown } = await upload({ columns: 80, args: ['--progress', 'never'] });
+    expect(shown.slice(0, shown.indexOf('upload: done'))).not.toContain('records');
+  });
+
+  it('Ctrl-C is answered at once, and the terminal left clean', async () => {
+    let pressed = 0;
+    const { code, shown } = await upload({
+      columns: 80,
+      requests: 100,
+      act: ({ type }) => {
+        pressed = performance.now();
+        type('\u0003');
+      },
+    });
+    expect(performance.now() - pressed).toBeLessThan(8000); // of the 10 s at least that the rest would take
+    expect(code, shown).toBe(130);
+    expect(shown).toContain('stopping: ');
+    expectTidy(shown);
+  });
+
+  it('a second Ctrl-C leaves without waiting, and the terminal clean', async () => {
+    const { code, shown } = await upload({
+      columns: 80,
+      requests: 100,
+      act: ({ type }) => type('\u0003\u0003'),
+    });
+    expect(code, shown).toBe(130);
+    expectTidy(shown);
+  });
+
+  it('SIGTERM leaves it clean', async () => {
+    const { code, shown } = await upload({
+      columns: 80,
+      requests: 100,
+      act: ({ pid }) => process.kill(pid, 'SIGTERM'),
+    });
+    expect(code, shown).toBe(143);
+    expectTidy(shown);
+  });
+
+  it('SIGUSR1 is answered by a line that stays, and opens no debugger', async () => {
+    const { code, shown } = await upload({
+      columns: 80,
+      requests: 20,
+      act: ({ pid }) => process.kill(pid, 'SIGUSR1'),
+    });
+    expect(code, shown).toBe(0);
+    expect(shown).toMatch(/\r\u001B\[Kupload users\.csv: [\d,]+ records[^\r\n]*\r\n/); // oxlint-disable-line no-control-regex
+    expect(shown).not.toContain('Debugger');
+  });
+});
