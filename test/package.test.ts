@@ -32,7 +32,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(bin\/engagectl\.js|dist\/.+\.(js|d\.ts|wasm)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(bin\/engagectl\.js|dist\/.+\.(js|d\.ts|wasm)|dist\/man\/[\w-]+\.1|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(packed.files.map((file) => file.path).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(3_000_000);
   const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');

@@ -11,6 +11,7 @@ export const topics = {
   security: 'passcodes, files, and what the tool talks to',
 } as const;
 export type TopicName = keyof typeof topics;
+export const topicNames = Object.keys(topics) as TopicName[];
 
 export const isTopic = (name: string | undefined): name is TopicName =>
   name !== undefined && Object.hasOwn(topics, name);
