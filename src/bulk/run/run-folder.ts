@@ -90,6 +90,8 @@ export async function removeRun({ path: folder, header }: RunFolder): Promise<vo
   try {
     await rm(draft, { recursive: true, force: true });
     await rename(folder, draft);
+    // A power cut must not bring it back without its journal: it would be begun once more.
+    await syncFolder(path.dirname(folder));
     await rm(draft, { recursive: true, force: true });
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
