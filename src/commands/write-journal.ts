@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { earlierParts, type EarlierParts } from '../bulk/run/earlier-parts.js';
+import { earlierParts, hasRecords, type EarlierParts } from '../bulk/run/earlier-parts.js';
 import { Journal } from '../bulk/run/journal.js';
 import type { WriteEntry } from '../bulk/run/settlement.js';
 import { createRun, digest, removeRun, runKey, type RunFolder } from '../bulk/run/run-folder.js';
@@ -149,6 +149,6 @@ async function hasContent(folder: RunFolder): Promise<boolean> {
     path.join(folder.path, 'journal.ndjson'),
   );
   await journal.close();
-  const { settled, intended, rejectsFile } = earlierParts(entries);
-  return !settled.isEmpty || !intended.isEmpty || rejectsFile !== undefined;
+  const earlier = earlierParts(entries);
+  return hasRecords(earlier) || earlier.rejectsFile !== undefined;
 }

@@ -1,3 +1,4 @@
+import { hasRecords } from '../bulk/run/earlier-parts.js';
 import type { IdentitySet } from '../bulk/write/identity-set.js';
 import { Tally } from '../bulk/tally.js';
 import { verdict } from '../bulk/write/verdict.js';
@@ -245,7 +246,7 @@ function writeJob(
     policy: connection?.policy ?? noRetries,
     runtime,
     endpoint: command.endpoint,
-    earlier: run?.earlier,
+    earlier: run && hasRecords(run.earlier) ? run.earlier : undefined,
     retryUnknown: flags.retryUnknown === true,
     piped: inputs.totalBytes === undefined,
     log: (line) => said.verbose(line),

@@ -18,6 +18,10 @@ export interface EarlierParts {
 
 const start: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
 
+/** False for the first part of a run: it need not look up each of its records. */
+export const hasRecords = ({ settled, intended }: EarlierParts): boolean =>
+  !settled.isEmpty || !intended.isEmpty;
+
 /** Replays a journal. */
 export function earlierParts(entries: readonly WriteEntry[]): EarlierParts {
   const counts = { accepted: 0, rejected: 0, unknown: 0, duplicates: 0 };
