@@ -136,6 +136,7 @@ function exportContext(run: ExportRun, state: ExportState): ExportContext {
     warn: (text) => said.warn(text),
     state,
     gate: new Gate(command.concurrency),
+    scanners: [],
     pollIntervalMs: command.flags.pollInterval,
     pendingTimeoutMs: command.flags.pendingTimeout,
   };

@@ -2,96 +2,28 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PageSyntaxError } from '../../src/bulk/export/page-envelope.js';
 import { PageScanner, type ScannedPage } from '../../src/bulk/export/page-scanner.js';
-
-/** Scans `body` in pieces that end at `cuts`. */
-function scan(body: string | Buffer, cuts: readonly number[] = []): ScannedPage {
-  const bytes = Buffer.from(body);
-  const scanner = new PageScanner();
-  scanner.reset();
-  const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted(
-    (a, b) => a - b,
-  );
-  let start = 0;
-  for (const end of ends) {
-    scanner.push(bytes.subarray(start, end));
-    start = end;
-  }
-  return scanner.end();
-}
+import type { PageEvents } from '../../src/bulk/export/page-tokens.js';
+import { TokensInJs } from '../../src/bulk/export/tokens-in-js.js';
+import { cutsOf, pagesOfAnyKind as page, piecesOf, tokensInWasm } from '../support/json-pages.js';
 
 const recordsOf = ({ bytes, bounds, count }: ScannedPage): string[] =>
   Array.from({ length: count }, (_, i) => bytes.toString('utf8', bounds[2 * i], bounds[2 * i + 1]));
 
-const spaces = fc.stringMatching(/^[ \t\r\n]{0,2}$/);
-const numbers = fc.constantFrom(
-  '0',
-  '-0',
-  '1387.00',
-  '1e400',
-  '9007199254740993123',
-  '1E+2',
-  '-0.1e-7',
-  '123',
-);
-const strings = fc.oneof(
-  fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
-  fc.constantFrom(
-    '"\\ud83d\\ude00"',
-    '"\\ud800"',
-    '"\\u0000\\/\\b"',
-    '"é😀"',
-    '"[{\\"}],"',
-    '"\\\\"',
-    '""',
-  ),
-);
-/** JSON texts with any whitespace between tokens, and keys that repeat. */
-const { value, object } = fc.letrec<{ value: string; object: string; array: string }>((tie) => ({
-  value: fc.oneof(
-    { depthSize: 'small' },
-    fc.oneof(numbers, strings, fc.constantFrom('true', 'false', 'null')),
-    tie('object'),
-    tie('array'),
-  ),
-  object: members(fc.tuple(strings, tie('value'))),
-  array: fc
-    .tuple(spaces, fc.array(fc.tuple(tie('value'), spaces), { maxLength: 4 }))
-    .map(([space, values]) => `[${space}${values.map(([v, s]) => `${v}${s}`).join(`,${space}`)}]`),
-}));
+const cuts = cutsOf;
+const kinds = [
+  ['WebAssembly', tokensInWasm],
+  ['JavaScript', (events: PageEvents) => new TokensInJs(events)],
+] as const;
 
-function members(member: fc.Arbitrary<[string, string]>): fc.Arbitrary<string> {
-  return fc
-    .tuple(spaces, fc.array(fc.tuple(member, spaces), { maxLength: 4 }))
-    .map(([space, list]) => {
-      const texts = list.map(([[key, text], s]) => `${key}${s}:${s}${text}${s}`);
-      return `{${space}${texts.join(`,${space}`)}}`;
-    });
-}
+describe.each(kinds)('PageScanner in %s', (_kind, openTokens) => {
+  /** Scans `body` in pieces that end at `cuts`. */
+  function scan(body: string | Buffer, cuts: readonly number[] = []): ScannedPage {
+    const scanner = new PageScanner(openTokens);
+    scanner.reset();
+    for (const piece of piecesOf(Buffer.from(body), cuts)) scanner.push(piece);
+    return scanner.end();
+  }
 
-const page = fc
-  .record({
-    records: fc.option(fc.array(object, { maxLength: 5 }), { nil: undefined }),
-    others: fc.uniqueArray(
-      fc.constantFrom('status', 'code', 'error', 'next_cursor', 'previous_cursor', '\\u0065xtra'),
-    ),
-    values: fc.array(value, { minLength: 6, maxLength: 6 }),
-    at: fc.nat(6),
-    space: spaces,
-  })
-  .map(({ records, others, values, at, space }) => {
-    const list = others.map((name, i) => `"${name}"${space}:${values[i]!}`);
-    const text = records?.join(`${space},${space}`);
-    if (text !== undefined)
-      list.splice(at % (list.length + 1), 0, `"records":${space}[${space}${text}${space}]`);
-    return {
-      text: `${space}{${space}${list.join(`${space},`)}${space}}${space}`,
-      records: records ?? [],
-    };
-  });
-
-const cuts = fc.array(fc.nat(), { maxLength: 12 });
-
-describe('PageScanner', () => {
   it('finds the records and members that JSON.parse finds, however the body is cut', () => {
     fc.assert(
       fc.property(page, cuts, ({ text, records }, at) => {
@@ -103,7 +35,7 @@ describe('PageScanner', () => {
           expect(scanned.members[name]).toEqual(parsed[name]);
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 
@@ -124,7 +56,7 @@ describe('PageScanner', () => {
         else if (isPlainPage(parsed, bytes.toString()))
           expect(() => scan(bytes, pieces)).not.toThrow();
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -157,14 +89,14 @@ describe('PageScanner', () => {
   });
 
   it('knows the next cursor before the records have arrived', () => {
-    const scanner = new PageScanner();
+    const scanner = new PageScanner(openTokens);
     scanner.reset();
     scanner.push(Buffer.from('{"next_cursor":"abc"'));
     expect(scanner.nextCursor).toBe('abc');
   });
 
   it('serves one page after the other', () => {
-    const scanner = new PageScanner();
+    const scanner = new PageScanner(openTokens);
     for (const count of [3, 0, 2000, 1]) {
       scanner.reset();
       scanner.push(

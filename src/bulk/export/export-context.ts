@@ -3,6 +3,7 @@ import type { RetryPolicy } from '../../client/retry.js';
 import type { RequestCounts } from '../../client/with-retry.js';
 import type { Runtime } from '../../runtime.js';
 import type { Gate } from '../gate.js';
+import type { PageScanner } from './page-scanner.js';
 
 /** Where an export stands; changed as it goes, and shown by whoever looks. */
 export interface ExportState extends RequestCounts {
@@ -34,6 +35,8 @@ export interface ExportContext {
   readonly state: ExportState;
   /** Lets through as many requests at a time as are allowed. */
   readonly gate: Gate;
+  /** Those that no page needs at the moment: they are large, and days of events are many. */
+  readonly scanners: PageScanner[];
   readonly pollIntervalMs: number;
   readonly pendingTimeoutMs: number;
 }

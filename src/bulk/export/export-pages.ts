@@ -63,22 +63,21 @@ async function* follow(
   context: ExportContext,
 ): AsyncGenerator<ExportedPage> {
   const seen = new Set([...earlier].map(digestOf));
-  const scanners = [new PageScanner(), new PageScanner()] as const;
-  const request = (wanted: string, scanner: PageScanner): Asked => {
+  const { scanners } = context;
+  const request = (wanted: string): Asked => {
     seen.add(digestOf(wanted));
-    return ask(wanted, { kind, scanner, context });
+    return ask(wanted, { kind, scanner: scanners.pop() ?? new PageScanner(), context });
   };
-  let asked = request(cursor, scanners[0]);
+  let asked = request(cursor);
   for (;;) {
-    // Of two pages at the same time, each has its own scanner.
-    const other = asked.scanner === scanners[0] ? scanners[1] : scanners[0];
     const early = await asked.nextCursor;
     const isNew = early !== undefined && !seen.has(digestOf(early));
     // Only where no other slice needs the place.
     const hasRoom = context.gate.inFlight < context.gate.limit;
-    const ahead = isNew && hasRoom ? request(early, other) : undefined;
+    const ahead = isNew && hasRoom ? request(early) : undefined;
     const { page, next } = await asked.answer;
     yield { page: page.members.records === 'array' ? page : undefined, next };
+    scanners.push(asked.scanner);
     if (next === undefined) return;
     if (ahead?.cursor === next) {
       asked = ahead;
@@ -86,7 +85,7 @@ async function* follow(
       // A page that was asked for twice may have come with another cursor the second time.
       await ahead?.answer.catch(() => undefined);
       if (seen.has(digestOf(next))) throw cursorLoop(seen.size);
-      asked = request(next, asked.scanner);
+      asked = request(next);
     }
   }
 }

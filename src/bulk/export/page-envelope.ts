@@ -34,8 +34,9 @@ export class PageEnvelope {
     this.#inRecords = false;
   }
 
-  key(name: string): void {
-    this.#member = name;
+  /** A key of the page stands at `[start, end)`, with its quotes. */
+  key(start: number, end: number, bytes: Buffer): void {
+    this.#member = JSON.parse(bytes.toString('utf8', start, end)) as string;
   }
 
   /** A value begins at `at` with `byte`, inside of `depth` containers. */

@@ -1,42 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import type { RecordPage } from '../../output/output.js';
-import { isBareToken } from './bare-token.js';
 import { PageEnvelope, PageSyntaxError, type PageMembers } from './page-envelope.js';
+import type { PageEvents, PageTokens } from './page-tokens.js';
+import { TokensInJs } from './tokens-in-js.js';
+import { TokensInWasm } from './tokens-in-wasm.js';
 
 export interface ScannedPage extends RecordPage {
   readonly members: Readonly<PageMembers>;
 }
-
-// What the next byte belongs to, or what must come next.
-const value = 0;
-const valueOrClose = 1;
-const keyOrClose = 2;
-const key = 3;
-const colon = 4;
-const commaOrClose = 5;
-const inString = 6;
-const afterBackslash = 7;
-const inHex = 8;
-const inBare = 9;
-const finished = 10;
-
-const quote = 0x22;
-const backslash = 0x5c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-
-const isSpace = tableOf(' \t\n\r');
-/** Bytes that end a number, `true`, `false` or `null`. */
-const endsBare = tableOf(' \t\n\r,]}:{["');
-const isEscape = tableOf('"\\/bfnrt');
-const isHexDigit = tableOf('0123456789abcdefABCDEF');
-
-/** Deeper nesting than any record that can be uploaded (200), with room to spare. */
-const deepest = 1000;
-/** Bytes; beyond this a body is no page of at most 5000 records. */
-const largestPage = 2 ** 30;
 
 /**
  * Finds the records and the other members of a page in one pass over its bytes, whatever the
@@ -46,34 +17,30 @@ const largestPage = 2 ** 30;
  */
 export class PageScanner {
   readonly #envelope = new PageEnvelope();
-  #bytes = Buffer.alloc(0);
+  readonly #tokens: PageTokens;
   #length = 0;
 
-  /** Where scanning goes on, and in which state. */
-  #at = 0;
-  #state = value;
-  #depth = 0;
-  /** Per open container, outermost at 1: 1 for an object, 0 for an array. */
-  readonly #isObject = new Uint8Array(deepest + 1);
-  #stringIsKey = false;
-  #tokenStart = 0;
-  #hexLeft = 0;
+  constructor(openTokens = fastestTokens) {
+    this.#tokens = openTokens({
+      key: (start, end) => this.#envelope.key(start, end, this.#tokens.bytes),
+      open: (depth, byte, at) => this.#envelope.open(depth, byte, at),
+      close: (depth, at) => this.#envelope.close(depth, at, this.#tokens.bytes),
+    });
+  }
 
   /** Forgets the last page. `length` is the body's size in bytes, when known. */
   reset(length = 0): void {
     this.#envelope.reset();
+    this.#tokens.restart();
     this.#length = 0;
-    this.#at = 0;
-    this.#state = value;
-    this.#depth = 0;
-    this.#reserve(length);
+    this.#tokens.reserve(length);
   }
 
   /** Takes the next piece of the body. Throws PageSyntaxError at the first byte that is wrong. */
   push(chunk: Buffer): void {
-    this.#reserve(this.#length + chunk.length);
-    this.#length += chunk.copy(this.#bytes, this.#length);
-    this.#scan();
+    this.#tokens.reserve(this.#length + chunk.length);
+    this.#length += chunk.copy(this.#tokens.bytes, this.#length);
+    this.#tokens.scan(this.#length);
   }
 
   /** Known as soon as its last byte has been pushed, often long before the page ends. */
@@ -83,154 +50,13 @@ export class PageScanner {
 
   /** The whole page; its buffer is this scanner's, and good until the next `reset`. */
   end(): ScannedPage {
-    if (this.#state !== finished) throw new PageSyntaxError('the body ends too early');
-    const bytes = this.#bytes.subarray(0, this.#length);
+    if (!this.#tokens.finished) throw new PageSyntaxError('the body ends too early');
+    const bytes = this.#tokens.bytes.subarray(0, this.#length);
     if (!isUtf8(bytes)) throw new PageSyntaxError('the body is not UTF-8');
     const { bounds, count, members } = this.#envelope;
     return { bytes, bounds, count, members };
   }
-
-  #reserve(length: number): void {
-    if (length <= this.#bytes.length) return;
-    if (length > largestPage) throw new PageSyntaxError(`the body exceeds ${largestPage} bytes`);
-    const grown = Buffer.allocUnsafe(Math.max(length, this.#bytes.length * 2, 65_536));
-    this.#bytes.copy(grown, 0, 0, this.#length);
-    this.#bytes = grown;
-  }
-
-  /**
-   * The hot loop: one function with its state in local variables, since a call per token makes
-   * it half as fast. What concerns the page itself (depth 0 to 2) goes to the envelope.
-   */
-  // oxlint-disable-next-line max-lines-per-function -- see above
-  #scan(): void {
-    const bytes = this.#bytes;
-    const end = this.#length;
-    const isObject = this.#isObject;
-    let at = this.#at;
-    let state = this.#state;
-    let depth = this.#depth;
-    let stringIsKey = this.#stringIsKey;
-    let tokenStart = this.#tokenStart;
-    while (at < end) {
-      let byte = bytes[at]!;
-      switch (state) {
-        case inString:
-          while (byte !== quote && byte !== backslash && byte >= 0x20 && ++at < end) {
-            byte = bytes[at]!;
-          }
-          if (at === end) break;
-          if (byte < 0x20) throw unexpected(at);
-          at += 1;
-          if (byte === backslash) {
-            state = afterBackslash;
-          } else {
-            state = stringIsKey ? colon : commaOrClose;
-            if (depth === 1) this.#endString(stringIsKey, tokenStart, at);
-            // Mostly the colon follows at once: a turn of the loop less for every key.
-            if (stringIsKey && at < end && bytes[at] === 0x3a) {
-              state = value;
-              at += 1;
-            }
-          }
-          break;
-        case commaOrClose:
-          at += 1;
-          if (byte === 0x2c) {
-            state = isObject[depth] === 1 ? key : value;
-          } else if (isSpace[byte] === 0) {
-            if (byte !== (isObject[depth] === 1 ? closeBrace : closeBracket)) throw unexpected(at);
-            depth -= 1;
-            if (depth < 3) this.#envelope.close(depth, at, bytes);
-            if (depth === 0) state = finished;
-          }
-          break;
-        case colon:
-          at += 1;
-          if (byte === 0x3a) state = value;
-          else if (isSpace[byte] === 0) throw unexpected(at);
-          break;
-        case keyOrClose:
-        case key:
-          if (byte === quote) {
-            tokenStart = at;
-            stringIsKey = true;
-            state = inString;
-          } else if (byte === closeBrace && state === keyOrClose) {
-            state = commaOrClose;
-            break;
-          } else if (isSpace[byte] === 0) {
-            throw unexpected(at);
-          }
-          at += 1;
-          break;
-        case valueOrClose:
-        case value:
-          if (isSpace[byte] === 1) {
-            at += 1;
-            break;
-          }
-          if (byte === closeBracket && state === valueOrClose) {
-            state = commaOrClose;
-            break;
-          }
-          if (depth < 3) this.#envelope.open(depth, byte, at);
-          tokenStart = at;
-          if (byte === quote) {
-            stringIsKey = false;
-            state = inString;
-          } else if (byte === openBrace || byte === openBracket) {
-            depth += 1;
-            if (depth > deepest) throw new PageSyntaxError(`nested deeper than ${deepest}`);
-            isObject[depth] = byte === openBrace ? 1 : 0;
-            state = byte === openBrace ? keyOrClose : valueOrClose;
-          } else {
-            if (endsBare[byte] === 1) throw unexpected(at);
-            state = inBare;
-          }
-          at += 1;
-          break;
-        case inBare:
-          while (endsBare[byte] === 0 && ++at < end) byte = bytes[at]!;
-          if (at === end) break;
-          if (!isBareToken(bytes, tokenStart, at)) throw unexpected(tokenStart);
-          if (depth === 1) this.#envelope.close(depth, at, bytes);
-          state = commaOrClose;
-          break;
-        case afterBackslash:
-          if (byte === 0x75) this.#hexLeft = 4;
-          else if (isEscape[byte] === 0) throw unexpected(at);
-          state = byte === 0x75 ? inHex : inString;
-          at += 1;
-          break;
-        case inHex:
-          if (isHexDigit[byte] === 0) throw unexpected(at);
-          this.#hexLeft -= 1;
-          if (this.#hexLeft === 0) state = inString;
-          at += 1;
-          break;
-        default:
-          if (isSpace[byte] === 0) throw unexpected(at);
-          at += 1;
-      }
-    }
-    this.#at = at;
-    this.#state = state;
-    this.#depth = depth;
-    this.#stringIsKey = stringIsKey;
-    this.#tokenStart = tokenStart;
-  }
-
-  #endString(isKey: boolean, start: number, end: number): void {
-    if (isKey) this.#envelope.key(JSON.parse(this.#bytes.toString('utf8', start, end)) as string);
-    else this.#envelope.close(1, end, this.#bytes);
-  }
 }
 
-const unexpected = (at: number) => new PageSyntaxError(`an unexpected byte near byte ${at}`);
-
-function tableOf(characters: string): Uint8Array {
-  const table = new Uint8Array(256);
-  for (const byte of Buffer.from(characters)) table[byte] = 1;
-  return table;
-}
+const fastestTokens = (events: PageEvents): PageTokens =>
+  TokensInWasm.open(events) ?? new TokensInJs(events);
