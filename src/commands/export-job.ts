@@ -84,6 +84,13 @@ export function meaningOf({ flags, meaning }: ExportCommand, zone: Zone) {
   };
 }
 
+/** What the run's journal says about the files: who prunes the run finds them by it. */
+export const documentsPlanned = ({ plan, flags }: ExportCommand, range: DateRange) =>
+  [...filesOf(plan(range, flags.output))].map(([file = '', slices]) => ({
+    file,
+    slices: slices.length,
+  }));
+
 type Files = ReadonlyMap<string | undefined, readonly SliceOfFile[]>;
 
 /** The slices by the file they go to. */

@@ -12,7 +12,7 @@ import { showSummary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
 import { datedArgv, withDatedOutput } from './dated-output.js';
 import { dateRange } from './date-range.js';
-import { exportJob, meaningOf, type ExportCommand } from './export-job.js';
+import { documentsPlanned, exportJob, meaningOf, type ExportCommand } from './export-job.js';
 import { openExportRun, type OpenExportRun } from './export-run.js';
 import type { Settings } from './options.js';
 import { refuseColumnsWithoutCsv } from './output-options.js';
@@ -61,7 +61,11 @@ async function runConnected(named: ExportRun, now: number): Promise<void> {
     output: command.flags.output,
     resume: command.flags.resume === true,
     fresh: command.flags.fresh === true,
-    plan: { ...range, options: meaningOf(command, zone) },
+    plan: {
+      ...range,
+      options: meaningOf(command, zone),
+      documents: documentsPlanned(command, range),
+    },
     argv: datedArgv(settings.argv, output, command.flags.output),
     connection,
     runtime,

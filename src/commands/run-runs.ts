@@ -5,6 +5,7 @@ import type { Runtime } from '../runtime.js';
 import { aligned } from '../ui/aligned.js';
 import { inert } from '../ui/inert.js';
 import { messages } from '../ui/messages.js';
+import { removePartials } from './export-leftovers.js';
 import type { Settings } from './options.js';
 import type { RunArgv } from './runs.js';
 import { runsFolder } from './unfinished-run.js';
@@ -61,17 +62,28 @@ export async function pruneRuns(
 ): Promise<void> {
   const runs = await listRuns(runsFolder(runtime));
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
+  const removed: string[] = [];
+  const left: string[] = [];
   for (const run of old) {
     const lock = await lockRun(`${runsFolder(runtime)}:${run.header.key}`);
     try {
+      const files = await removePartials(run);
+      removed.push(...files.removed);
+      left.push(...files.left);
       await removeRun(run);
     } finally {
       await lock.release();
     }
   }
-  if (settings.json)
-    runtime.stdout.write(`${JSON.stringify({ pruned: old.map(({ header }) => header.run) })}\n`);
-  else messages(settings, runtime).note(`forgot ${old.length} of ${runs.length} unfinished runs`);
+  const pruned = old.map(({ header }) => header.run);
+  if (settings.json) {
+    runtime.stdout.write(`${JSON.stringify({ pruned, removed, left })}\n`);
+    return;
+  }
+  const said = messages(settings, runtime);
+  for (const file of removed) said.note(`removed ${file}`);
+  for (const file of left) said.warn(`left ${file}: it is not as the export left it`);
+  said.note(`forgot ${old.length} of ${runs.length} unfinished runs`);
 }
 
 async function runOf(id: string, runtime: Runtime): Promise<RunFolder> {

@@ -51,7 +51,9 @@ export function registerRuns(program: Command, runtime: Runtime, runArgv: RunArg
     .action(async (id: string) => (await actions()).resumeRun(id, runtime, runArgv));
   runs
     .command('prune')
-    .description('forgets unfinished runs: they can not be resumed any more')
+    .description(
+      'forgets unfinished runs: they can not be resumed any more; what exports left is removed',
+    )
     .option('--older-than <age>', 'only those begun longer ago, like 12h or 30d', age, 0)
     .action(async ({ olderThan }: { olderThan: number }) =>
       (await actions()).pruneRuns(olderThan, settings(), runtime),

@@ -31,6 +31,8 @@ export interface PageEntry {
 /** What must be the same when the export is resumed; `options` by flag, as typed. */
 export interface ExportPlan {
   readonly options: Readonly<Record<string, unknown>>;
+  /** The files as they are named, and how many slices each of them holds. */
+  readonly documents: readonly { readonly file: string; readonly slices: number }[];
   readonly from: number;
   readonly to: number;
 }

@@ -1,0 +1,50 @@
+import path from 'node:path';
+import type { ExportEntry } from '../bulk/export/export-entries.js';
+import { emptyCheckpoint, ExportProgress } from '../bulk/export/export-progress.js';
+import { Journal } from '../bulk/run/journal.js';
+import type { RunFolder } from '../bulk/run/run-folder.js';
+import { removeLeftovers, type Leftovers } from '../output/leftovers.js';
+
+/**
+ * Removes the partial files of an unfinished export, which nobody can go on with once it is
+ * forgotten, and which would be in the way of the next one. To be called while holding its lock.
+ */
+export async function removePartials({ path: folder, header }: RunFolder): Promise<Leftovers> {
+  if (!header.command.startsWith('export-')) return { removed: [], left: [] };
+  const entries = await entriesOf(path.join(folder, 'journal.ndjson'));
+  const [first] = entries;
+  const documents = first && 'plan' in first ? first.plan.documents : [];
+  const documentOf = documents.flatMap(({ slices }, index) => Array<number>(slices).fill(index));
+  const progress = new ExportProgress((slice) => documentOf[slice] ?? 0);
+  for (const entry of entries) progress.add(entry);
+
+  const removed: string[] = [];
+  const left: string[] = [];
+  for (const [index, { file }] of documents.entries()) {
+    const { at, sealed, published } = progress.document(index);
+    if (published) continue;
+    const spilled = [...progress.slices].filter(
+      ([slice, { spilled }]) => spilled && documentOf[slice] === index,
+    );
+    const found = await removeLeftovers({
+      path: file,
+      cwd: header.cwd,
+      marks: [at, sealed ?? emptyCheckpoint],
+      spills: new Map(spilled.map(([slice, { at }]) => [slice, at])),
+    });
+    removed.push(...found.removed);
+    left.push(...found.left);
+  }
+  return { removed, left };
+}
+
+/** None when it is damaged: then nobody can tell what the export wrote, and its files stay. */
+async function entriesOf(file: string): Promise<readonly ExportEntry[]> {
+  try {
+    const { journal, entries } = await Journal.open<ExportEntry>(file);
+    await journal.close();
+    return entries;
+  } catch {
+    return [];
+  }
+}
