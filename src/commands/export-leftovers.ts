@@ -23,9 +23,9 @@ export async function removePartials({ path: folder, header }: RunFolder): Promi
   for (const [index, { file }] of documents.entries()) {
     const { at, sealed, published } = progress.document(index);
     if (published) continue;
-    const spilled = [...progress.slices].filter(
-      ([slice, { spilled }]) => spilled && documentOf[slice] === index,
-    );
+    const spilled = [...progress.slices]
+      .filter(([slice, { spilled }]) => spilled && documentOf[slice] === index)
+      .toSorted(([a], [b]) => a - b);
     const found = await removeLeftovers({
       path: file,
       cwd: header.cwd,
