@@ -224,9 +224,10 @@ function endsBare(byte: i32): bool {
 /** A bit for each of 16 bytes that is a quote, a backslash or a control character. */
 function othersAt(at: i32): i32 {
   const bytes = v128.load(at, page);
-  const flipped = v128.xor(bytes, i8x16.splat(2)); // a quote, 0x22, becomes 0x20, which becomes 0x22
-  const quotesAndControls = i8x16.le_u(flipped, i8x16.splat(0x20));
-  return i8x16.bitmask(v128.or(quotesAndControls, i8x16.eq(bytes, i8x16.splat(0x5c))));
+  const quotes = i8x16.eq(bytes, i8x16.splat(0x22));
+  const backslashes = i8x16.eq(bytes, i8x16.splat(0x5c));
+  const controls = i8x16.le_u(bytes, i8x16.splat(0x1f));
+  return i8x16.bitmask(v128.or(v128.or(quotes, backslashes), controls));
 }
 
 /** Behind the escape that begins at `at`; `at` if not all of it is there yet. */
@@ -260,12 +261,11 @@ function isDigit(byte: i32): bool {
 
 /** Behind an integer of at most 15 digits before a comma or brace; `start` if there is anything else. */
 function shortIntegerEnd(start: i32): i32 {
-  const first = start + i32(byteAt(start) == 0x2d);
-  const digits = i8x16.le_u(i8x16.sub(v128.load(first, page), i8x16.splat(0x30)), i8x16.splat(9));
-  const end = first + ctz(~i8x16.bitmask(digits));
+  const digits = i8x16.le_u(i8x16.sub(v128.load(start, page), i8x16.splat(0x30)), i8x16.splat(9));
+  const end = start + ctz(~i8x16.bitmask(digits));
   const after = byteAt(end);
-  if ((after != 0x2c && after != 0x7d) || end == first) return start;
-  return byteAt(first) == 0x30 && end > first + 1 ? start : end;
+  if (after != 0x2c && after != 0x7d) return start;
+  return byteAt(start) == 0x30 && end > start + 1 ? start : end;
 }
 
 /** Behind the number, `true`, `false` or `null` at `start` (RFC 8259, 3 and 6); -1 if it is none. */

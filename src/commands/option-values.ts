@@ -72,3 +72,9 @@ export function timezone(text: string): string {
     throw new InvalidArgumentError('Use an IANA name like Europe/Berlin or UTC.');
   }
 }
+
+/** Any text: an unset variable of a script often leaves none. */
+export function notEmpty(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It is empty.');
+}

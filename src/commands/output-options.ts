@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { EngagectlError } from '../errors.js';
 import type { OutputFormat, OutputOptions } from '../output/output.js';
-import { choice } from './option-values.js';
+import { choice, notEmpty } from './option-values.js';
 import { formatOf } from './output-name.js';
 
 /** Flags of every command that writes records. */
@@ -15,7 +15,10 @@ export interface OutputFlags {
 }
 
 export const outputOptions = (): Option[] => [
-  new Option('-o, --output <file>', 'default: standard output; .gz compresses; {date} is today'),
+  new Option(
+    '-o, --output <file>',
+    'default: standard output; .gz compresses; {date} is today',
+  ).argParser(notEmpty),
   new Option(
     '--format <format>',
     'ndjson, csv or json; default: by the extension, else ndjson',

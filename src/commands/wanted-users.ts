@@ -1,9 +1,9 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import { identifierKinds, type IdentifierKind } from '../mapping/identifier.js';
 import type { InputFlags } from './input-options.js';
-import { choice, integer } from './option-values.js';
+import { choice, integer, notEmpty } from './option-values.js';
 import type { OutputFlags } from './output-options.js';
 
 /** Whom to look up: users named on the command line, or those of an input. */
@@ -46,11 +46,6 @@ export const userOptions = (): Option[] => [
   new Option('--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'),
   new Option('--rejects <file>', 'where identifiers without a user go (default: beside the input)'),
 ];
-
-function notEmpty(text: string): string {
-  if (text !== '') return text;
-  throw new InvalidArgumentError('It is empty.');
-}
 
 /** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */
 export function wantedUsers(values: readonly string[], flags: UserFlags): WantedUsers {

@@ -27,7 +27,8 @@ export async function findTarget(name: string | undefined, cwd: string): Promise
   if (isStdout(name)) return { kind: 'stdout' };
   const path = await realpath(resolve(cwd, name)).catch(() => resolve(cwd, name));
   const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory()) throw fileError(name, 'written', { code: 'EISDIR' });
+  if (found?.isDirectory() || name.endsWith('/'))
+    throw fileError(name, 'written', { code: 'EISDIR' });
   if (found !== undefined && !found.isFile()) return { kind: 'stream', name, path };
   return { kind: 'file', name, path, partial: `${path}.partial` };
 }

@@ -417,6 +417,7 @@ describe('engagectl export-profiles', () => {
     it.each([
       ['nowhere/out.ndjson', 'its folder does not exist'],
       ['.', 'it is a folder'],
+      ['new/', 'it is a folder'],
     ])('cannot write to %s: exit 9', async (file, why) => {
       await using server = await startPageServer(() => twoPages);
       const { code, stderr } = await makeWorld({ env: server.env }).run([...command, '-o', file]);
@@ -451,6 +452,7 @@ describe('engagectl export-profiles', () => {
     [['--from', '2024-01-01', '--to', 'today', '--batch-size', '0'], 'the nearest is 23'],
     [['--from', '2024-01-01', '--to', 'today', '--columns', 'a,b'], '--format csv'],
     [['--from', '2024-01-01'], '--to'],
+    [['--from', '2024-01-01', '--to', 'today', '-o', ''], 'It is empty'],
   ])('refuses %j: exit 2, nothing sent', async (flags, message) => {
     await using server = await startPageServer(() => twoPages);
     const argv = ['export-profiles', '--event', 'A', ...flags];
