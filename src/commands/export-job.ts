@@ -67,7 +67,7 @@ export async function exportJob(request: JobRequest): Promise<ExportJob> {
 
 /** What must not change when the export is resumed, by the names of its flags. */
 export function meaningOf({ flags, meaning }: ExportCommand, zone: Zone) {
-  const { format, gzip, columns, escapeFormulas } = outputOf(flags.output, flags);
+  const { format, gzip, columns, escapeFormulas, bom } = outputOf(flags.output, flags);
   return {
     '--from': flags.from,
     '--to': flags.to,
@@ -79,6 +79,7 @@ export function meaningOf({ flags, meaning }: ExportCommand, zone: Zone) {
     '--format': format,
     '--columns': columns ?? null,
     '--csv-formulas': escapeFormulas,
+    '--bom': bom,
     gzip,
     ...meaning,
   };

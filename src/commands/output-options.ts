@@ -10,6 +10,7 @@ export interface OutputFlags {
   readonly format?: OutputFormat;
   readonly columns?: readonly string[];
   readonly csvFormulas: 'keep' | 'escape';
+  readonly bom?: true;
   readonly overwrite?: true;
   readonly fresh?: true;
 }
@@ -30,6 +31,7 @@ export const outputOptions = (): Option[] => [
   new Option('--csv-formulas <how>', "cells that a spreadsheet would run: keep, or escape with '")
     .argParser(choice('keep', 'escape'))
     .default('keep'),
+  new Option('--bom', 'begin a CSV with a byte order mark, which Excel needs for UTF-8'),
   new Option('--overwrite', 'replace an existing output file'),
   new Option('--fresh', 'start again, setting the partial file of an earlier run aside'),
 ];
@@ -53,14 +55,17 @@ export function outputOf(path: string | undefined, flags: OutputFlags): OutputOp
     fresh: flags.fresh === true,
     ...(flags.columns && { columns: flags.columns }),
     escapeFormulas: flags.csvFormulas === 'escape',
+    bom: flags.bom === true,
   };
 }
 
 /** Throws E-USAGE. */
-export function refuseColumnsWithoutCsv({ columns, format, output }: OutputFlags): void {
-  if (columns === undefined || (format ?? formatOf(output).format) === 'csv') return;
-  throw new EngagectlError('E-USAGE', '--columns is for CSV', {
+export function refuseCsvFlags({ columns, bom, format, output }: OutputFlags): void {
+  if ((format ?? formatOf(output).format) === 'csv') return;
+  const flag = bom ? '--bom' : columns && '--columns';
+  if (flag === undefined) return;
+  throw new EngagectlError('E-USAGE', `${flag} is for CSV`, {
     why: 'in the other formats every record is written as it came',
-    fix: 'add --format csv, or leave out --columns',
+    fix: `add --format csv, or leave out ${flag}`,
   });
 }

@@ -15,7 +15,7 @@ import { dateRange } from './date-range.js';
 import { documentsPlanned, exportJob, meaningOf, type ExportCommand } from './export-job.js';
 import { openExportRun, type OpenExportRun } from './export-run.js';
 import type { Settings } from './options.js';
-import { refuseColumnsWithoutCsv } from './output-options.js';
+import { refuseCsvFlags } from './output-options.js';
 import { openReport, type Report } from './report.js';
 
 interface ExportRun {
@@ -33,7 +33,7 @@ export async function runExportCommand(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  refuseColumnsWithoutCsv(command.flags);
+  refuseCsvFlags(command.flags);
   const said = messages(settings, runtime);
   const { report: name, output } = command.flags;
   const report = await openReport(name, { others: [output] }, runtime);

@@ -16,7 +16,7 @@ import { withDatedOutput } from './dated-output.js';
 import { openProfileSink, type ProfileSink } from './profile-sink.js';
 import { openUsers, type Users } from './open-users.js';
 import type { Settings } from './options.js';
-import { refuseColumnsWithoutCsv } from './output-options.js';
+import { refuseCsvFlags } from './output-options.js';
 import { openRejects, showRejects } from './rejects-file.js';
 import { runId } from './run-id.js';
 import type { LookUpCommand } from './wanted-users.js';
@@ -44,7 +44,7 @@ export async function runLookUp(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  refuseColumnsWithoutCsv(command.flags);
+  refuseCsvFlags(command.flags);
   const said = messages(settings, runtime);
   const users = await openUsers(command, runtime);
   let connection: Connection | undefined;

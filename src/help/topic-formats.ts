@@ -60,7 +60,10 @@ export const formatsTopic: Topic = {
       heading: 'Output of exports, by the name of --output or by --format:',
       rows: [
         ['.ndjson', 'each record byte for byte as the service sent it; the default'],
-        ['.csv', 'dotted columns (profileData.City), arrays as JSON; --columns chooses'],
+        [
+          '.csv',
+          'dotted columns (profileData.City), arrays as JSON; --columns chooses, --bom for Excel',
+        ],
         ['.json', 'one array'],
         ['.gz', 'behind any of these: compressed'],
       ],

@@ -6,12 +6,17 @@ import type { Encoding } from './encoding.js';
 interface FixedCsv {
   readonly columns: readonly string[];
   readonly escapeFormulas: boolean;
+  /** Begin with a byte order mark. */
+  readonly bom: boolean;
 }
 
 /** CSV with the columns that were asked for: rows are written as their records arrive. */
-export function csvEncoding({ columns, escapeFormulas }: FixedCsv): Encoding {
+export function csvEncoding({ columns, escapeFormulas, bom }: FixedCsv): Encoding {
   const rows = new CsvRows(new CsvColumns(columns, { fixed: true }), { escapeFormulas });
-  const header = csvHeader(columns.map((name) => rows.cells.checked(name)));
+  const header = csvHeader(
+    columns.map((name) => rows.cells.checked(name)),
+    { bom },
+  );
   return {
     page: (page, isFirst) => {
       const lines = rows.page(page).map(({ bytes }) => bytes);

@@ -12,6 +12,8 @@ const blockBytes = 1 << 20;
 
 interface CsvOutputOptions {
   readonly escapeFormulas: boolean;
+  /** Begin with a byte order mark. */
+  readonly bom: boolean;
   readonly spoolPath: string;
   /** Go on from here in a spool that an earlier process left. */
   readonly resume: Checkpoint | undefined;
@@ -106,7 +108,12 @@ export class CsvOutput implements Output {
   async #writeDocument(): Promise<void> {
     const { columns, cells } = this.#rows;
     if (columns.names.length === 0) return this.#sink.write(Buffer.alloc(0));
-    let block = [csvHeader(columns.names.map((name) => cells.checked(name)))];
+    let block = [
+      csvHeader(
+        columns.names.map((name) => cells.checked(name)),
+        this.#options,
+      ),
+    ];
     let length = 0;
     for await (const rows of this.#spool.rows(columns.names.length)) {
       block.push(rows);

@@ -55,18 +55,18 @@ interface Opening {
 
 async function openCsv(opening: Opening): Promise<Output> {
   const { target, options, runtime, resume } = opening;
-  const { columns, escapeFormulas } = options;
+  const { columns, escapeFormulas, bom } = options;
   if (columns !== undefined) {
     const { csvEncoding } = await import('./csv-encoding.js');
     const sink = await openSink(opening);
-    return new DocumentOutput(sink, csvEncoding({ columns, escapeFormulas }), resume);
+    return new DocumentOutput(sink, csvEncoding({ columns, escapeFormulas, bom }), resume);
   }
   const { CsvOutput } = await import('./csv-output.js');
   const keepSpool = target.kind === 'file';
   const spoolPath = keepSpool ? spoolOf(target) : temporaryPath(runtime.env);
   // The document itself is written at the end, from its beginning.
   const sink = await openSink({ ...opening, resume: resume && { ...emptyMark, records: 0 } });
-  return CsvOutput.open(sink, { escapeFormulas, spoolPath, keepSpool, resume });
+  return CsvOutput.open(sink, { escapeFormulas, bom, spoolPath, keepSpool, resume });
 }
 
 /** Completes the work of a process that sealed this output and was then ended. */

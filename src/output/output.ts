@@ -65,4 +65,6 @@ export interface OutputOptions {
   readonly columns?: readonly string[];
   /** CSV only: cells that a spreadsheet would run get a leading `'`. */
   readonly escapeFormulas: boolean;
+  /** Begin a CSV with a byte order mark. */
+  readonly bom: boolean;
 }

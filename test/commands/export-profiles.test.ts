@@ -324,6 +324,19 @@ describe('engagectl export-profiles', () => {
     expect(readdirSync(world.cwd)).toEqual([]);
   });
 
+  it.each([[], ['--columns', 'é,b']])(
+    'begins a CSV with a byte order mark on demand: %j',
+    async (...columns) => {
+      await using server = await startPageServer(() => [
+        recordsPage('{"é":1}'),
+        recordsPage('{"b":2}'),
+      ]);
+      const world = makeWorld({ env: server.env });
+      await world.run([...command, '-o', 'out.csv', '--bom', ...columns]);
+      expect(readFileSync(world.path('out.csv'), 'utf8')).toBe('\uFEFFé,b\n1,\n,2\n');
+    },
+  );
+
   it('warns about formulas, and about nothing when they are escaped away from numbers', async () => {
     await using server = await startPageServer(() => [recordsPage('{"a":"=HYPERLINK(1)"}')]);
     const world = makeWorld({ env: server.env });
@@ -451,6 +464,7 @@ describe('engagectl export-profiles', () => {
     [['--from', '2024-01-01', '--to', 'today', '--batch-size', '50'], 'the nearest is 46'],
     [['--from', '2024-01-01', '--to', 'today', '--batch-size', '0'], 'the nearest is 23'],
     [['--from', '2024-01-01', '--to', 'today', '--columns', 'a,b'], '--format csv'],
+    [['--from', '2024-01-01', '--to', 'today', '--bom', '-o', 'a.json'], '--format csv'],
     [['--from', '2024-01-01'], '--to'],
     [['--from', '2024-01-01', '--to', 'today', '-o', ''], 'It is empty'],
   ])('refuses %j: exit 2, nothing sent', async (flags, message) => {

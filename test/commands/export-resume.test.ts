@@ -306,6 +306,7 @@ describe('an unfinished export', () => {
     ['--batch-size', ['--batch-size', '46'], {}],
     ['--format', ['--format', 'json'], {}],
     ['--columns', ['--columns', 'e'], {}],
+    ['--bom', ['--bom'], {}],
     ['--timezone', ['--timezone', 'Asia/Kolkata'], {}],
     ['account', [], { ENGAGECTL_ACCOUNT_ID: 'OTHER' }],
     ['host', [], { ENGAGECTL_BASE_URL: 'https://example.invalid' }],

@@ -14,6 +14,7 @@ const csv: OutputOptions = {
   overwrite: true,
   fresh: true,
   escapeFormulas: false,
+  bom: false,
 };
 
 async function written(
