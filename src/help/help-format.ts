@@ -11,6 +11,10 @@ export const helpFormat = (helpWidth: number): Partial<Help> => ({
   subcommandTerm: (command) =>
     [command.name(), ...command.registeredArguments.map(argumentText)].join(' '),
   visibleOptions: optionsOf,
+  optionDescription: ({ description, defaultValue, defaultValueDescription }) =>
+    defaultValue === undefined || typeof defaultValue === 'boolean'
+      ? description
+      : `${description} (default: ${defaultValueDescription ?? String(defaultValue)})`,
   formatHelp: sectionsOf,
 });
 
