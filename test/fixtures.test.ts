@@ -26,6 +26,13 @@ it('names every bad file in its README', () => {
   for (const name of filesIn(join(fixtures, 'bad'))) expect(readme).toContain(`\`${name}\``);
 });
 
+it('has a recording in which no command failed to be understood', () => {
+  const recording = readFileSync(join(fixtures, 'recording.svg'), 'utf8');
+  expect(recording).toContain('engagectl upload users.csv --region local --resume');
+  expect(recording).toMatch(/resumed +[1-9]/);
+  expect(recording).not.toMatch(/E-USAGE|E-DEFECT/);
+});
+
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => statSync(join(folder, name)).isFile())

@@ -384,7 +384,7 @@ describe('runs', () => {
     expect(JSON.parse(shown.stdout)).toMatchObject({ run: id, accountId: 'ACCOUNT-1' });
     expect((await world.run(['runs', 'show', 'nobody'])).code).toBe(2);
     const kept = await world.run(['runs', 'prune', '--older-than', '1d', '--json']);
-    expect(JSON.parse(kept.stdout)).toEqual({ pruned: [] });
+    expect(JSON.parse(kept.stdout)).toEqual({ pruned: [], removed: [], left: [] });
 
     stage.next();
     const { code, stdout } = await world.run(['runs', 'resume', id]);
