@@ -14,8 +14,7 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const message =
     thrown.code === 'commander.help' ? 'a subcommand is missing' : withoutValue(first);
   const typed = /^unknown (?:command|option) '([^']+)'/.exec(message)?.[1];
-  const meant = typed === undefined ? [] : namesFrom(typed, command, help);
-  const names = meant.length > 0 ? meant : (nearest.match(/(?<=[ ,])[\w-]+(?=[,?])/g) ?? []);
+  const names = typed === undefined ? [] : namesLike(typed, { nearest, command, help });
   const path = pathOf(command, help);
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
   return new EngagectlError('E-USAGE', message, {
@@ -37,14 +36,42 @@ function commandOf(program: Command, argv: readonly string[]): Command {
   return command;
 }
 
-function namesFrom(typed: string, command: Command, help: boolean): string[] {
-  if (!typed.startsWith('-')) {
-    const names = command.commands.map((child) => child.name());
-    if (help && command.parent === null) names.push(...Object.keys(topics));
-    return names.filter((name) => name.startsWith(typed));
-  }
-  const flags = lineage(command).flatMap(({ options }) => options.map(({ long }) => long ?? ''));
-  return typed.length > 2 ? flags.filter((flag) => flag.startsWith(typed)) : [];
+interface Place {
+  /** commander's own hint. */
+  readonly nearest: string;
+  readonly command: Command;
+  readonly help: boolean;
+}
+
+function namesLike(typed: string, { nearest, command, help }: Place): readonly string[] {
+  const names = typed.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
+  const begun = typed === '--' ? [] : names.filter((name) => name.startsWith(typed));
+  if (begun.length > 0) return begun;
+  return (
+    nearest.match(/(?<=[ ,])[\w-]+(?=[,?])/g) ?? names.filter((name) => beginsBut(typed, name))
+  );
+}
+
+const flagsOf = (command: Command): string[] =>
+  lineage(command).flatMap(({ options }) => options.map(({ long }) => long ?? ''));
+
+const commandsOf = (command: Command, help: boolean): string[] => [
+  ...command.commands.map((child) => child.name()),
+  ...(help && command.parent === null ? Object.keys(topics) : []),
+];
+
+/** Whether a name begins with what was typed but for one slip: two letters swapped, one wrong, left out or added. */
+function beginsBut(typed: string, name: string): boolean {
+  let i = 0;
+  while (i < typed.length && typed[i] === name[i]) i += 1;
+  const swapped = typed[i + 1] === name[i] && typed[i] === name[i + 1];
+  return (
+    typed.length > 3 &&
+    ((swapped && name.startsWith(typed.slice(i + 2), i + 2)) ||
+      name.startsWith(typed.slice(i + 1), i + 1) ||
+      name.startsWith(typed.slice(i), i + 1) ||
+      name.startsWith(typed.slice(i + 1), i))
+  );
 }
 
 /** The words that name the command, or that ask for its help. */
