@@ -1,3 +1,4 @@
+import type { CellScanner } from './cell-scanner.js';
 import { BEYOND, CR, LF } from './line-ends.js';
 
 const QUOTE = 34;
@@ -12,30 +13,24 @@ const ESCAPED = 2;
 export const FAULT = -2;
 
 /**
- * Finds the cells of one CSV record in a single pass over its bytes:
+ * Finds the cells of CSV records in a single pass over their bytes:
  *
  *     record   = cell *(delimiter cell) (LF / CR / CRLF / end of text)
  *     cell     = plain / quoted
- *     plain    = *(any byte but QUOTE, LF, CR and those of the delimiter)
+ *     plain    = *(any byte but QUOTE, LF, CR and the delimiter)
  *     quoted   = QUOTE *(any byte but QUOTE / QUOTE QUOTE) QUOTE
  *
- * which is RFC 4180 with any delimiter. The outcome of the last scan stands in the fields, since
- * a result object per record would cost more than the scan.
+ * which is RFC 4180 with any delimiter of one byte, or none.
  */
-export class CsvScanner {
-  /** Cell bounds as in Cells, written from the index given to `scan` on. */
+export class CsvScanner implements CellScanner {
   readonly cells: Int32Array;
-  /** Cells of the last record; of those beyond `columns` no bounds are kept. */
   count = 0;
-  /** Whether a quoted cell of the last record held a line end. */
   holdsLines = false;
-  /** Where and how the last record broke the rules, after FAULT. */
   faultAt = 0;
   fault = '';
   readonly #columns: number;
-  readonly #delimiter: Buffer;
-  /** First byte of the delimiter; -1, which no byte is, when there is none. */
-  readonly #delimiterStart: number;
+  /** -1, which no byte is, when there is none. */
+  readonly #delimiter: number;
   /** What each byte means in an unquoted cell, and in a quoted one. */
   readonly #unquoted = new Uint8Array(256).fill(ESCAPED, 0, 0x20);
   readonly #quoted = new Uint8Array(256).fill(ESCAPED, 0, 0x20);
@@ -45,22 +40,16 @@ export class CsvScanner {
   constructor({ columns, records, delimiter }: CsvScannerOptions) {
     this.cells = new Int32Array(2 * columns * records);
     this.#columns = columns;
-    this.#delimiter = delimiter;
-    this.#delimiterStart = delimiter[0] ?? -1;
+    this.#delimiter = delimiter[0] ?? -1;
     this.#unquoted[BACKSLASH] = this.#quoted[BACKSLASH] = ESCAPED;
-    for (const byte of [QUOTE, LF, CR, ...delimiter.subarray(0, 1)]) this.#unquoted[byte] = STOP;
+    for (const byte of [QUOTE, LF, CR, ...delimiter]) this.#unquoted[byte] = STOP;
     this.#quoted[QUOTE] = STOP;
   }
 
-  /**
-   * Scans the record at `start`; its bounds go to `cells` from index `to` on. Returns the
-   * position of its line end (or of the end of the text), BEYOND or FAULT.
-   */
   scan(text: Buffer, start: number, to: number, last: boolean): number {
     const cells = this.cells;
     const classes = this.#unquoted;
-    const delimiterStart = this.#delimiterStart;
-    const delimiterBytes = this.#delimiter.length;
+    const delimiter = this.#delimiter;
     const length = text.length;
     const room = to + 2 * this.#columns;
     let at = to;
@@ -79,7 +68,7 @@ export class CsvScanner {
       } else {
         for (;;) {
           while (p < length && classes[text[p]!] === PLAIN) p++;
-          if (p === length || this.#endsCell(text, p)) break;
+          if (p === length || classes[text[p]!] === STOP) break;
           isPlain = false;
           p++;
         }
@@ -91,30 +80,15 @@ export class CsvScanner {
       at += 2;
       if (quoted) p++;
       const byte = p < length ? text[p]! : LF;
-      if (byte === delimiterStart && (delimiterBytes === 1 || this.#delimits(text, p))) {
-        p += delimiterBytes;
+      if (byte === delimiter) {
+        p++;
       } else if (byte === LF || byte === CR) {
         this.count = (at - to) / 2;
         return p;
-      } else if (!last && length - p < delimiterBytes) {
-        return BEYOND; // perhaps the first bytes of a delimiter
       } else {
         return this.#broken(p, quoted ? 'text after a closing quote' : 'quote in an unquoted cell');
       }
     }
-  }
-
-  /** Whether the byte ends an unquoted cell: a longer delimiter has to be there as a whole. */
-  #endsCell(text: Buffer, at: number): boolean {
-    const byte = text[at]!;
-    if (this.#unquoted[byte] !== STOP) return false;
-    return (
-      byte !== this.#delimiterStart || this.#delimiter.length === 1 || this.#delimits(text, at)
-    );
-  }
-
-  #delimits(text: Buffer, at: number): boolean {
-    return text.subarray(at, at + this.#delimiter.length).equals(this.#delimiter);
   }
 
   /** Position of the quote that closes the cell whose content starts at `from`. */
@@ -152,6 +126,6 @@ export interface CsvScannerOptions {
   readonly columns: number;
   /** Records for which `cells` has room. */
   readonly records: number;
-  /** UTF-8 bytes of the delimiter; none when each line is one cell. */
+  /** One byte; none when each line is one cell. */
   readonly delimiter: Buffer;
 }

@@ -35,9 +35,12 @@ export function dialectOf(format: 'csv' | 'tsv' | 'list', options: InputOptions)
   };
 }
 
-/** Whether this is RFC 4180, if with another delimiter. */
-export const isStandard = ({ quote, escape, comment }: Dialect): boolean =>
-  quote.equals(Buffer.from(quotationMark)) && escape.equals(quote) && comment.length === 0;
+/** Whether this is RFC 4180, if with another delimiter of one byte, or none. */
+export const isStandard = ({ delimiter, quote, escape, comment }: Dialect): boolean =>
+  delimiter.length <= 1 &&
+  quote.equals(Buffer.from(quotationMark)) &&
+  escape.equals(quote) &&
+  comment.length === 0;
 
 function delimiterOf(format: 'csv' | 'tsv' | 'list', named: string | undefined): string {
   if (format === 'list') return '';
