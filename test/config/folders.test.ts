@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { configFolder, stateFolder } from '../../src/config/folders.js';
 
 const folders = (env: Record<string, string>, platform: NodeJS.Platform = 'linux') => [
-  configFolder({ env, cwd: '/work' }, platform),
-  stateFolder({ env, cwd: '/work' }, platform),
+  configFolder({ env, cwd: '/here' }, platform),
+  stateFolder({ env, cwd: '/here' }, platform),
 ];
 
 describe('config and state folders', () => {
@@ -23,7 +23,7 @@ describe('config and state folders', () => {
     [
       'our own variables, which win',
       { XDG_CONFIG_HOME: '/c', ENGAGECTL_CONFIG_DIR: '/mine', ENGAGECTL_STATE_DIR: 'state' },
-      ['/mine', '/work/state'],
+      ['/mine', '/here/state'],
     ],
     ['no HOME', {}, [`${homedir()}/.config/engagectl`, `${homedir()}/.local/state/engagectl`]],
   ])('on Linux: %s', (_what, env, expected) => {
