@@ -6,7 +6,7 @@ import type { Runtime } from '../runtime.js';
 import { inertJson } from '../ui/inert.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { connect } from './connect.js';
-import { harmlessRequest, refusesCredentials } from './harmless-request.js';
+import { harmlessRequest, harmlessRequestAt, refusesCredentials } from './harmless-request.js';
 import type { Settings } from './options.js';
 import { tryOtherRegions, type TriedRegion } from './other-regions.js';
 
@@ -32,12 +32,11 @@ export async function checkAccount(settings: Settings, runtime: Runtime): Promis
     else sayTried(account, tried, told);
     throw refused(account, failure, tried);
   }
-  if (failure) throw failureError(failure, { what: request(account), attempts: 1 });
+  if (failure)
+    throw failureError(failure, { what: harmlessRequestAt(account.baseUrl), attempts: 1 });
   if (settings.json) runtime.stdout.write(`${inertJson(answer)}\n`);
   else told.note(`account ${accountId} and its passcode fit region ${region} (${baseUrl})`);
 }
-
-const request = ({ baseUrl }: Account): string => `GET ${baseUrl}/1/profile.json`;
 
 /** One line for each region. */
 function sayTried(account: Account, tried: readonly TriedRegion[], told: Messages): void {
@@ -54,7 +53,10 @@ function refused(
   failure: Failure,
   tried: readonly TriedRegion[],
 ): EngagectlError {
-  const { message } = failureError(failure, { what: request(account), attempts: 1 });
+  const { message } = failureError(failure, {
+    what: harmlessRequestAt(account.baseUrl),
+    attempts: 1,
+  });
   const home = homeOf(account, tried);
   return new EngagectlError('E-CREDENTIALS', message, {
     why: home

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '../client/client.js';
 import type { Failure } from '../client/failure.js';
+import { paths } from '../contract/endpoints.js';
 
 /**
  * Endpoint 5 with an identity that nobody has: it needs the right credentials and changes nothing.
@@ -13,6 +14,9 @@ export async function harmlessRequest(
   const outcome = await client.profile('identity', randomUUID(), signal);
   return outcome.ok ? undefined : outcome.failure;
 }
+
+/** What it is called in messages. */
+export const harmlessRequestAt = (baseUrl: string): string => `GET ${baseUrl}${paths.profile}`;
 
 /** The service does not know this account and passcode. */
 export const refusesCredentials = (failure: Failure): boolean =>

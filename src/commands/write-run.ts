@@ -1,63 +1,23 @@
-import { hasRecords } from '../bulk/run/earlier-parts.js';
-import type { IdentitySet } from '../bulk/write/identity-set.js';
-import { Tally } from '../bulk/tally.js';
 import { verdict } from '../bulk/write/verdict.js';
 import { write } from '../bulk/write/write.js';
-import type { WriteJob } from '../bulk/write/write-job.js';
-import type { Client } from '../client/client.js';
-import { zoneOf, type Zone } from '../contract/zones.js';
+import { zoneOf } from '../contract/zones.js';
 import { exitCodeOf, exitCodes, mostSerious, type EngagectlError } from '../errors.js';
-import { openInputs, type Inputs } from '../input/open.js';
+import { openInputs } from '../input/open.js';
+import type { Tally } from '../bulk/tally.js';
 import type { Mapper } from '../mapping/records.js';
-import { sourceRecord } from '../mapping/source-record.js';
 import type { Runtime } from '../runtime.js';
-import { messages, type Messages } from '../ui/messages.js';
+import { messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
 import { showSummary, type Summary } from '../ui/summary.js';
 import { connect, type Connection } from './connect.js';
 import { inputsOf } from './input-options.js';
 import type { Settings } from './options.js';
-import { openRejects, showRejects } from './rejects-file.js';
-import { openReport, type Report } from './report.js';
+import { showRejects } from './rejects-file.js';
+import { openReport } from './report.js';
 import { runId } from './run-id.js';
+import type { WriteCommand, WriteContext } from './write-context.js';
+import { openTally, writeJob } from './write-job.js';
 import { openRun, refuseUnfinished, type OpenRun } from './write-journal.js';
-import type { WriteFlags } from './write-options.js';
-
-/** What makes one write command different from the others. */
-export interface WriteCommand {
-  readonly name: 'upload' | 'subscribe' | 'demerge';
-  readonly files: readonly string[];
-  readonly flags: WriteFlags;
-  /** Column name of a bare list, where the command takes one. */
-  readonly listColumn?: string;
-  /** Read and validate only: no connection is made. */
-  readonly checkOnly: boolean;
-  /** Keep no journal: nothing is changed that would have to be done once. */
-  readonly dryRun?: boolean;
-  /** All options that decide what is sent, for a run that is resumed. */
-  readonly meaning: unknown;
-  readonly endpoint: string;
-  /** What surrounds the records in a request body. */
-  readonly frame: readonly [open: string, close: string];
-  mapper(zone: Zone): Mapper;
-  send(client: Client): WriteJob['send'];
-  readonly seen?: IdentitySet;
-  /** Last chance to refuse, before the first request. */
-  confirm?(connection: Connection, again: InputsAgain): Promise<void>;
-}
-
-/** Opens the inputs once more; undefined where they can be read only once. */
-export type InputsAgain = (() => Promise<Inputs>) | undefined;
-
-interface WriteContext {
-  readonly command: WriteCommand;
-  readonly settings: Settings;
-  readonly runtime: Runtime;
-  readonly said: Messages;
-  readonly inputs: Inputs;
-  readonly connection: Connection | undefined;
-  readonly report: Report | undefined;
-}
 
 /** Runs a write command from its files to its summary. Throws what the run must end with. */
 export async function runWrite(
@@ -219,53 +179,6 @@ const isWritten = async ({ stdout }: Runtime): Promise<boolean> =>
     stdout.write('', (error) => resolve(!error));
   });
 
-function writeJob(
-  context: WriteContext,
-  { mapper, run, tally }: Parts & { tally: Tally },
-): WriteJob {
-  const { command, runtime, said, inputs, connection, report } = context;
-  const { flags, frame, seen } = command;
-  const client =
-    connection &&
-    (report?.watch(connection.client, () => tally.counts.accepted) ?? connection.client);
-  // Of a demerge, all identities have to be seen again to tell duplicates.
-  const from = seen ? undefined : run?.earlier.watermark;
-  return {
-    rows: inputs.blocks(from),
-    map: (rows) => mapper.map(rows),
-    limit: flags.limit === undefined ? undefined : Math.max(0, flags.limit - (from?.ordinal ?? 0)),
-    seen,
-    send: client && command.send(client),
-    frame: { open: Buffer.from(frame[0]), close: Buffer.from(frame[1]) },
-    batchRecords: flags.chunkSize,
-    batchBytes: flags.chunkBytes,
-    concurrency: flags.concurrency,
-    order: flags.order ?? 'none',
-    maxRejects: flags.strict ? { records: 0 } : flags.maxRejects,
-    tally,
-    policy: connection?.policy ?? noRetries,
-    runtime,
-    endpoint: command.endpoint,
-    earlier: run && hasRecords(run.earlier) ? run.earlier : undefined,
-    retryUnknown: flags.retryUnknown === true,
-    piped: inputs.totalBytes === undefined,
-    log: (line) => said.verbose(line),
-    warn: (text) => said.warn(text),
-  };
-}
-
-function openTally({ command, runtime, inputs }: WriteContext): Tally {
-  const { name, flags, files } = command;
-  return new Tally({
-    rejects: openRejects(
-      { command: name, named: flags.rejects, files, first: inputs.first },
-      runtime,
-    ),
-    sourceRecord,
-    listNotSent: inputs.totalBytes === undefined && !command.checkOnly,
-  });
-}
-
 /** Null where only a check was made, without an account. */
 function accountFields(connection: Connection | undefined) {
   if (!connection) return { profile: null, region: null, accountId: null };
@@ -275,5 +188,3 @@ function accountFields(connection: Connection | undefined) {
 
 /** What a person who presses Ctrl-C is told at once. */
 const stopping = 'stopping: requests in flight may finish (10 s at most); again leaves at once';
-
-const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };

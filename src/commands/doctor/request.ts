@@ -3,7 +3,7 @@ import type { Account } from '../../config/account.js';
 import type { Runtime } from '../../runtime.js';
 import { messages } from '../../ui/messages.js';
 import { connectTo } from '../connect.js';
-import { harmlessRequest, refusesCredentials } from '../harmless-request.js';
+import { harmlessRequest, harmlessRequestAt, refusesCredentials } from '../harmless-request.js';
 import { EngagectlError } from '../../errors.js';
 import type { Settings } from '../options.js';
 import type { Warning } from './finding.js';
@@ -27,7 +27,7 @@ export async function askOnce(
     messages: messages(settings, runtime),
     onHeaders: (headers) => (date = headers['date']?.toString()),
   });
-  const what = `GET ${connection.account.baseUrl}/1/profile.json`;
+  const what = harmlessRequestAt(connection.account.baseUrl);
   try {
     const failure = await harmlessRequest(connection.client, runtime.signal);
     const milliseconds = Math.round(runtime.monotonic() - started);
