@@ -13,6 +13,7 @@ import { nodeRuntime } from '../src/runtime.js';
 import type { RunningService } from '../src/service/options.js';
 import { startService } from '../src/service/start.js';
 import { readmeBlocks } from './support/readme.js';
+import { serviceDefaults } from './support/service-defaults.js';
 
 // The README's commands run by the built bin, one after the other in one folder, against a local service.
 
@@ -49,16 +50,8 @@ beforeAll(async () => {
     writeFileSync(path.join(folder, name), content, { mode: 0o700 });
   }
   service = await startService({
+    ...serviceDefaults,
     ...account,
-    dataDir: undefined,
-    port: 0,
-    headerPrefix: 'X-Service',
-    timezone: 'UTC',
-    latencyMs: 0,
-    pendingPolls: 0,
-    failRate: 0,
-    maxConcurrent: { upload: 15, other: 3 },
-    variants: {},
   });
   // The two config profiles of its recipe between accounts.
   for (const profile of ['old', 'new']) {

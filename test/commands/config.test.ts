@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startService } from '../../src/service/start.js';
 import { makeWorld, type World } from '../support/world.js';
+import { serviceDefaults } from '../support/service-defaults.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const secret = 'Seed3d"pass\'word-ü$(id)';
@@ -286,17 +287,9 @@ test('a profile named twice is refused', async () => {
 describe('config check', () => {
   async function serve() {
     const service = await startService({
-      dataDir: undefined,
-      port: 0,
-      headerPrefix: 'X-Service',
+      ...serviceDefaults,
       accountId: 'ACC-1',
       passcode: 'right',
-      timezone: 'UTC',
-      latencyMs: 0,
-      pendingPolls: 0,
-      failRate: 0,
-      maxConcurrent: { upload: 15, other: 3 },
-      variants: {},
     });
     onTestFinished(() => service.close());
     return service.url;

@@ -5,6 +5,7 @@ import type { Variants } from '../../src/service/options.js';
 import { startRecordedServer } from '../support/recorded-server.js';
 import { makeWorld, type Outcome, type World } from '../support/world.js';
 import { behaviours, type Behaviour } from './behaviours.js';
+import { serviceDefaults } from '../support/service-defaults.js';
 
 // One list of behaviours; each must hold against every recorded spelling of the answers and against
 // the local service in every variant of the wire.
@@ -87,15 +88,11 @@ const startLocal = (
   { pendingPolls = 0, failRate = 0 }: { pendingPolls?: number; failRate?: number },
 ) =>
   startService({
+    ...serviceDefaults,
     dataDir: `${world.stateDir}/service`,
-    port: 0,
-    headerPrefix: 'X-Service',
     accountId: account.id,
     passcode: account.passcode,
-    timezone: 'UTC',
-    latencyMs: 0,
     pendingPolls,
     failRate,
-    maxConcurrent: { upload: 15, other: 3 },
     variants,
   });

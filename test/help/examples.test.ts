@@ -9,6 +9,7 @@ import { startService } from '../../src/service/start.js';
 import { accept, answer, startFaultServer } from '../support/fault-server.js';
 import { makeWorld, type World } from '../support/world.js';
 import { examplesIn, helpPages, helpText } from './pages.js';
+import { serviceDefaults } from '../support/service-defaults.js';
 
 // Every example of every help text is run, in a world with the files and profiles that it names.
 
@@ -41,16 +42,8 @@ let service: RunningService;
 
 beforeAll(async () => {
   service = await startService({
+    ...serviceDefaults,
     ...account,
-    dataDir: undefined,
-    port: 0,
-    headerPrefix: 'X-Service',
-    timezone: 'UTC',
-    latencyMs: 0,
-    pendingPolls: 0,
-    failRate: 0,
-    maxConcurrent: { upload: 15, other: 3 },
-    variants: {},
   });
 });
 afterAll(async () => service.close());

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { limits } from '../../src/contract/limits.js';
 import { startService } from '../../src/service/start.js';
 import { headers, profileRecord, replyOf, run } from './running.js';
+import { serviceDefaults } from '../support/service-defaults.js';
 
 describe('refusals', () => {
   it.each([
@@ -164,17 +165,10 @@ describe('rehearsal', () => {
 it('refuses an unknown time zone and a port that is taken', async () => {
   const service = await run();
   const options = {
-    dataDir: undefined,
+    ...serviceDefaults,
     port: Number(new URL(service.url).port),
-    headerPrefix: 'X-Service',
     accountId: 'A',
     passcode: 'p',
-    timezone: 'UTC',
-    latencyMs: 0,
-    pendingPolls: 0,
-    failRate: 0,
-    maxConcurrent: { upload: 15, other: 3 },
-    variants: {},
   };
   await expect(startService(options)).rejects.toThrow('EADDRINUSE');
   await expect(startService({ ...options, port: 0, timezone: 'Mars/North' })).rejects.toThrow(

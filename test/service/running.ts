@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { startService, type RunningService, type ServiceOptions } from '../../src/service/start.js';
+import { serviceDefaults } from '../support/service-defaults.js';
 
 /** A JSON answer, as far as the tests look at it. */
 export interface Reply {
@@ -42,17 +43,9 @@ export const headers = {
 };
 
 const defaults: ServiceOptions = {
-  dataDir: undefined,
-  port: 0,
-  headerPrefix: 'X-Service',
+  ...serviceDefaults,
   accountId: headers['X-Service-Account-Id'],
   passcode: headers['X-Service-Passcode'],
-  timezone: 'UTC',
-  latencyMs: 0,
-  pendingPolls: 0,
-  failRate: 0,
-  maxConcurrent: { upload: 15, other: 3 },
-  variants: {},
   onDefect: (error) => {
     throw error;
   },

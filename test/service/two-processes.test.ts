@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it, onTestFinished } from 'vitest';
 import { eventRecord, makeFolder, profileRecord, run, Running } from './running.js';
+import { serviceDefaults } from '../support/service-defaults.js';
 
 const script = `
   import { startService } from ${JSON.stringify(new URL('../../dist/service/start.js', import.meta.url).href)};
@@ -13,17 +14,10 @@ const script = `
 /** A service in a process of its own. The test command builds dist/ before it runs this. */
 async function runProcess(dataDir: string): Promise<Running> {
   const options = {
+    ...serviceDefaults,
     dataDir,
-    port: 0,
-    headerPrefix: 'X-Service',
     accountId: 'TEST-ACCOUNT',
     passcode: 'test-passcode',
-    timezone: 'UTC',
-    latencyMs: 0,
-    pendingPolls: 0,
-    failRate: 0,
-    maxConcurrent: { upload: 15, other: 3 },
-    variants: {},
   };
   const child = spawn(
     process.execPath,

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/options.js';
 import { startService } from '../../src/service/start.js';
 import { hasCommand } from '../support/has-command.js';
+import { serviceDefaults } from '../support/service-defaults.js';
 
 // The built program at a real pseudo-terminal, made by `script` (util-linux), while it uploads.
 
@@ -21,16 +22,9 @@ const root = mkdtempSync(path.join(tmpdir(), 'engagectl-terminal-'));
 let service: RunningService;
 beforeAll(async () => {
   service = await startService({
+    ...serviceDefaults,
     ...account,
-    dataDir: undefined,
-    port: 0,
-    headerPrefix: 'X-Service',
-    timezone: 'UTC',
     latencyMs: 100,
-    pendingPolls: 0,
-    failRate: 0,
-    maxConcurrent: { upload: 15, other: 3 },
-    variants: {},
   });
 });
 afterAll(async () => {
