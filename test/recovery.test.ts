@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { main } from '../src/main.js';
 import { accept, answer, startFaultServer, type Script } from './support/fault-server.js';
 import { makeWorld, type Outcome } from './support/world.js';
+import { accountAt } from './support/account-at.js';
 
 // Promises of the README's section on recovery that no other test holds.
 
@@ -15,11 +16,7 @@ const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 40
 async function start(script: Script) {
   const server = await startFaultServer(script);
   const world = makeWorld({
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: 'passcode-1',
-    },
+    env: accountAt(server.url, 'passcode-1'),
   });
   writeFileSync(world.path('users.csv'), users);
   return { world, server };

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
 import { makeWorld } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
 
 // Contract §2, Rejects file: that of a run, an older one, and a disk that does not take it.
 
@@ -15,11 +16,7 @@ const rejectsName = 'users.csv.rejects.ndjson';
 async function start(script: Script) {
   const server = await startFaultServer(script);
   const world = makeWorld({
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: 'passcode-1',
-    },
+    env: accountAt(server.url, 'passcode-1'),
   });
   writeFileSync(world.path('users.csv'), users);
   const read = (name: string) => readFileSync(world.path(name), 'utf8');

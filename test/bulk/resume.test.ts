@@ -21,6 +21,7 @@ import {
 } from '../support/fault-server.js';
 import { judge, recordsOf } from '../support/judge.js';
 import { makeWorld, type World } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
 
 interface Summary {
   readonly [figure: string]: unknown;
@@ -45,11 +46,7 @@ async function stages(...scripts: Script[]) {
     return script[Math.min(index, script.length - 1)] ?? script[0];
   });
   const world = makeWorld({
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: 'seeded-secret-7f3a',
-    },
+    env: accountAt(server.url, 'seeded-secret-7f3a'),
   });
   return {
     server,

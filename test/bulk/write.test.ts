@@ -16,6 +16,7 @@ import {
 } from '../support/fault-server.js';
 import { judge, recordsOf } from '../support/judge.js';
 import { makeWorld, type World } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
 
 interface WriteSummary {
   readonly [figure: string]: unknown;
@@ -43,11 +44,7 @@ interface Reject {
 async function serve(script: Script, options?: { readonly inFlight: number }) {
   const server = await startFaultServer(script, options);
   const world = makeWorld({
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: 'seeded-secret-7f3a',
-    },
+    env: accountAt(server.url, 'seeded-secret-7f3a'),
   });
   return { server, world, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { accept, answer, startFaultServer } from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
 import { makeWorld, type World } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
 
 // --quote, --escape, --comment and longer delimiters: the same outcomes as with RFC 4180.
 
@@ -26,11 +27,7 @@ it('an upload sends the cells, rejects by line, and goes on only with the same d
   const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
   await using server = await startFaultServer(() => (requests++ === 3 ? refuse : accept()));
   const world = makeWorld({
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: 'secret',
-    },
+    env: accountAt(server.url, 'secret'),
   });
   writeFileSync(world.path('users.txt'), text);
   const small = ['--input-format', 'csv', '--chunk-size', '10', '--concurrency', '1', '--json'];

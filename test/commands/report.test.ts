@@ -19,6 +19,7 @@ import {
 } from '../support/fault-server.js';
 import { startPageServer } from '../support/page-server.js';
 import { makeWorld, type World } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
 
 const passcode = 'seeded-secret-7f3a';
 
@@ -26,11 +27,7 @@ const passcode = 'seeded-secret-7f3a';
 async function serve(script: Script) {
   const server = await startFaultServer(script);
   const world = makeWorld({
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: passcode,
-    },
+    env: accountAt(server.url, passcode),
   });
   const rows = Array.from({ length: 40 }, (_, n) => `user-${n},${n}\n`);
   writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);

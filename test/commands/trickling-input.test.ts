@@ -5,6 +5,7 @@ import { main } from '../../src/main.js';
 import { accept, startFaultServer } from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
 import { makeWorld } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
 
 // A long-lived pipe: what was written to it goes out when nothing more comes for a moment.
 
@@ -15,11 +16,7 @@ async function start(...words: string[]) {
   const moments = new Set<() => void>();
   const runtime = {
     ...makeWorld({
-      env: {
-        ENGAGECTL_BASE_URL: server.url,
-        ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-        ENGAGECTL_PASSCODE: 'passcode-1',
-      },
+      env: accountAt(server.url, 'passcode-1'),
     }).runtime({ stdin }),
     sleep: async (_ms: number, signal?: AbortSignal) =>
       new Promise<void>((resolve, reject) => {

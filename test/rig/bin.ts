@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { World } from '../support/world.js';
 import { passcode } from './invariants.js';
+import { accountAt } from '../support/account-at.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
@@ -19,9 +20,7 @@ const environment = (world: World, url: string): NodeJS.ProcessEnv => ({
   PATH: process.env['PATH'],
   ENGAGECTL_CONFIG_DIR: world.configDir,
   ENGAGECTL_STATE_DIR: world.stateDir,
-  ENGAGECTL_BASE_URL: url,
-  ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-  ENGAGECTL_PASSCODE: passcode,
+  ...accountAt(url, passcode),
   ENGAGECTL_RETRY_BASE: '1ms',
   // One thread makes all asynchronous calls for files, so that they can be counted.
   UV_THREADPOOL_SIZE: '1',

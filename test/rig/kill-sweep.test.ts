@@ -16,6 +16,7 @@ import {
 import { randomOf, seeds, type Random } from './random.js';
 import { scenarioOf, type Scenario, type ScenarioKind } from './scenario.js';
 import { startTruth, type Truth } from './truth.js';
+import { accountAt } from '../support/account-at.js';
 
 // Kills the built program at each of its writes, syncs, renames and sends, or lets that call fail,
 // and resumes. A sample from the seed in the test's name; ENGAGECTL_FULL_SWEEP=1 tries every one.
@@ -103,11 +104,7 @@ async function begin(kind: ScenarioKind, seed: number): Promise<Stage & AsyncDis
   const scenario = scenarioOf(kind, 60, random);
   const truth = await startTruth(scenario, random);
   const world = makeWorld({
-    env: {
-      ENGAGECTL_BASE_URL: truth.server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: passcode,
-    },
+    env: accountAt(truth.server.url, passcode),
   });
   layOut(world, scenario);
   const end = async () => {

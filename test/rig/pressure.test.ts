@@ -13,6 +13,7 @@ import {
 import { recordsOf } from '../support/judge.js';
 import { makeWorld } from '../support/world.js';
 import { passcode, type Summary } from './invariants.js';
+import { accountAt } from '../support/account-at.js';
 
 async function upload(
   script: Script,
@@ -21,11 +22,7 @@ async function upload(
   await using server = await startFaultServer(script);
   const world = makeWorld({
     sleep: 'real',
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: passcode,
-    },
+    env: accountAt(server.url, passcode),
   });
   writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
   const { code, stdout, stderr } = await world.run(['upload', 'users.csv', '--json', ...argv]);

@@ -17,6 +17,7 @@ import {
 import { randomOf, seeds, type Random } from './random.js';
 import { scenarioOf, type Scenario } from './scenario.js';
 import { startTruth, type Truth } from './truth.js';
+import { accountAt } from '../support/account-at.js';
 
 // Random inputs, faults of the service, crashes and Ctrl-C, each from the seed in the test's name:
 // ENGAGECTL_SEED=<seed> starts with it, ENGAGECTL_SCHEDULES=<n> runs so many.
@@ -50,9 +51,7 @@ it.each(seeds(schedules))('whatever happens, nothing is lost: seed %i', async (s
 const worldOf = (truth: Truth): World =>
   makeWorld({
     env: {
-      ENGAGECTL_BASE_URL: truth.server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: passcode,
+      ...accountAt(truth.server.url, passcode),
       ENGAGECTL_TIMEOUT: '300ms',
       ENGAGECTL_RETRY_BASE: '1ms',
     },

@@ -7,17 +7,14 @@ import { recordsOf } from '../support/judge.js';
 import { makeWorld } from '../support/world.js';
 import { outcomeOf, startInto, start } from './bin.js';
 import { passcode, runsOf, type Summary } from './invariants.js';
+import { accountAt } from '../support/account-at.js';
 
 // The built program and real signals.
 
 async function stage(script: Script) {
   const server = await startFaultServer(script);
   const world = makeWorld({
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: passcode,
-    },
+    env: accountAt(server.url, passcode),
   });
   const rows = Array.from({ length: 60 }, (_, n) => `user-${n},${n}\n`);
   writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);

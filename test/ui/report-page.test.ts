@@ -5,6 +5,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accept, answer, startFaultServer, throttle } from '../support/fault-server.js';
 import { makeWorld, type World } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
 
 // The page of --report in a real browser. Its screenshots are kept in the folder ENGAGECTL_SCREENSHOTS.
 
@@ -43,11 +44,7 @@ async function reportOf(world: World) {
   writeFileSync(world.path('users.csv'), `identity,Note\n${rows.join('')}`);
   const argv = ['upload', 'users.csv', '--chunk-size', '10', '--report', 'run.html', '--json'];
   const { code, stdout } = await world.run(argv, {
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-      ENGAGECTL_PASSCODE: 'seeded-secret-7f3a',
-    },
+    env: accountAt(server.url, 'seeded-secret-7f3a'),
   });
   expect(code).toBe(3);
   return JSON.parse(stdout) as Record<string, number>;
