@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { roomFor, tooDeep, unexpected, type PageEvents, type PageTokens } from './page-tokens.js';
+import { instantiate, wasmPageBytes, type WasmMemory } from '../../wasm.js';
 
 /** What `wasm/page-tokens.ts` exports. */
 interface Exports {
-  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  readonly memory: WasmMemory;
   /** Where the page begins in the memory. */
   readonly page: { readonly value: number };
   restart(): void;
@@ -11,16 +11,6 @@ interface Exports {
   isFinished(): boolean;
 }
 
-/** As much of it as is used here; the types of Node leave it out. */
-declare const WebAssembly: {
-  readonly Module: new (code: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
-};
-
-/** The build puts it there; this leads to it from `src` and from `dist`. */
-const codeFile = new URL('../../../dist/page-tokens.wasm', import.meta.url);
-/** Unit in which memory grows. */
-const blockBytes = 65_536;
 /** How far behind the last byte `scan` may look. */
 const slack = 32;
 
@@ -29,7 +19,7 @@ export class TokensInWasm implements PageTokens {
   /** Undefined where it cannot run: a processor without SIMD, or too little memory. */
   static open(events: PageEvents): TokensInWasm | undefined {
     try {
-      return new TokensInWasm(instantiate(events));
+      return new TokensInWasm(open(events));
     } catch {
       return undefined;
     }
@@ -57,7 +47,7 @@ export class TokensInWasm implements PageTokens {
   reserve(length: number): void {
     const room = this.#bytes.length;
     if (length <= room) return;
-    this.#code.memory.grow(Math.ceil((roomFor(length, room) - room) / blockBytes));
+    this.#code.memory.grow(Math.ceil((roomFor(length, room) - room) / wasmPageBytes));
     this.#bytes = this.#view(); // the old one has lost its memory
   }
 
@@ -72,12 +62,7 @@ export class TokensInWasm implements PageTokens {
   }
 }
 
-/** Compiled once, at its first use. */
-let module: object | undefined;
-
-function instantiate(events: PageEvents): Exports {
-  const { Module, Instance } = WebAssembly;
-  module ??= new Module(readFileSync(codeFile));
+function open(events: PageEvents): Exports {
   const imports = {
     key: (start: number, end: number) => events.key(start, end),
     open: (depth: number, byte: number, at: number) => events.open(depth, byte, at),
@@ -89,5 +74,5 @@ function instantiate(events: PageEvents): Exports {
       throw tooDeep();
     },
   };
-  return new Instance(module, { 'page-tokens': imports }).exports as Exports;
+  return instantiate('page-tokens', imports) as Exports;
 }
