@@ -4,7 +4,6 @@ import { columnFault, missingColumns } from './columns.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { memberName } from './member-name.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
 import { takeKey } from './record-key.js';
 import type { Mapper, RecordBlock } from './records.js';
@@ -25,7 +24,7 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
   const records = new RecordBuilder();
   const json = new JsonText();
   const text = new CellText();
-  const member = memberName(identity);
+  const member = Buffer.from(identity);
 
   const write = (): Fault | undefined => {
     records.converges = false;

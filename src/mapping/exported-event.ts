@@ -4,18 +4,17 @@ import { exportedInstantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import { pieceOf } from './json-writer.js';
-import { memberName } from './member-name.js';
 import type { RecordBuilder } from './record-builder.js';
 import { takeKey } from './record-key.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 const name = {
-  profile: memberName('profile'),
-  identity: memberName('identity'),
-  objectId: memberName('objectId'),
-  ts: memberName('ts'),
-  eventName: memberName('event_name'),
-  eventProps: memberName('event_props'),
+  profile: Buffer.from('profile'),
+  identity: Buffer.from('identity'),
+  objectId: Buffer.from('objectId'),
+  ts: Buffer.from('ts'),
+  eventName: Buffer.from('event_name'),
+  eventProps: Buffer.from('event_props'),
 } as const;
 const text = new CellText();
 const profile = new JsonText();
@@ -34,7 +33,7 @@ export function writeExportedEvent(
   const fault =
     writeKey(json, records) ?? writeName(json, records, options) ?? writeTs(json, records, options);
   out.ascii(',"evtData":');
-  out.raw(json.bytes, json.valueStarts[props], json.valueEnds[props]);
+  out.raw(json.bytes, json.valueStart(props), json.valueEnd(props));
   out.byte(token.closeObject);
   return fault;
 }
@@ -42,14 +41,14 @@ export function writeExportedEvent(
 function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
   const index = json.find(name.profile);
   if (index < 0 || json.kindOf(index) !== token.openObject) return 'profile is no object';
-  profile.read(json.bytes, json.valueStarts[index]!, json.valueEnds[index]!);
+  profile.read(json.bytes, json.valueStart(index), json.valueEnd(index));
   for (const part of ['identity', 'objectId'] as const) {
     const index = profile.find(name[part]);
     const value = index < 0 ? undefined : profile.stringAt(index, text);
     if (!value || value.isEmpty) continue;
     const fault = takeKey(part, value, records);
     records.out.ascii(`"${part}":`);
-    records.out.raw(profile.bytes, profile.valueStarts[index], profile.valueEnds[index]);
+    records.out.raw(profile.bytes, profile.valueStart(index), profile.valueEnd(index));
     return fault === undefined ? undefined : `profile: ${part}: ${fault}`;
   }
   return 'profile has no identity and no objectId';
@@ -65,14 +64,14 @@ function writeName(json: JsonText, { out }: RecordBuilder, { eventName }: Upload
   }
   const value = json.stringAt(index, text);
   const fault = value ? textFault(value) : 'the value is no string';
-  out.raw(json.bytes, json.valueStarts[index], json.valueEnds[index]);
+  out.raw(json.bytes, json.valueStart(index), json.valueEnd(index));
   return fault === undefined ? undefined : `event_name: ${fault}`;
 }
 
 function writeTs(json: JsonText, { out }: RecordBuilder, { zone }: UploadMapping) {
   const index = json.find(name.ts);
   if (index < 0) return 'ts is missing';
-  const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
+  const [start, end] = [json.valueStart(index), json.valueEnd(index)];
   const value = json.stringAt(index, text) ?? text.ofCell(json.bytes, start, end);
   const instant = exportedInstantOf(value, zone);
   if (typeof instant === 'string') return `ts: ${shown(value)} ${instant}`;

@@ -2,14 +2,13 @@ import { CellText } from './cell-text.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import { pieceOf } from './json-writer.js';
-import { memberName } from './member-name.js';
 import type { RecordBuilder } from './record-builder.js';
 import { takeKey } from './record-key.js';
 
 const name = {
-  identity: memberName('identity'),
-  platformInfo: memberName('platformInfo'),
-  profileData: memberName('profileData'),
+  identity: Buffer.from('identity'),
+  platformInfo: Buffer.from('platformInfo'),
+  profileData: Buffer.from('profileData'),
 } as const;
 /** Members of an export beside profileData, and the profile fields they are uploaded as. */
 const fields = [
@@ -17,8 +16,8 @@ const fields = [
   ['name', 'Name'],
   ['phone', 'Phone'],
 ].map(([from, to]) => ({
-  from: memberName(from!),
-  to: memberName(to!),
+  from: Buffer.from(from!),
+  to: Buffer.from(to!),
   prefix: pieceOf(`,"${to}":`),
 }));
 
@@ -39,7 +38,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
   const hasData = data >= 0 && json.kindOf(data) !== token.n;
   if (hasData) {
     if (json.kindOf(data) !== token.openObject) return 'profileData is no object';
-    profileData.read(json.bytes, json.valueStarts[data]!, json.valueEnds[data]!);
+    profileData.read(json.bytes, json.valueStart(data), json.valueEnd(data));
     if (profileData.count > 0) out.raw(json.bytes, profileData.start + 1, profileData.end - 1);
   }
   for (const { from, to, prefix } of fields) {
@@ -47,7 +46,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
     if (index < 0 || json.isEmptyAt(index)) continue;
     if (hasData && profileData.find(to) >= 0) continue;
     out.piece(prefix, out.length === dataStart ? 1 : 0);
-    out.raw(json.bytes, json.valueStarts[index], json.valueEnds[index]);
+    out.raw(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
   out.byte(token.closeObject);
   out.byte(token.closeObject);
@@ -59,7 +58,7 @@ function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
   const index = json.find(name.identity);
   if (index >= 0 && !json.isEmptyAt(index)) {
     if (json.kindOf(index) !== token.quote) return 'identity is no string: put it in quotes';
-    const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
+    const [start, end] = [json.valueStart(index), json.valueEnd(index)];
     const fault = takeKey('identity', text.ofJson(json.bytes, start + 1, end - 1), records);
     out.piece(openIdentity);
     out.raw(json.bytes, start, end);
@@ -78,7 +77,7 @@ function firstObjectId(json: JsonText): string | undefined {
   const index = json.find(name.platformInfo);
   if (index < 0 || json.kindOf(index) !== token.openArray) return undefined;
   const entries = JSON.parse(
-    json.bytes.toString('utf8', json.valueStarts[index], json.valueEnds[index]),
+    json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
   ) as readonly unknown[];
   for (const entry of entries) {
     const id = (entry as { objectId?: unknown } | null)?.objectId;

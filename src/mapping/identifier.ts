@@ -6,7 +6,6 @@ import { identityFault, objectIdFault } from './identity.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { memberName } from './member-name.js';
 import { invalid, type Fault } from './record-builder.js';
 
 /** What a user can be found by (specification, endpoint 5); where a record has several, the first. */
@@ -28,7 +27,7 @@ export interface IdentifierReader {
 /** Rows to identifiers: of the kind `by`, else of the first kind that a row or header has. */
 export function identifierReader(by: IdentifierKind | undefined): IdentifierReader {
   const kinds = by === undefined ? identifierKinds : [by];
-  const members = kinds.map((kind) => ({ kind, name: memberName(kind) }));
+  const members = kinds.map((kind) => ({ kind, name: Buffer.from(kind) }));
   const json = new JsonText();
   const text = new CellText();
 
@@ -58,7 +57,7 @@ export function identifierReader(by: IdentifierKind | undefined): IdentifierRead
     if (member === undefined) return invalid(`"${kinds.join('" or "')}" is missing`);
     const index = json.find(member.name);
     if (json.kindOf(index) === token.quote) {
-      return ofString(member.kind, json.valueStarts[index]!, json.valueEnds[index]!);
+      return ofString(member.kind, json.valueStart(index), json.valueEnd(index));
     }
     return invalid(columnFault(member.kind, 'the value is no string: put it in quotes'));
   };

@@ -2,15 +2,14 @@ import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { memberName } from './member-name.js';
 import { invalid, type Fault } from './record-builder.js';
 
 const name = {
-  source: memberName('source'),
-  line: memberName('line'),
-  stage: memberName('stage'),
-  record: memberName('record'),
-  recordBase64: memberName('recordBase64'),
+  source: Buffer.from('source'),
+  line: Buffer.from('line'),
+  stage: Buffer.from('stage'),
+  record: Buffer.from('record'),
+  recordBase64: Buffer.from('recordBase64'),
 } as const;
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
 const stageText = new CellText();
@@ -25,7 +24,7 @@ export function readJsonRecord(
   row: number,
   retryUnknown: boolean,
 ): Fault | undefined {
-  if (!json.read(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
+  if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonFault(json) };
   }
   const stage = rejectsStage(json);
@@ -43,7 +42,7 @@ function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
     if (index < 0 || (stage === 'parse' && json.kindOf(index) === token.quote)) {
       return invalid('it holds text that could not be read: correct it in the original input');
     }
-    json.read(json.bytes, json.valueStarts[index]!, json.valueEnds[index]!);
+    json.readFrom(json.bytes, json.valueStart(index), json.valueEnd(index));
     stage = rejectsStage(json);
   }
   return undefined;

@@ -4,8 +4,8 @@ import { columnFault, columnOf, type Column } from './columns.js';
 import { emptyValue } from './csv-row.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { sameBytes } from './member-name.js';
 import type { RecordBuilder } from './record-builder.js';
+import { sameBytes } from './same-bytes.js';
 import { writeTyped } from './typed-cell.js';
 import type { UploadMapping } from './upload-mapping.js';
 
@@ -59,9 +59,9 @@ export class JsonRow implements CellRow {
   }
 
   text(index: number): CellText {
-    const { bytes, valueStarts, valueEnds } = this.#json;
-    const string = this.#json.stringAt(index, this.#text);
-    return string ?? this.#text.ofCell(bytes, valueStarts[index]!, valueEnds[index]!);
+    const json = this.#json;
+    const string = json.stringAt(index, this.#text);
+    return string ?? this.#text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
 
   writeString(index: number): void {
@@ -101,16 +101,16 @@ export class JsonRow implements CellRow {
   }
 
   #copy(index: number): undefined {
-    const { bytes, valueStarts, valueEnds } = this.#json;
-    this.#records.out.raw(bytes, valueStarts[index], valueEnds[index]);
+    const json = this.#json;
+    this.#records.out.raw(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
 
   /** What the options say about the member; most records have the same members as the one before. */
   #columnAt(index: number): Column {
-    const { bytes, keyStarts, keyEnds } = this.#json;
-    const [start, end] = [keyStarts[index]!, keyEnds[index]!];
+    const { bytes } = this.#json;
+    const [start, end] = [this.#json.keyStart(index), this.#json.keyEnd(index)];
     const before = this.#spellings[index];
-    if (before !== undefined && sameBytes(bytes, start, end, before, 0, before.length)) {
+    if (before !== undefined && sameBytes(bytes, start, end, before)) {
       return this.#columns[index]!;
     }
     const spelling = bytes.toString('utf8', start, end);

@@ -1,37 +1,53 @@
 import { divergingOperators } from '../contract/codes.js';
+import { instantiate, type WasmMemory } from '../wasm.js';
 import type { CellText } from './cell-text.js';
-import { scanScalar, skipSpace, token } from './json-tokens.js';
-import { isPlain, scanString, stringFault } from './json-string.js';
-import { hashNext, hashStart } from './key-hash.js';
-import { KeyTable } from './key-table.js';
-import { hashOfKey, memberName, sameKey, type MemberName } from './member-name.js';
+import { token } from './json-tokens.js';
+import { sameBytes } from './same-bytes.js';
 
-/** Objects and arrays within each other; deeper texts are refused. */
-const deepest = 200;
+/** What `wasm/json-text.ts` exports. */
+interface Program {
+  readonly memory: WasmMemory;
+  /** Objects and arrays within each other; deeper texts are refused. */
+  readonly deepest: { readonly value: number };
+  /** Where to put a text of so many bytes, the first of which is called `first` from then on. */
+  reserve(bytes: number, first: number): number;
+  /** Reads what was put there from `start` to `end`; returns what is wrong with it, or 0. */
+  read(start: number, end: number): number;
+}
 
-const operatorHashes = new Set(divergingOperators.map((operator) => memberName(operator).hash));
-const dollar = 0x24;
+/** Indexes of what `read` leaves at the beginning of the memory, in numbers of 32 bits. */
+const at = { start: 0, end: 1, count: 2, members: 3, hasOperator: 4, faultAt: 5, repeatEnd: 6 };
+/** Numbers of a member: key and value by position, and its name, which is the key without escapes. */
+const member = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, name: 4, nameEnd: 5 };
+const memberNumbers = 6;
 
-/** Returned in place of a position. */
-const failed = -1;
+/** What `read` says to be wrong: something is missing, or … */
+const missing = [
+  '',
+  'a value',
+  'a digit',
+  'a key in double quotes',
+  'a colon',
+  'a comma or a closing brace',
+  'a comma or a closing bracket',
+];
+const [inString, tooDeep, goesOn, repeatsKey] = [7, 8, 9, 10];
+
+const operators = divergingOperators.map((operator) => Buffer.from(operator));
+const nothing = Buffer.alloc(0);
 
 /**
  * Checks one JSON text after the other against the full grammar (RFC 8259), in one pass over its
  * bytes and without building anything, and remembers where the topmost object's members lie.
- * One value is used again for every text.
+ * One value is used again for every text. The work is done by `wasm/json-text.ts`.
  */
 export class JsonText {
-  bytes: Buffer = Buffer.alloc(0);
+  bytes: Buffer = nothing;
   /** The topmost value is `bytes[start, end)`, without the whitespace around it. */
   start = 0;
   end = 0;
   /** Number of members of the topmost object; 0 for anything else. */
   count = 0;
-  /** Member i: its key between the quotes is `bytes[keyStarts[i], keyEnds[i])`, its value … */
-  readonly keyStarts: number[] = [];
-  readonly keyEnds: number[] = [];
-  readonly valueStarts: number[] = [];
-  readonly valueEnds: number[] = [];
   /** Whether any object has a key like $incr, which makes a profile diverge. */
   hasOperator = false;
   /** What is wrong with the text and the byte where; undefined when nothing is. */
@@ -40,35 +56,29 @@ export class JsonText {
   /** Set with `fault` when the text is good JSON and only repeats a key. */
   repeatsKey = false;
 
-  readonly #keyHashes: number[] = [];
-  readonly #keys = new KeyTable();
-  #limit = 0;
-  #objects = 0;
-  /** Of the key read last. */
-  #keyHash = 0;
-  /** Of the first key that its object already has. */
-  #repeatStart = failed;
-  #repeatEnd = failed;
+  #program: Program | undefined;
+  /** Two views of its memory, which are empty once it has grown. */
+  #memory: Buffer = nothing;
+  #numbers = new Int32Array(0);
+  /** Index in `#numbers` of the first member. */
+  #members = 0;
+  /** What the program has all of. */
+  #loaded: Buffer | undefined;
 
   /** Reads `bytes[start, end)`; false, with `fault` set, when it is not one JSON value. */
   read(bytes: Buffer, start: number, end: number): boolean {
-    this.bytes = bytes;
-    this.#limit = end;
-    this.count = 0;
-    this.hasOperator = false;
-    this.fault = undefined;
-    this.repeatsKey = false;
-    this.#objects = 0;
-    this.#repeatStart = failed;
-    this.#keys.clear();
+    this.#loaded = undefined;
+    this.#load(bytes, start, end);
+    return this.#read(start, end);
+  }
 
-    this.start = this.#skip(start);
-    this.end = this.#value(this.start, 0);
-    if (this.end === failed) return false;
-    const rest = this.#skip(this.end);
-    if (rest < end) this.#fail(rest, 'goes on after its end');
-    else if (this.#repeatStart !== failed) this.#refuseRepeat();
-    return this.fault === undefined;
+  /** The same of a block that never changes, and from which more will be read: it is loaded once. */
+  readFrom(block: Buffer, start: number, end: number): boolean {
+    if (block !== this.#loaded) {
+      this.#load(block, 0, block.length);
+      this.#loaded = block;
+    }
+    return this.#read(start, end);
   }
 
   /** First byte of the topmost value, which tells its kind. */
@@ -76,17 +86,33 @@ export class JsonText {
     return this.bytes[this.start]!;
   }
 
+  /** Member i: its key between the quotes is `bytes[keyStart(i), keyEnd(i))`, its value … */
+  keyStart(index: number): number {
+    return this.#numberOf(index, member.keyStart);
+  }
+
+  keyEnd(index: number): number {
+    return this.#numberOf(index, member.keyEnd);
+  }
+
+  valueStart(index: number): number {
+    return this.#numberOf(index, member.valueStart);
+  }
+
+  valueEnd(index: number): number {
+    return this.#numberOf(index, member.valueEnd);
+  }
+
   /** First byte of member i's value. */
   kindOf(index: number): number {
-    return this.bytes[this.valueStarts[index]!]!;
+    return this.bytes[this.valueStart(index)]!;
   }
 
   /** Index of the topmost object's member of this name, or -1. */
-  find({ bytes, hash }: MemberName): number {
+  find(name: Buffer): number {
     for (let index = 0; index < this.count; index++) {
-      if (this.#keyHashes[index] !== hash) continue;
-      const [start, end] = [this.keyStarts[index]!, this.keyEnds[index]!];
-      if (sameKey(this.bytes, start, end, bytes, 0, bytes.length)) return index;
+      const start = this.#numberOf(index, member.name);
+      if (sameBytes(this.#memory, start, this.#numberOf(index, member.nameEnd), name)) return index;
     }
     return -1;
   }
@@ -94,146 +120,85 @@ export class JsonText {
   /** Member i's text, in `into`; undefined when its value is no string. */
   stringAt(index: number, into: CellText): CellText | undefined {
     if (this.kindOf(index) !== token.quote) return undefined;
-    return into.ofJson(this.bytes, this.valueStarts[index]! + 1, this.valueEnds[index]! - 1);
+    return into.ofJson(this.bytes, this.valueStart(index) + 1, this.valueEnd(index) - 1);
   }
 
   /** Whether member i's value is null or "". */
   isEmptyAt(index: number): boolean {
     const kind = this.kindOf(index);
-    const length = this.valueEnds[index]! - this.valueStarts[index]!;
+    const length = this.valueEnd(index) - this.valueStart(index);
     return kind === token.n || (kind === token.quote && length === 2);
   }
 
-  #value(at: number, depth: number): number {
-    switch (this.#peek(at)) {
-      case token.quote:
-        return this.#string(at + 1);
-      case token.openObject:
-        return this.#object(at, depth + 1);
-      case token.openArray:
-        return this.#array(at, depth + 1);
+  #numberOf(index: number, number: number): number {
+    return this.#numbers[this.#members + memberNumbers * index + number]!;
+  }
+
+  #load(bytes: Buffer, start: number, end: number): void {
+    this.bytes = bytes;
+    this.#program ??= this.#open();
+    const place = this.#program.reserve(end - start, start);
+    this.#look(this.#program);
+    bytes.copy(this.#memory, place, start, end);
+  }
+
+  #read(start: number, end: number): boolean {
+    const program = this.#program!;
+    const fault = program.read(start, end);
+    this.#look(program);
+    const numbers = this.#numbers;
+    this.start = numbers[at.start]!;
+    this.end = numbers[at.end]!;
+    this.count = numbers[at.count]!;
+    this.#members = numbers[at.members]! >> 2;
+    this.hasOperator = numbers[at.hasOperator] === 1;
+    this.repeatsKey = fault === repeatsKey;
+    this.fault = undefined;
+    if (fault === 0) return true;
+    this.faultAt = numbers[at.faultAt]!;
+    this.fault = this.#explain(fault, end);
+    return false;
+  }
+
+  #open(): Program {
+    const isOperator = (start: number, end: number): boolean => {
+      this.#look(this.#program!);
+      return operators.some((operator) => sameBytes(this.#memory, start, end, operator));
+    };
+    return instantiate('json-text', { isOperator }) as Program;
+  }
+
+  /** Makes the views anew if the memory has grown. */
+  #look({ memory }: Program): void {
+    if (this.#numbers.length > 0) return;
+    this.#memory = Buffer.from(memory.buffer);
+    this.#numbers = new Int32Array(memory.buffer);
+  }
+
+  #explain(fault: number, limit: number): string {
+    const { bytes, faultAt } = this;
+    switch (fault) {
+      case inString:
+        if (faultAt >= limit) return 'ends within a string';
+        if (bytes[faultAt]! < 0x20) return 'has a control character within a string';
+        return 'has an escape that JSON does not know';
+      case tooDeep:
+        return `nests deeper than ${this.#program!.deepest.value}`;
+      case goesOn:
+        return 'goes on after its end';
+      case repeatsKey: {
+        const key = bytes.toString('utf8', faultAt + 1, this.#numbers[at.repeatEnd]);
+        return `repeats the key "${key.slice(0, 100)}"`;
+      }
       default:
-        return this.#scalar(at);
+        return this.#unexpected(missing[fault]!, limit);
     }
   }
 
-  #object(open: number, depth: number): number {
-    if (depth > deepest) return this.#fail(open, `nests deeper than ${deepest}`);
-    const object = this.#objects++;
-    let at = this.#skip(open + 1);
-    if (this.#peek(at) === token.closeObject) return at + 1;
-    for (;;) {
-      at = this.#member(at, object, depth);
-      if (at === failed) return failed;
-      at = this.#skip(at);
-      const next = this.#peek(at);
-      if (next === token.closeObject) return at + 1;
-      if (next !== token.comma) return this.#unexpected(at, 'a comma or a closing brace');
-      at = this.#skip(at + 1);
-    }
-  }
-
-  #member(at: number, object: number, depth: number): number {
-    if (this.#peek(at) !== token.quote) return this.#unexpected(at, 'a key in double quotes');
-    const keyStart = at + 1;
-    at = this.#key(keyStart, object);
-    if (at === failed) return failed;
-    const index = depth === 1 ? this.#remember(keyStart, at - 1) : failed;
-    at = this.#skip(at);
-    if (this.#peek(at) !== token.colon) return this.#unexpected(at, 'a colon');
-    const valueStart = this.#skip(at + 1);
-    at = this.#value(valueStart, depth);
-    if (index !== failed) {
-      this.valueStarts[index] = valueStart;
-      this.valueEnds[index] = at;
-    }
-    return at;
-  }
-
-  /** As `#string`, and hashes the key on the way. */
-  #key(start: number, object: number): number {
-    const { bytes } = this;
-    const limit = this.#limit;
-    let hash = hashStart;
-    let at = start;
-    while (at < limit && isPlain[bytes[at]!] === 1) hash = hashNext(hash, bytes[at++]!);
-    let after = at + 1;
-    const isEscaped = this.#peek(at) !== token.quote;
-    if (isEscaped) {
-      after = this.#string(at);
-      if (after === failed) return failed;
-      hash = hashOfKey(bytes, start, after - 1);
-    }
-    if ((bytes[start] === dollar || isEscaped) && operatorHashes.has(hash)) this.hasOperator = true;
-    if (!this.#keys.add(bytes, object, hash, start, after - 1) && this.#repeatStart === failed) {
-      this.#repeatStart = start;
-      this.#repeatEnd = after - 1;
-    }
-    this.#keyHash = hash;
-    return after;
-  }
-
-  /** Adds the key that was read last to the topmost object's members; returns its index. */
-  #remember(keyStart: number, keyEnd: number): number {
-    const index = this.count++;
-    this.keyStarts[index] = keyStart;
-    this.keyEnds[index] = keyEnd;
-    this.#keyHashes[index] = this.#keyHash;
-    return index;
-  }
-
-  #array(open: number, depth: number): number {
-    if (depth > deepest) return this.#fail(open, `nests deeper than ${deepest}`);
-    let at = this.#skip(open + 1);
-    if (this.#peek(at) === token.closeArray) return at + 1;
-    for (;;) {
-      at = this.#value(at, depth);
-      if (at === failed) return failed;
-      at = this.#skip(at);
-      const next = this.#peek(at);
-      if (next === token.closeArray) return at + 1;
-      if (next !== token.comma) return this.#unexpected(at, 'a comma or a closing bracket');
-      at = this.#skip(at + 1);
-    }
-  }
-
-  /** From a byte within a string to the one behind its closing quote. */
-  #string(at: number): number {
-    const after = scanString(this.bytes, at, this.#limit);
-    if (after >= 0) return after;
-    return this.#fail(~after, stringFault(this.bytes, ~after, this.#limit));
-  }
-
-  #scalar(start: number): number {
-    const end = scanScalar(this.bytes, start, this.#limit);
-    if (end >= 0) return end;
-    return this.#unexpected(~end, ~end === start ? 'a value' : 'a digit');
-  }
-
-  #skip(at: number): number {
-    return this.#peek(at) > 0x20 ? at : skipSpace(this.bytes, at, this.#limit);
-  }
-
-  /** The byte there; behind the end 0, which no rule of the grammar wants. */
-  #peek(at: number): number {
-    return at < this.#limit ? this.bytes[at]! : 0;
-  }
-
-  #refuseRepeat(): void {
-    const key = this.bytes.toString('utf8', this.#repeatStart, this.#repeatEnd);
-    this.repeatsKey = true;
-    this.#fail(this.#repeatStart - 1, `repeats the key "${key.slice(0, 100)}"`);
-  }
-
-  #unexpected(at: number, expected: string): number {
-    if (at >= this.#limit) return this.#fail(at, `ends where ${expected} should be`);
-    const found = this.bytes.toString('utf8', at, at + 4).codePointAt(0)!;
-    return this.#fail(at, `has ${JSON.stringify(String.fromCodePoint(found))}, not ${expected}`);
-  }
-
-  #fail(at: number, fault: string): number {
-    this.fault = fault;
-    this.faultAt = at;
-    return failed;
+  #unexpected(expected: string, limit: number): string {
+    const { bytes, faultAt } = this;
+    if (faultAt >= limit) return `ends where ${expected} should be`;
+    const found = bytes.toString('utf8', faultAt, faultAt + 4).codePointAt(0)!;
+    return `has ${JSON.stringify(String.fromCodePoint(found))}, not ${expected}`;
   }
 }

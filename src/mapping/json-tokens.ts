@@ -22,22 +22,9 @@ export const token = {
 
 export const isDigit = (byte: number): boolean => byte >= token.zero && byte <= token.nine;
 
-export const isHexDigit = (byte: number): boolean =>
-  isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
-
 /** Position behind the digits from `at` on. */
 export function skipDigits(bytes: Uint8Array, at: number, limit: number): number {
   while (at < limit && isDigit(bytes[at]!)) at++;
-  return at;
-}
-
-/** Position of the first byte from `at` on that is not JSON whitespace. */
-export function skipSpace(bytes: Uint8Array, at: number, limit: number): number {
-  while (at < limit) {
-    const byte = bytes[at]!;
-    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) break;
-    at++;
-  }
   return at;
 }
 
@@ -61,32 +48,4 @@ export function scanNumber(bytes: Uint8Array, at: number, limit: number): number
   if (at < limit && (bytes[at] === token.minus || bytes[at] === token.plus)) at++;
   const exponent = skipDigits(bytes, at, limit);
   return exponent === at ? ~at : exponent;
-}
-
-const [trueWord, falseWord, nullWord] = [
-  Buffer.from('true'),
-  Buffer.from('false'),
-  Buffer.from('null'),
-] as const;
-
-/** The same for a number or one of the words true, false and null. */
-export function scanScalar(bytes: Uint8Array, at: number, limit: number): number {
-  switch (bytes[at]) {
-    case token.t:
-      return scanWord(bytes, at, limit, trueWord);
-    case token.f:
-      return scanWord(bytes, at, limit, falseWord);
-    case token.n:
-      return scanWord(bytes, at, limit, nullWord);
-    default:
-      return scanNumber(bytes, at, limit);
-  }
-}
-
-function scanWord(bytes: Uint8Array, at: number, limit: number, word: Uint8Array): number {
-  if (at + word.length > limit) return ~at;
-  for (let index = 0; index < word.length; index++) {
-    if (bytes[at + index] !== word[index]) return ~at;
-  }
-  return at + word.length;
 }

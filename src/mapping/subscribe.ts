@@ -7,7 +7,6 @@ import { readJsonRecord } from './json-record.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import { hashBytes, keySeeds, recordKey } from './key-hash.js';
-import { memberName } from './member-name.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
 import type { Mapper, RecordBlock } from './records.js';
 
@@ -28,9 +27,9 @@ type Read = (part: Part, text: CellText) => string | undefined;
 
 const parts: readonly Part[] = ['type', 'value', 'status'];
 const names = {
-  type: memberName('type'),
-  value: memberName('value'),
-  status: memberName('status'),
+  type: Buffer.from('type'),
+  value: Buffer.from('value'),
+  status: Buffer.from('status'),
 };
 
 /** Rows to subscription records (endpoint 2): columns or members `type`, `value`, `status`. */

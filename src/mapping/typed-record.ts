@@ -3,18 +3,17 @@ import { shown, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
 import type { JsonText } from './json-text.js';
 import { skipDigits, token } from './json-tokens.js';
-import { memberName } from './member-name.js';
 import type { RecordBuilder } from './record-builder.js';
 import { keyParts, takeKey } from './record-key.js';
 
 const name = {
-  type: memberName('type'),
-  ts: memberName('ts'),
-  profileData: memberName('profileData'),
-  evtName: memberName('evtName'),
-  evtData: memberName('evtData'),
+  type: Buffer.from('type'),
+  ts: Buffer.from('ts'),
+  profileData: Buffer.from('profileData'),
+  evtName: Buffer.from('evtName'),
+  evtData: Buffer.from('evtData'),
 } as const;
-const keys = keyParts.map((part) => ({ part, name: memberName(part) })).toReversed();
+const keys = keyParts.map((part) => ({ part, name: Buffer.from(part) })).toReversed();
 const text = new CellText();
 
 /** Checks the shape of a record that says its type, and writes it byte for byte. */
@@ -49,7 +48,7 @@ function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
 function tsFault(json: JsonText): string | undefined {
   const index = json.find(name.ts);
   if (index < 0) return undefined;
-  const [start, end] = [json.valueStarts[index]!, json.valueEnds[index]!];
+  const [start, end] = [json.valueStart(index), json.valueEnd(index)];
   const isEpoch = end - start <= epochDigits && skipDigits(json.bytes, start, end) === end;
   if (isEpoch) return undefined;
   const value = shown(text.ofCell(json.bytes, start, end));

@@ -6,14 +6,15 @@ import { readJsonRecord } from './json-record.js';
 import { JsonRow } from './json-row.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { memberName } from './member-name.js';
 import { invalid, type Fault, type RecordBuilder } from './record-builder.js';
 import { writeTypedRecord } from './typed-record.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-const type = memberName('type');
-const eventProps = memberName('event_props');
-const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'].map(memberName);
+const type = Buffer.from('type');
+const eventProps = Buffer.from('event_props');
+const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'].map((mark) =>
+  Buffer.from(mark),
+);
 
 /**
  * The shapes that a JSON row may have (contract §2, upload), told apart by their members in this

@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { CellText } from '../../src/mapping/cell-text.js';
 import { JsonText } from '../../src/mapping/json-text.js';
-import { memberName } from '../../src/mapping/member-name.js';
 
 const json = new JsonText();
+const content = new CellText();
 
 function read(text: string): boolean {
   const before = Buffer.from('{"x":[1');
@@ -25,6 +26,23 @@ function expectSameVerdict(text: string): void {
   const isGood = read(text) || json.repeatsKey;
   expect({ text, isGood, fault: json.fault }).toMatchObject({ text, isGood: isJson(text) });
 }
+
+/** The texts one behind the other in one block, each read where it lies. */
+function readAll(texts: readonly string[], pad = 0): boolean[] {
+  const parts = texts.map((text) => Buffer.from(text));
+  const block = Buffer.concat([
+    Buffer.alloc(pad, '"'),
+    ...parts.flatMap((part) => [part, lineEnd]),
+  ]);
+  let end = pad - 1;
+  return parts.map(({ length }) => {
+    const start = end + 1;
+    end = start + length;
+    return json.readFrom(block, start, end) || json.repeatsKey;
+  });
+}
+
+const lineEnd = Buffer.from('\n');
 
 const literals = [
   ['1e400', true], ['-0', true], ['9007199254740993', true], ['0.10', true], ['1E+2', true],
@@ -65,6 +83,44 @@ describe('JsonText', () => {
     );
   });
 
+  it('agrees with JSON.parse wherever in a word of 8 bytes something stands', () => {
+    const pieces = ['"', '\\', '\\"', '\\u00e9', '\\u00g9', '\\x', '\n', '\0', '\u001f', ' ', '\u007f', 'é', '😀', '']; // prettier-ignore
+    const lengths = Array.from({ length: 18 }, (_, length) => length);
+    const texts = pieces.flatMap((piece) =>
+      lengths.flatMap((length) => {
+        const inner = `${'x'.repeat(length)}${piece}${'y'.repeat(17 - length)}`;
+        return [`{"${inner}":1}`, `["${inner}"]`, `"${'x'.repeat(length)}${piece}`];
+      }),
+    );
+    for (let pad = 0; pad < 8; pad++) {
+      expect(readAll(texts, pad)).toEqual(texts.map(isJson));
+    }
+  });
+
+  it('reads each text of a block as if it were alone', () => {
+    const text = fc.oneof(
+      fc.json(),
+      fc.constantFrom('', '{', '"', '[1', '{"a":1,"a":2}', '"\\', '"\\u1', '1', '-', 'tru', '1e'),
+    );
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 8 }), fc.nat(8), (texts, pad) => {
+        expect(readAll(texts, pad)).toEqual(texts.map(isJson));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('agrees with JSON.parse on numbers of any form', () => {
+    const piece = fc.constantFrom('0', '1', '90', '-', '+', '.', 'e', 'E', '');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const number = pieces.join('');
+        for (const text of [number, `[${number}]`, `{"a":${number} }`]) expectSameVerdict(text);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
   it('agrees with JSON.parse on soups of tokens', () => {
     const token = fc.constantFrom('{', '}', '[', ']', ',', ':', '"a"', '"b"', '1', '-0', 'null', ' ', '"\\u0061"'); // prettier-ignore
     fc.assert(
@@ -80,15 +136,61 @@ describe('JsonText', () => {
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(3), (object, indent) => {
         expect(read(JSON.stringify(object, undefined, indent))).toBe(true);
         const members = Array.from({ length: json.count }, (_, index) => [
-          JSON.parse(json.bytes.toString('utf8', json.keyStarts[index]! - 1, json.keyEnds[index]! + 1)),
-          JSON.parse(json.bytes.toString('utf8', json.valueStarts[index], json.valueEnds[index])),
+          JSON.parse(json.bytes.toString('utf8', json.keyStart(index) - 1, json.keyEnd(index) + 1)),
+          JSON.parse(json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index))),
         ]); // prettier-ignore
         expect(members).toEqual(Object.entries(JSON.parse(JSON.stringify(object)) as object));
         for (const [index, key] of Object.keys(object).entries()) {
-          expect(json.find(memberName(key))).toBe(index);
+          expect(json.find(Buffer.from(key))).toBe(index);
         }
-        expect(json.find(memberName('no such key'))).toBe(-1);
+        expect(json.find(Buffer.from('no such key'))).toBe(-1);
       }),
+    );
+  });
+
+  it('remembers any number of members, also after its memory has grown', () => {
+    for (const count of [3000, 2, 65]) {
+      const object = Object.fromEntries(
+        Array.from({ length: count }, (_, index) => [`key ${index}`, 'x'.repeat(index % 100)]),
+      );
+      expect(read(JSON.stringify(object))).toBe(true);
+      expect(json.count).toBe(count);
+      for (const [index, [key, value]] of Object.entries(object).entries()) {
+        expect(json.find(Buffer.from(key))).toBe(index);
+        expect(json.stringAt(index, content)?.toString()).toBe(value);
+      }
+    }
+  });
+
+  it('reads a text of megabytes, and a short one after it', () => {
+    const long = JSON.stringify({ a: 'é"'.repeat(3_000_000), b: 1 });
+    expect(read(long)).toBe(true);
+    expect(json.find(Buffer.from('b'))).toBe(1);
+    expect(read('{"b":2}')).toBe(true);
+    expect(json.find(Buffer.from('b'))).toBe(0);
+    expect(read(long.slice(0, -1))).toBe(false);
+  });
+
+  it('finds a member however its key is escaped', () => {
+    const escape = (character: string) =>
+      Array.from({ length: character.length }, (_, unit) => character.charCodeAt(unit))
+        .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+        .join('');
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary' }),
+        fc.array(fc.boolean(), { minLength: 1 }),
+        (name, escaped) => {
+          const spelled = Array.from(name, (character, index) =>
+            escaped[index % escaped.length]
+              ? escape(character)
+              : JSON.stringify(character).slice(1, -1),
+          );
+          expect(read(`{"no":0,"${spelled.join('')}":{"deep":1}}`)).toBe(name !== 'no');
+          expect(json.find(Buffer.from(name))).toBe(name === 'no' ? 0 : 1);
+          expect(json.find(Buffer.from('deep'))).toBe(name === 'deep' ? 1 : -1);
+        },
+      ),
     );
   });
 
@@ -99,6 +201,14 @@ describe('JsonText', () => {
     ['[{"a":1},{"":1,"":1}]', ''],
     ['{"😀":1,"\\ud83d\\ude00":2}', '\\ud83d\\ude00'],
     ['{"a\\/b":1,"a/b":2}', 'a/b'],
+    [
+      '{"\\b\\f\\n\\r\\t\\"\\\\":1,"\\u0008\\u000C\\u000a\\u000d\\u0009\\u0022\\u005c":2}',
+      '\\u0008\\u000C\\u000a\\u000d\\u0009\\u0022\\u005c',
+    ],
+    [
+      '{"a key of more than 16 bytes":1,"a key of more than 1\\u0036 bytes":2}',
+      'a key of more than 1\\u0036 bytes',
+    ],
   ])('refuses the key that an object has twice: %s', (text, key) => {
     expect(read(text)).toBe(false);
     expect(json).toMatchObject({ repeatsKey: true, fault: `repeats the key "${key}"` });

@@ -1,5 +1,5 @@
 import type { JsonText } from '../json-text.js';
-import { sameBytes } from '../member-name.js';
+import { sameBytes } from '../same-bytes.js';
 import { Field, type Part } from './field.js';
 
 /** Keys that are looked at; the others are passed over, so that memory stays flat. */
@@ -28,10 +28,10 @@ export class Fields implements Iterable<Field> {
 
   /** The field of an object's member; undefined beyond those that are looked at. */
   at(part: Part, json: JsonText, index: number): Field | undefined {
-    const { bytes, keyStarts, keyEnds } = json;
-    const [start, end] = [keyStarts[index]!, keyEnds[index]!];
+    const { bytes } = json;
+    const [start, end] = [json.keyStart(index), json.keyEnd(index)];
     const before = this.#before[part][index];
-    if (before && sameBytes(bytes, start, end, before.spelling, 0, before.spelling.length)) {
+    if (before && sameBytes(bytes, start, end, before.spelling)) {
       return before.field;
     }
     const field = this.#named(part, keyAt(json, index));
@@ -54,7 +54,7 @@ export class Fields implements Iterable<Field> {
   }
 }
 
-export function keyAt({ bytes, keyStarts, keyEnds }: JsonText, index: number): string {
-  const spelling = bytes.toString('utf8', keyStarts[index], keyEnds[index]);
+export function keyAt(json: JsonText, index: number): string {
+  const spelling = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
   return spelling.includes('\\') ? (JSON.parse(`"${spelling}"`) as string) : spelling;
 }

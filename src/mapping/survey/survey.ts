@@ -55,7 +55,7 @@ export class Survey {
 
   #addData(at: number, part: 'profileData' | 'evtData', place: Place): void {
     const data = this.#data;
-    data.read(this.#record.bytes, this.#record.valueStarts[at]!, this.#record.valueEnds[at]!);
+    data.read(this.#record.bytes, this.#record.valueStart(at), this.#record.valueEnd(at));
     for (let index = 0; index < data.count; index++) {
       this.#addMember(data, index, this.fields.at(part, data, index), place);
     }
@@ -64,8 +64,8 @@ export class Survey {
 
   #addMember(json: JsonText, index: number, field: Field | undefined, place: Place): void {
     if (!field) return;
-    const { bytes, valueStarts, valueEnds } = json;
-    const [start, end] = [valueStarts[index]!, valueEnds[index]!];
+    const { bytes } = json;
+    const [start, end] = [json.valueStart(index), json.valueEnd(index)];
     const kind = json.kindOf(index);
     if (kind === token.openObject || kind === token.openArray) {
       const type = kind === token.openArray ? 'array' : 'object';
