@@ -1,20 +1,40 @@
 /**
- * Finds the cells of one CSV record. The outcome of the last scan stands in the fields, since a
- * result object per record would cost more than the scan.
+ * Finds records of a CSV text and their cells. What it found stands in the fields, since a result
+ * object per record would cost more than the scan; the tables are lent until the next `begin`.
  */
 export interface CellScanner {
-  /** Cell bounds as in Cells, written from the index given to `scan` on. */
-  readonly cells: Int32Array;
-  /** Cells of the last record, of which those beyond the columns kept have no bounds; 0: no record. */
+  /** Records found by `cut`, in the tables of RowBlock. */
   readonly count: number;
-  /** Whether a quoted cell of the last record held a line end. */
-  readonly holdsLines: boolean;
-  /** Where and how the last record broke the rules, after FAULT. */
-  readonly faultAt: number;
+  readonly bounds: Int32Array;
+  readonly lines: Uint32Array;
+  /** Bounds as in Cells: those of the records found, or of the one that was scanned. */
+  readonly cells: Int32Array;
+  /** Where `cut` stopped: a position and its physical line. */
+  readonly at: number;
+  readonly line: number;
+  /** Cells of the last record, of which those beyond the columns have no bounds; 0: a comment. */
+  readonly width: number;
+  /** How and where the last record broke the rules of quoting, after FAULT. */
   readonly fault: string;
+  readonly faultAt: number;
+  /** Takes up a text that begins between two records. `last`: nothing follows it. */
+  begin(text: Buffer, columns: number, last: boolean): void;
   /**
-   * Scans the record at `start`; its bounds go to `cells` from index `to` on. Returns the
-   * position of its line end (or of the end of the text), BEYOND or FAULT.
+   * Finds records from `start` on, which is on physical line `line`, and passes over blank lines
+   * and comments, until the tables are full or the text has no more: then it returns BEYOND. Else
+   * the record at `at` is none: it returns FAULT, or where it ends when its width is wrong.
    */
-  scan(text: Buffer, start: number, to: number, last: boolean): number;
+  cut(start: number, line: number): number;
+  /**
+   * Scans the one record at `start`, however wide. Returns the position of its line end (or of the
+   * end of the text), BEYOND or FAULT.
+   */
+  scan(start: number): number;
 }
+
+/** Returned in place of a position: the record breaks the rules of quoting. */
+export const FAULT = -2;
+
+/** What the tables have room for, as in `wasm/csv-cells.ts`: many short records, or few wide ones. */
+export const mostRecords = 4096;
+export const mostCells = 65_536;

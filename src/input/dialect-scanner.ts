@@ -1,7 +1,6 @@
-import type { CellScanner } from './cell-scanner.js';
-import { FAULT } from './csv-scanner.js';
+import { FAULT, mostCells, mostRecords, type CellScanner } from './cell-scanner.js';
 import type { Dialect } from './dialect.js';
-import { BEYOND, CR, endOfLine, LF } from './line-ends.js';
+import { afterLineEnd, BEYOND, countLineEnds, CR, endOfLine, LF } from './line-ends.js';
 import { markerAt } from './marker.js';
 
 const quotationMark = 0x22;
@@ -20,22 +19,30 @@ const backslash = 0x5c;
  * CsvScanner does for the standard, which is several times as fast. A comment is a record of no cells.
  */
 export class DialectScanner implements CellScanner {
-  readonly cells: Int32Array;
+  readonly bounds = new Int32Array(2 * mostRecords);
+  readonly lines = new Uint32Array(mostRecords);
+  readonly cells = new Int32Array(2 * mostCells);
   count = 0;
-  holdsLines = false;
-  faultAt = 0;
+  at = 0;
+  line = 0;
+  width = 0;
   fault = '';
-  readonly #columns: number;
+  faultAt = 0;
+  #text: Buffer = Buffer.alloc(0);
+  #last = false;
+  #columns = 0;
+  /** Records and faults that `cut` may still find. */
+  #room = 0;
   readonly #dialect: Dialect;
   readonly #doubles: boolean;
   /** 1 for bytes that begin a marker or end a line, or cannot stand in a JSON string as they are. */
   readonly #notable = new Uint8Array(256).fill(1, 0, 0x20);
   #isPlain = true;
+  /** Whether a quoted cell of the last record held a line end. */
+  #holdsLines = false;
 
-  constructor(dialect: Dialect, { columns, records }: { columns: number; records: number }) {
+  constructor(dialect: Dialect) {
     const { delimiter, quote, escape } = dialect;
-    this.cells = new Int32Array(2 * columns * records);
-    this.#columns = columns;
     this.#dialect = dialect;
     this.#doubles = escape.equals(quote);
     this.#notable[quotationMark] = this.#notable[backslash] = 1;
@@ -44,10 +51,47 @@ export class DialectScanner implements CellScanner {
     }
   }
 
-  scan(text: Buffer, start: number, to: number, last: boolean): number {
-    const { delimiter, quote, comment } = this.#dialect;
+  begin(text: Buffer, columns: number, last: boolean): void {
+    this.#text = text;
+    this.#columns = columns;
+    this.#last = last;
+    this.#room = Math.min(mostRecords, Math.floor(mostCells / columns));
     this.count = 0;
-    this.holdsLines = false;
+  }
+
+  cut(start: number, line: number): number {
+    const text = this.#text;
+    this.at = start;
+    this.line = line;
+    for (; this.at < text.length && this.#room > 0; this.line++) {
+      const end = this.scan(this.at);
+      const next = end < 0 ? end : afterLineEnd(text, end, this.#last);
+      if (next === BEYOND) break;
+      const isBlank = end === this.at || this.width === 0;
+      if (next === FAULT || (!isBlank && this.width !== this.#columns)) {
+        this.#room--;
+        return end;
+      }
+      if (!isBlank) this.#addRecord(end);
+      if (this.#holdsLines) this.line += countLineEnds(text, this.at, end);
+      this.at = next;
+    }
+    return BEYOND;
+  }
+
+  #addRecord(end: number): void {
+    this.bounds[2 * this.count] = this.at;
+    this.bounds[2 * this.count + 1] = end;
+    this.lines[this.count++] = this.line;
+    this.#room--;
+  }
+
+  scan(start: number): number {
+    const text = this.#text;
+    const last = this.#last;
+    const { delimiter, quote, comment } = this.#dialect;
+    this.width = 0;
+    this.#holdsLines = false;
     const remark = markerAt(text, start, comment, last);
     if (remark === BEYOND) return BEYOND;
     if (remark > 0) return ofLine(text, start, last);
@@ -58,7 +102,7 @@ export class DialectScanner implements CellScanner {
       const end =
         opening > 0 ? this.#quotedEnd(text, from, last) : this.#plainEnd(text, from, last);
       if (end < 0) return end;
-      this.#addCell(to, from, end);
+      this.#addCell(from, end);
       p = end + opening; // the closing quote is as long as the opening one
       const next = markerAt(text, p, delimiter, last);
       if (next === BEYOND) return BEYOND;
@@ -68,13 +112,13 @@ export class DialectScanner implements CellScanner {
     }
   }
 
-  #addCell(to: number, from: number, end: number): void {
-    if (this.count < this.#columns) {
-      const at = to + 2 * this.count;
+  #addCell(from: number, end: number): void {
+    if (this.width < this.#columns) {
+      const at = 2 * (this.#columns * this.count + this.width);
       this.cells[at] = from;
       this.cells[at + 1] = this.#isPlain ? end : ~end;
     }
-    this.count++;
+    this.width++;
   }
 
   /** Where the unquoted cell ends: at a delimiter or the record's end. */
@@ -108,7 +152,7 @@ export class DialectScanner implements CellScanner {
       if (closing > 0) return p;
       p += escape;
       const byte = text[p];
-      if (byte === LF || byte === CR) this.holdsLines = true;
+      if (byte === LF || byte === CR) this.#holdsLines = true;
       this.#isPlain = false;
     }
   }

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError, type ErrorId } from '../errors.js';
-import type { CellScanner } from './cell-scanner.js';
-import { FAULT } from './csv-scanner.js';
+import { FAULT, type CellScanner } from './cell-scanner.js';
 import type { Dialect } from './dialect.js';
 import { afterLineEnd, BEYOND, countLineEnds } from './line-ends.js';
 import { openScanner } from './open-scanner.js';
@@ -69,23 +68,25 @@ async function firstRow(
   { window, name, maxRecordBytes }: HeaderInput,
   dialect: Dialect,
 ): Promise<FirstRow | undefined> {
-  const scanner = openScanner(dialect, { columns: mostColumns, records: 1 });
+  const scanner = openScanner(dialect);
+  scanner.begin(window.bytes, mostColumns, window.ended);
   let start = 0;
   let line = 1;
   for (;;) {
     const { bytes, ended } = window;
-    const end = start < bytes.length ? scanner.scan(bytes, start, 0, ended) : BEYOND;
+    const end = start < bytes.length ? scanner.scan(start) : BEYOND;
     if (end === FAULT) throw quotingError(scanner, { name, line, start });
     const next = end === BEYOND ? BEYOND : afterLineEnd(bytes, end, ended);
     if (next === BEYOND) {
       if (ended) return undefined;
       if (bytes.length > maxRecordBytes + 2) throw tooLong(name, line, maxRecordBytes);
       await window.grow();
-    } else if (end === start || scanner.count === 0) {
+      scanner.begin(window.bytes, mostColumns, window.ended);
+    } else if (end === start || scanner.width === 0) {
       start = next;
       line++;
     } else {
-      if (scanner.count > mostColumns) throw tooWide(name, line, scanner.count);
+      if (scanner.width > mostColumns) throw tooWide(name, line, scanner.width);
       const nextLine = line + 1 + countLineEnds(bytes, start, end);
       const cells = texts(bytes, scanner, { name, line, dialect });
       return { cells, line, next, nextLine };
@@ -98,7 +99,7 @@ function texts(
   scanner: CellScanner,
   { name, line, dialect }: { name: string; line: number; dialect: Dialect },
 ): string[] {
-  return Array.from({ length: scanner.count }, (_, i) => {
+  return Array.from({ length: scanner.width }, (_, i) => {
     const end = scanner.cells[2 * i + 1]!;
     const from = scanner.cells[2 * i]!;
     const content =

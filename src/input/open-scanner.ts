@@ -3,11 +3,6 @@ import { CsvScanner } from './csv-scanner.js';
 import { isStandard, type Dialect } from './dialect.js';
 import { DialectScanner } from './dialect-scanner.js';
 
-/** The scanner for a dialect; `columns` cells of each of `records` records have room in it. */
-export const openScanner = (
-  dialect: Dialect,
-  room: { readonly columns: number; readonly records: number },
-): CellScanner =>
-  isStandard(dialect)
-    ? new CsvScanner({ ...room, delimiter: dialect.delimiter })
-    : new DialectScanner(dialect, room);
+/** The scanner for a dialect. */
+export const openScanner = (dialect: Dialect): CellScanner =>
+  isStandard(dialect) ? new CsvScanner(dialect.delimiter) : new DialectScanner(dialect);
