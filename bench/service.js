@@ -1,15 +1,15 @@
 // Question: how fast does the local service take random profiles into a store of a million, and give a
-// million events back? `npm run build && node bench/service.js [--profiles n] [--events n] [--folder f]`
+// million events back? node bench/service.js [--profiles n] [--events n] [--folder f]
 // A folder that is named is kept: the next time its store is there already.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Pool } from 'undici';
 import { randomOf } from '../fixtures/random.js';
+import { bin } from './harness/sides.js';
 
 const { values } = parseArgs({
   options: {
@@ -26,7 +26,6 @@ const exportRounds = 3;
 /** Of the events; see event(). */
 const [firstDay, lastDay] = ['2023-11-01', '2023-12-31'];
 
-const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
 const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'engagectl-bench-'));
 const isFilled = existsSync(join(folder, 'service.db'));
 const { next } = randomOf(1);

@@ -1,16 +1,21 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-// What `npm pack` makes of the checkout, and that it runs by itself.
+// What `npm pack` makes of the checkout, and that it runs by itself: installed beside libsql, which is
+// not in the bundle, and no other package. `prepack` puts the bundle in the place of the build; here
+// it gets a folder of its own, because other tests run the build.
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-package-'));
+const installed = path.join(folder, 'node_modules/engagectl');
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
   readonly version: string;
+  readonly man: readonly string[];
   readonly scripts: Readonly<Record<string, string>>;
 };
 
@@ -22,21 +27,37 @@ interface Packed {
 let packed: Packed;
 
 beforeAll(() => {
+  const published = path.join(folder, 'published');
+  execFileSync(process.execPath, [path.join(root, 'bin/bundle.js'), published]);
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
-  const stdout = execFileSync('npm', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
+  const stdout = execFileSync('npm', args, { cwd: published, stdio: ['ignore', 'pipe', 'ignore'] });
   [packed] = JSON.parse(stdout.toString()) as [Packed];
-  execFileSync('tar', ['-xf', path.join(folder, packed.filename)], { cwd: folder });
-  symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'package/node_modules'));
+  mkdirSync(installed, { recursive: true });
+  execFileSync('tar', ['-xf', path.join(folder, packed.filename), '--strip=1', '-C', installed]);
+  symlinkSync(path.join(root, 'node_modules/libsql'), path.join(folder, 'node_modules/libsql'));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const filesOf = ({ files }: Packed) => files.map((file) => file.path);
+
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(bin\/engagectl\.js|dist\/.+\.(js|d\.ts|wasm)|dist\/man\/[\w-]+\.1|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
-  expect(packed.files.map((file) => file.path).filter((name) => !wanted.test(name))).toEqual([]);
+    /^(bin\/engagectl\.js|dist\/[\w-]+\.(js|d\.ts|wasm)|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+  expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(3_000_000);
   const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
   expect(((bin?.mode ?? 0) & 0o777).toString(8)).toBe('755');
+});
+
+it('holds every manual page', () => {
+  expect(filesOf(packed)).toEqual(expect.arrayContaining([...manifest.man]));
+});
+
+it('names the licence of every package whose code is in it', () => {
+  const licences = readFileSync(path.join(installed, 'dist/THIRD-PARTY-LICENSES'), 'utf8');
+  for (const name of ['ajv', 'cli-progress', 'commander', 'conf', 'csv-stringify', 'ora', 'undici'])
+    expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\n[^]*?Permission`, 'm'));
+  expect(licences).not.toMatch(/^libsql /m);
 });
 
 it('runs nothing when it is installed', () => {
@@ -49,15 +70,153 @@ it('has a chapter of its version in the CHANGELOG', () => {
   expect(changes).toContain(`## [${manifest.version}] - `);
 });
 
-it('runs by itself', () => {
-  const bin = path.join(folder, 'package/bin/engagectl.js');
-  const run = (...args: string[]) =>
-    execFileSync(process.execPath, [bin, ...args], {
-      cwd: folder,
-      env: { ENGAGECTL_STATE_DIR: path.join(folder, 'state'), HOME: folder },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).toString();
-  expect(run('--version')).toBe(`${manifest.version}\n`);
-  expect(run('upload', '--help')).toContain('Usage: engagectl upload');
-  expect(run('doctor', '--region', 'local', '--json')).toContain('"ok":true');
+interface Outcome {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one of the two programs in the folder, with a home there and no settings. */
+function run(bin: string, args: readonly string[], env: Record<string, string> = {}): Outcome {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args], {
+    cwd: folder,
+    env: { HOME: folder, ENGAGECTL_STATE_DIR: path.join(folder, 'state'), ...env },
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+
+const bin = path.join(installed, 'bin/engagectl.js');
+const fixture = (name: string) => path.join(root, 'fixtures', name);
+const upload = [
+  'upload',
+  fixture('profiles.csv'),
+  '--mapping',
+  fixture('mapping.json'),
+  '--region',
+  'local',
+];
+
+describe('says what the build says', () => {
+  const same = (args: readonly string[], env?: Record<string, string>) => {
+    const outcome = run(bin, args, env);
+    expect(outcome).toEqual(run(path.join(root, 'bin/engagectl.js'), args, env));
+    return outcome;
+  };
+
+  it.each<[string, number]>([
+    ['--version', 0],
+    ['--help', 0],
+    ['upload --help', 0],
+    ['help environment', 0],
+    ['help exit-codes', 0],
+    ['help errors E-JOURNAL', 0],
+    ['help formats', 0],
+    ['help resume', 0],
+    ['help security', 0],
+    ['completion bash', 0],
+    ['completion zsh', 0],
+    ['completion fish', 0],
+    ['config list', 0],
+    ['runs list', 0],
+    ['upload', 2],
+    ['upload none.csv --region local', 9],
+    ['upload none.csv --region local --json', 9],
+    ['uplaod', 2],
+  ])('to %s', (line, status) => {
+    expect(same(line.split(' '))).toMatchObject({ status });
+  });
+
+  it('of a preview', () => {
+    expect(same([...upload, '--preview', '2'])).toMatchObject({ status: 3 });
+  });
+
+  it('of a mapping file that holds something else', () => {
+    const mapping = path.join(folder, 'wrong.json');
+    writeFileSync(mapping, '{"identitty":"id"}');
+    const { status, stderr } = same([...upload.slice(0, 2), '--mapping', mapping]);
+    expect(status).toBe(2);
+    expect(stderr).toContain('identitty');
+  });
+
+  it('of a saved account, and of a proxy that is not there', () => {
+    const passcode = path.join(folder, 'passcode');
+    writeFileSync(passcode, 'secret', { mode: 0o600 });
+    const address = 'https://eu1.example.invalid';
+    const account = ['--region', 'eu1', '--base-url', address, '--account-id', 'ACC-1'];
+    const set = ['config', 'set', ...account, '--passcode-file', passcode];
+    expect(run(bin, set)).toMatchObject({ status: 0 });
+    expect(same(['config', 'show']).stdout).toContain('ACC-1');
+    const proxy = { https_proxy: 'http://127.0.0.1:9' };
+    expect(same(['config', 'check', '--max-attempts', '1'], proxy)).toMatchObject({ status: 5 });
+  });
+});
+
+describe('does its work', () => {
+  it('uploads, with progress and a report', () => {
+    const shown = ['--progress', 'always', '--report', 'run.html', '--json'];
+    const { status, stdout } = run(bin, [...upload, ...shown]);
+    expect(status).toBe(3);
+    expect(JSON.parse(stdout)).toMatchObject({ read: 5000, accepted: 4995, rejected: 5 });
+    expect(readFileSync(path.join(folder, 'run.html'), 'utf8')).toContain('4,995');
+    const events = ['upload', '--type', 'event', fixture('events.ndjson'), '--region', 'local'];
+    expect(run(bin, events)).toMatchObject({ status: 0 });
+  });
+
+  it('reads back what it uploaded', () => {
+    const profile = run(bin, ['get-profile', 'crm-00000', '--region', 'local']);
+    expect(JSON.parse(profile.stdout)).toMatchObject({ email: 'user0@example.test' });
+    const days = ['--event', 'Charged', '--from', '2026-10-01', '--to', '2026-10-14'];
+    const read = ['export-profiles', ...days, '--region', 'local'];
+    const { stdout } = run(bin, read);
+    const records = stdout.trimEnd().split('\n');
+    expect(records.length).toBeGreaterThan(100);
+    for (const record of records) expect(JSON.parse(record)).toHaveProperty('profileData');
+    const csv = run(bin, [...read, '--format', 'csv'])
+      .stdout.trimEnd()
+      .split('\n');
+    expect(csv[0]).toContain('profileData.City');
+    expect(csv).toHaveLength(records.length + 1);
+  });
+
+  it('finds nothing wrong', () => {
+    const { status, stdout } = run(bin, ['doctor', '--region', 'local', '--json']);
+    expect(status).toBe(0);
+    expect(stdout).toContain('"ok":true');
+  });
+});
+
+describe('serves as a library', () => {
+  it('exports what index.ts does', async () => {
+    const script = path.join(folder, 'use.mjs');
+    writeFileSync(
+      script,
+      `import * as library from 'engagectl';
+       const { main, nodeRuntime } = library;
+       console.log(Object.keys(library).join());
+       process.exitCode = await main(['--version'], nodeRuntime(new AbortController().signal));`,
+    );
+    const { stdout } = run(script, []);
+    const names = Object.keys(await import('../src/index.js')).sort();
+    expect(stdout).toBe(`${names.join()}\n${manifest.version}\n`);
+  });
+
+  it('has its types', () => {
+    const script = path.join(folder, 'use.mts');
+    writeFileSync(
+      script,
+      `import { main, nodeRuntime, type ErrorId, type ExitCode, type Runtime } from 'engagectl';
+       const runtime: Runtime = nodeRuntime(new AbortController().signal);
+       export const code: ExitCode = await main([], runtime);
+       export const id: ErrorId = 'E-JOURNAL';`,
+    );
+    const require = createRequire(import.meta.url);
+    const types = path.dirname(path.dirname(require.resolve('@types/node/package.json')));
+    const options = `--ignoreConfig --noEmit --strict --module nodenext --target es2022 --types node --typeRoots ${types}`;
+    const tsc = path.join(root, 'node_modules/.bin/tsc');
+    const { status, stdout } = spawnSync(tsc, [...options.split(' '), script], {
+      encoding: 'utf8',
+    });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+  });
 });

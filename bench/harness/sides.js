@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+/** Our program as users install it: `npm run bench` bundles it into this folder. */
+export const bin = fileURLToPath(new URL('../published/bin/engagectl.js', import.meta.url));
 const peers = fileURLToPath(new URL('../peers/', import.meta.url));
 
-/** The side that is ours: the built bin, with its configuration and state inside `folder`. */
+/** The side that is ours: the bin, with its configuration and state inside `folder`. */
 export function engagectl(args, { url, folder, name = `engagectl ${args[0]}` }) {
   const env = {
     ENGAGECTL_BASE_URL: url,

@@ -66,15 +66,7 @@ function parseTypes(text: string): [column: string, type: CellType][] {
 }
 
 async function readMappingFile(name: string, cwd: string) {
-  const { z } = await import('zod');
-  const mappingFile = z.strictObject({
-    identity: z.string().optional(),
-    objectId: z.string().optional(),
-    map: z.record(z.string(), z.string()).optional(),
-    types: z.record(z.string(), z.enum(cellTypes)).optional(),
-    drop: z.array(z.string()).optional(),
-    only: z.array(z.string()).optional(),
-  });
+  const { mappingFile } = await import('./mapping-file-schema.js');
   const parsed = mappingFile.safeParse(parseJson(await readText(name, cwd), name));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

@@ -1,0 +1,125 @@
+// node bin/bundle.js [folder]: makes of the build in dist/ what is published, and puts it into the folder;
+// without one into the checkout, in the place of the build: part of `prepack`. Start-up is why: a few files
+// are loaded instead of hundreds, and of the dependencies what is used. libsql is native and stays outside.
+// Nothing is minified: that gains no time, and stack traces stay readable.
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const built = join(root, 'dist');
+const folder = resolve(process.argv[2] ?? root);
+
+/**
+ * What is needed together is one file: `main` answers `--version`, `program` is the command tree and
+ * answers `--help`, `run` is what uploads and exports need besides, but for the client. A group takes the
+ * dependencies of its modules with it; the first group that wants a module has it. What else is loaded
+ * by `import()` gets files of its own.
+ */
+const groups = [
+  { name: 'main', test: isOneOf('main', 'runtime') },
+  {
+    name: (id, context) => (isOfProgram(context.getModuleInfo(id)) ? 'program' : null),
+    debugName: 'program',
+  },
+  {
+    name: 'run',
+    test: isOneOf(
+      'commands/write-run',
+      'commands/confirm-production',
+      'commands/run-export',
+      'commands/run-look-up',
+      'commands/run-runs',
+      'mapping/upload',
+      'mapping/subscribe',
+      'mapping/demerge',
+      'mapping/mapping-file',
+    ),
+  },
+];
+
+/** Whether a module is one of these of dist/. Throws where one is not there. */
+function isOneOf(...names) {
+  const ids = new Set(names.map((name) => realpathSync(join(built, `${name}.js`))));
+  return (id) => ids.has(id);
+}
+
+/** Whether it is src/program.ts, or a command: all of them are loaded from there. */
+function isOfProgram({ id, dynamicImporters }) {
+  const program = join(built, 'program.js');
+  return id === program || dynamicImporters.includes(program);
+}
+
+async function bundle() {
+  const bundled = await rolldown({
+    input: { process: join(built, 'process.js'), index: join(built, 'index.js') },
+    platform: 'node',
+    external: ['libsql'],
+    checks: { ineffectiveDynamicImport: false },
+  });
+  const { output } = await bundled.generate({
+    chunkFileNames: '[name].js',
+    codeSplitting: { groups },
+  });
+  return output;
+}
+
+/** The declarations that the one of the public API leads to. */
+function declarations(name, found = new Set()) {
+  if (found.has(name)) return found;
+  found.add(name);
+  const text = readFileSync(join(built, name), 'utf8');
+  for (const [, next] of text.matchAll(/ from '\.\/(.+)\.js'/g))
+    declarations(`${next}.d.ts`, found);
+  return found;
+}
+
+/** The licences of the packages whose code is in the bundle, one after the other. */
+function licences(output) {
+  const modules = output.flatMap(({ modules }) => Object.keys(modules));
+  const packages = modules.flatMap(
+    (id) => id.match(/^.*\/node_modules\/(@[^/]+\/)?[^/]+/)?.[0] ?? [],
+  );
+  const texts = [...new Set(packages)].map(licence).sort((a, b) => (a < b ? -1 : 1));
+  return `engagectl contains code of these packages.\n${texts.join('')}`;
+}
+
+function licence(path) {
+  const { name, version } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
+  const file = readdirSync(path).find((file) => /^licen[cs]e/i.test(file));
+  if (file === undefined) throw new Error(`${path} has no licence`);
+  return `\n${'-'.repeat(80)}\n${name} ${version}\n\n${readFileSync(join(path, file), 'utf8').trim()}\n`;
+}
+
+const output = await bundle();
+// All of it is in memory before the first file is written: it may take the place of the build.
+const files = new Map([
+  ...output.map(({ fileName, code }) => [fileName, code]),
+  ...[
+    ...declarations('index.d.ts'),
+    ...readdirSync(built).filter((name) => name.endsWith('.wasm')),
+    ...readdirSync(join(built, 'man')).map((name) => `man/${name}`),
+  ].map((name) => [name, readFileSync(join(built, name))]),
+  ['THIRD-PARTY-LICENSES', licences(output)],
+]);
+
+rmSync(join(folder, 'dist'), { recursive: true, force: true });
+for (const [name, content] of files) {
+  const file = join(folder, 'dist', name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, content);
+}
+if (folder !== resolve(root)) {
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/engagectl.js'])
+    cpSync(join(root, name), join(folder, name));
+}
