@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { RowBlock, RowFault } from '../input/rows.js';
 import type { SettledCounts } from './run/settlement.js';
-import { ordinalOfFault, ordinalOfRow } from './run/ordinals.js';
+import { ordinalOfFault, ordinalOfRow, ordinalRuns } from './run/ordinals.js';
 import type { Reject, RejectsFile, RejectStage } from './rejects.js';
 import type { RunLog } from './run/run-log.js';
 
@@ -72,10 +72,13 @@ export class Tally {
     this.#listNotSent = options.listNotSent;
   }
 
-  accept(rows: RowBlock, row: number): void {
-    this.counts.accepted += 1;
-    this.log?.settled(rows, ordinalOfRow(rows, row), 'accepted');
-    rows.memory?.letGo();
+  /** Neighbouring rows, one by default. */
+  accept(rows: RowBlock, row: number, count = 1): void {
+    this.counts.accepted += count;
+    for (const run of this.log ? ordinalRuns(rows, row, count) : []) {
+      this.log?.settled(rows, run.first, 'accepted', run.count);
+    }
+    rows.memory?.letGo(count);
   }
 
   duplicate(rows: RowBlock, row: number): void {

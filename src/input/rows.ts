@@ -56,7 +56,7 @@ export interface RowBlock {
 }
 
 export interface Memory {
-  letGo(): void;
+  letGo(times?: number): void;
 }
 
 export interface Cells {

@@ -39,8 +39,8 @@ export class TextMemory {
     this.#holders += times;
   }
 
-  letGo(): void {
-    this.#holders -= 1;
+  letGo(times = 1): void {
+    this.#holders -= times;
     if (this.#holders === 0 && this.#free.length < mostFree) this.#free.push(this);
   }
 

@@ -1,5 +1,6 @@
 import type { RowBlock } from '../input/rows.js';
 import { JsonWriter } from './json-writer.js';
+import { token } from './json-tokens.js';
 import type { RecordBlock, RecordReject } from './records.js';
 
 /** Why a row cannot be sent. */
@@ -44,6 +45,7 @@ export class RecordBuilder {
       converges[count] = this.converges && !this.isEvent ? 1 : 0;
       kinds[count] = this.isEvent ? 1 : 0;
       count++;
+      out.byte(token.comma); // neighbours can be copied into a request together
     }
     return { rows, count, row, json: out.bytes, bounds, keys, converges, kinds, rejects };
   }

@@ -11,7 +11,7 @@ export interface RecordBlock {
   readonly row: Int32Array;
   /** UTF-8 JSON texts of the records: lent, and overwritten by the mapper's next block. */
   readonly json: Buffer;
-  /** Record i is `json[bounds[2i], bounds[2i+1])`. */
+  /** Record i is `json[bounds[2i], bounds[2i+1])`; those one byte apart can be copied together. */
   readonly bounds: Int32Array;
   /**
    * 31-bit hash of what must stay in order (identity or objectId; type and value): records

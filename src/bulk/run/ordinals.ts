@@ -7,6 +7,15 @@ export function ordinalOfRow({ first, bounds, faults }: RowBlock, row: number): 
   return first + row + countBefore(faults.length, (index) => (faults[index]?.at ?? 0) < start);
 }
 
+/** The ordinals of neighbouring rows: one run, unless an unreadable record lies between them. */
+export function ordinalRuns(rows: RowBlock, row: number, count: number) {
+  if (rows.faults.length === 0) return [{ first: rows.first + row, count }];
+  return Array.from({ length: count }, (_, n) => ({
+    first: ordinalOfRow(rows, row + n),
+    count: 1,
+  }));
+}
+
 export function ordinalOfFault(
   { first, bounds, count, faults }: RowBlock,
   fault: RowFault,

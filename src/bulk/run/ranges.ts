@@ -17,12 +17,14 @@ export class CollectedRanges {
     return this.#last === undefined;
   }
 
-  add(ordinal: number): void {
-    if (this.#last && ordinal === this.#last[1] + 1) {
-      this.#last[1] = ordinal;
+  /** Adds `count` ordinals from `first` on. */
+  add(first: number, count = 1): void {
+    const last = first + count - 1;
+    if (this.#last && first === this.#last[1] + 1) {
+      this.#last[1] = last;
       return;
     }
-    this.#last = [ordinal, ordinal];
+    this.#last = [first, last];
     this.#ranges.push(this.#last);
   }
 

@@ -11,8 +11,8 @@ export type Settled = keyof SettledCounts;
 /** What a run keeps of its outcomes, so that another process can go on after any crash. */
 export interface RunLog {
   opened(rows: RowBlock): void;
-  /** Notes an outcome; it is on the disk when the next `commit` resolves. */
-  settled(rows: RowBlock, ordinal: number, how: Settled): void;
+  /** Notes the outcome of one record or of neighbours; on the disk when the next `commit` resolves. */
+  settled(rows: RowBlock, ordinal: number, how: Settled, count?: number): void;
   /** A record that an earlier part of the run settled. */
   skipped(rows: RowBlock): void;
   /** Must resolve before the first byte of records that may not be sent twice goes out. */
@@ -50,10 +50,10 @@ export class JournalLog implements RunLog {
     this.#watermark.opened(rows);
   }
 
-  settled(rows: RowBlock, ordinal: number, how: Settled): void {
-    this.#watermark.settled(rows);
-    this.#ordinals.add(ordinal);
-    this.#counts[how] += 1;
+  settled(rows: RowBlock, ordinal: number, how: Settled, count = 1): void {
+    this.#watermark.settled(rows, count);
+    this.#ordinals.add(ordinal, count);
+    this.#counts[how] += count;
   }
 
   skipped(rows: RowBlock): void {

@@ -11,8 +11,6 @@ export class Watermark {
   /** Blocks that are read, in order; the first ones may be settled, when one before is not. */
   readonly #open: OpenBlock[] = [];
   readonly #byBlock = new Map<RowBlock, OpenBlock>();
-  /** Records of one block are mostly settled one after the other. */
-  #last: { readonly block: RowBlock; readonly open: OpenBlock } | undefined;
 
   constructor(start: Position) {
     this.#position = start;
@@ -28,24 +26,16 @@ export class Watermark {
     if (open.left > 0) this.#byBlock.set(block, open);
   }
 
-  settled(block: RowBlock): void {
-    const open = this.#openOf(block);
+  settled(block: RowBlock, count = 1): void {
+    const open = this.#byBlock.get(block);
     if (!open) return;
-    open.left -= 1;
+    open.left -= count;
     if (open.left > 0) return;
     // A settled block behind an unsettled one does not stay in memory.
     this.#byBlock.delete(block);
-    this.#last = undefined;
     for (let first = this.#open[0]; first?.left === 0; first = this.#open[0]) {
       this.#position = first.end;
       this.#open.shift();
     }
-  }
-
-  #openOf(block: RowBlock): OpenBlock | undefined {
-    if (this.#last?.block === block) return this.#last.open;
-    const open = this.#byBlock.get(block);
-    if (open) this.#last = { block, open };
-    return open;
   }
 }

@@ -1,4 +1,6 @@
 import type { RowBlock } from '../../input/rows.js';
+import type { RecordBlock } from '../../mapping/records.js';
+import { RowRuns, type RowRun } from './row-runs.js';
 
 const comma = 0x2c;
 
@@ -7,6 +9,9 @@ export interface Frame {
   readonly open: Buffer;
   readonly close: Buffer;
 }
+
+/** The key of a record that has no order; hashes of keys are never negative. */
+export const noKey = -1;
 
 /** One record on its way into a batch. */
 export interface BulkRecord {
@@ -27,9 +32,10 @@ export interface BulkRecord {
  */
 export class Batch {
   readonly #frame: Frame;
-  readonly #rows: RowBlock[] = [];
-  /** Per record: row, key, start in the body; and whether it converges. */
-  #numbers = new Int32Array(3 * 16);
+  readonly #rows = new RowRuns();
+  /** Per record: its key, its start in the body, and whether it converges. */
+  #keys = new Int32Array(16);
+  #starts = new Int32Array(16);
   #converges = new Uint8Array(16);
   #size = 0;
   #body = Buffer.allocUnsafeSlow(4096);
@@ -43,6 +49,7 @@ export class Batch {
   /** Makes the batch an empty one. */
   clear(): void {
     this.#size = 0;
+    this.#rows.clear();
     this.#end = this.#frame.open.copy(this.#body);
   }
 
@@ -61,19 +68,41 @@ export class Batch {
   }
 
   add({ rows, row, key, converges, json, start, end }: BulkRecord): void {
-    this.#reserve(end - start);
+    this.#appendText(1, { json, start, end });
+    this.#note(this.#end - (end - start), key, converges ? 1 : 0);
+    this.#rows.add(rows, row);
+  }
+
+  /** Adds neighbours of a block, whose texts lie one byte apart: there a comma comes to stand. */
+  addRun(block: RecordBlock, from: number, to: number, ordered: boolean): void {
+    const { rows, row, json, bounds, keys, converges } = block;
+    const start = bounds[2 * from] ?? 0;
+    const end = bounds[2 * to - 1] ?? 0;
+    this.#appendText(to - from, { json, start, end });
+    const shift = this.#end - end;
+    for (let index = from; index < to; index += 1) {
+      const at = (bounds[2 * index] ?? 0) + shift;
+      if (index > from) this.#body[at - 1] = comma;
+      this.#note(at, ordered ? (keys[index] ?? 0) : noKey, converges[index] ?? 0);
+      this.#rows.add(rows, row[index] ?? 0);
+    }
+  }
+
+  /** Copies the text of so many records behind the others. */
+  #appendText(records: number, { json, start, end }: Pick<BulkRecord, 'json' | 'start' | 'end'>) {
+    this.#reserve(records, end - start);
     if (this.#size > 0) {
       this.#body[this.#end] = comma;
       this.#end += 1;
     }
-    const at = 3 * this.#size;
-    this.#numbers[at] = row;
-    this.#numbers[at + 1] = key;
-    this.#numbers[at + 2] = this.#end;
-    this.#converges[this.#size] = converges ? 1 : 0;
-    this.#rows[this.#size] = rows;
-    this.#size += 1;
     this.#end += json.copy(this.#body, this.#end, start, end);
+  }
+
+  #note(start: number, key: number, converges: number): void {
+    this.#keys[this.#size] = key;
+    this.#starts[this.#size] = start;
+    this.#converges[this.#size] = converges;
+    this.#size += 1;
   }
 
   /** The request body, until the batch is cleared. */
@@ -84,19 +113,21 @@ export class Batch {
   }
 
   key(position: number): number {
-    return this.#numbers[3 * position + 1] ?? 0;
+    return this.#keys[position] ?? noKey;
   }
 
   isConvergent(position: number): boolean {
     return this.#converges[position] === 1;
   }
 
+  /** Where the records were read, in their order. */
+  runs(): Iterable<RowRun> {
+    return this.#rows;
+  }
+
   /** Where the record was read. */
   source(position: number): [rows: RowBlock, row: number] {
-    const rows = this.#rows[position];
-    if (rows === undefined || position >= this.#size)
-      throw new RangeError(`the batch has no record ${position}`);
-    return [rows, this.#numbers[3 * position] ?? 0];
+    return this.#rows.at(position);
   }
 
   record(position: number): BulkRecord {
@@ -108,8 +139,8 @@ export class Batch {
       key: this.key(position),
       converges: this.isConvergent(position),
       json: this.#body,
-      start: this.#numbers[3 * position + 2] ?? 0,
-      end: isLast ? this.#end : (this.#numbers[3 * position + 5] ?? 0) - 1,
+      start: this.#starts[position] ?? 0,
+      end: isLast ? this.#end : (this.#starts[position + 1] ?? 0) - 1,
     };
   }
 
@@ -124,20 +155,24 @@ export class Batch {
     return Array.from({ length: this.#size }, (_, position) => position);
   }
 
-  /** Makes room for one more record of so many bytes. */
-  #reserve(bytes: number): void {
+  /** Makes room for more records of so many bytes together, commas included. */
+  #reserve(records: number, bytes: number): void {
     const needed = this.bytesWith(bytes);
     if (needed > this.#body.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#body.length));
       this.#body.copy(larger, 0, 0, this.#end);
       this.#body = larger;
     }
-    if (this.#size < this.#converges.length) return;
-    const numbers = new Int32Array(2 * this.#numbers.length);
-    numbers.set(this.#numbers);
-    this.#numbers = numbers;
-    const converges = new Uint8Array(2 * this.#converges.length);
-    converges.set(this.#converges);
-    this.#converges = converges;
+    const room = this.#keys.length;
+    if (this.#size + records <= room) return;
+    const larger = Math.max(this.#size + records, 2 * room);
+    this.#keys = grown(this.#keys, new Int32Array(larger));
+    this.#starts = grown(this.#starts, new Int32Array(larger));
+    this.#converges = grown(this.#converges, new Uint8Array(larger));
   }
+}
+
+function grown<T extends Int32Array | Uint8Array>(numbers: T, larger: T): T {
+  larger.set(numbers);
+  return larger;
 }

@@ -12,10 +12,10 @@ export class BlockRecord implements BulkRecord {
   start = 0;
   end = 0;
 
-  to(block: RecordBlock, index: number, key: number): this {
+  to(block: RecordBlock, index: number): this {
     this.rows = block.rows;
     this.row = block.row[index] ?? 0;
-    this.key = key;
+    this.key = block.keys[index] ?? 0;
     this.converges = block.converges[index] === 1;
     this.json = block.json;
     this.start = block.bounds[2 * index] ?? 0;

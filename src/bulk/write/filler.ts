@@ -1,5 +1,5 @@
 import type { RecordBlock } from '../../mapping/records.js';
-import type { Batch, BulkRecord } from './batch.js';
+import { noKey, type Batch, type BulkRecord } from './batch.js';
 import { BlockRecord } from './block-record.js';
 import type { Sender } from './sender.js';
 import { Window } from './window.js';
@@ -15,7 +15,7 @@ const kinds = { profile: 0, event: 1 } as const;
 export class Filler {
   readonly #job: WriteJob;
   readonly #sender: Sender;
-  readonly #next = new BlockRecord();
+  readonly #held = new BlockRecord();
   readonly #window = new Window();
   readonly #filling = new Map<number, Batch>();
   readonly #full: Batch[] = [];
@@ -25,17 +25,49 @@ export class Filler {
     this.#job = job;
     this.#sender = sender;
     sender.onSettled = (batch) => {
+      if (batch.key(0) === noKey) return;
       for (let at = 0; at < batch.size; at += 1) this.#window.settle(batch.key(at));
     };
   }
 
-  /** Takes a record. False: wait for `makeRoom` before the next one. */
-  add(block: RecordBlock, index: number): boolean {
-    const kind = block.kinds[index] ?? kinds.profile;
-    const record = this.#next.to(block, index, this.#keyOf(block, index, kind));
-    if (record.key === noKey || this.#window.admit(record.key)) this.#put(record, kind);
-    else this.#window.hold(record);
+  /** False: wait for `makeRoom` before the next record. */
+  get hasRoom(): boolean {
     return this.#full.length === 0 && !this.#window.hasReady && !this.#window.isFull;
+  }
+
+  /** Takes records `from` to `to` while there is room; returns the first one not taken. */
+  add(block: RecordBlock, from: number, to: number): number {
+    let next = from;
+    while (next < to && this.hasRoom) {
+      const end = this.#addRun(block, next, to);
+      if (end === next) this.#window.hold(this.#held.to(block, next));
+      next = Math.max(end, next + 1);
+    }
+    return next;
+  }
+
+  /** Adds the longest run that can go into one batch as it is; returns its end. */
+  #addRun(block: RecordBlock, from: number, to: number): number {
+    const { kinds: kindOf, bounds, keys } = block;
+    const kind = kindOf[from] ?? kinds.profile;
+    const ordered = this.#job.order === 'key' && kind !== kinds.event; // events have no order
+    const start = bounds[2 * from] ?? 0;
+    const batch = this.#batchFor(kind, (bounds[2 * from + 1] ?? 0) - start);
+    const last = Math.min(to, from + this.#job.batchRecords - batch.size);
+    const mostBytes = this.#job.batchBytes - batch.bytesWith(0);
+    let end = from;
+    while (end < last) {
+      const isNeighbour =
+        kindOf[end] === kind &&
+        bounds[2 * end] === (bounds[2 * end - 1] ?? 0) + 1 &&
+        (bounds[2 * end + 1] ?? 0) - start <= mostBytes;
+      if (end > from && !isNeighbour) break;
+      if (ordered && !this.#window.admit(keys[end] ?? 0)) break;
+      end += 1;
+    }
+    if (end > from) batch.addRun(block, from, end, ordered);
+    if (batch.size === this.#job.batchRecords) this.#seal(kind, batch);
+    return end;
   }
 
   /** Submits what is full, and waits while the window is. Returns at once when the run stops. */
@@ -84,25 +116,14 @@ export class Filler {
     yield* this.#window.drain();
   }
 
-  /** Events have no order. */
-  #keyOf({ keys }: RecordBlock, index: number, kind: number): number {
-    const ordered = this.#job.order === 'key' && kind !== kinds.event;
-    return ordered ? (keys[index] ?? 0) : noKey;
-  }
-
-  #put(record: BulkRecord, kind: number): void {
-    const { batchRecords, batchBytes } = this.#job;
-    let batch = this.#filling.get(kind);
-    if (batch && batch.bytesWith(record.end - record.start) > batchBytes) {
-      this.#seal(kind, batch);
-      batch = undefined;
-    }
-    if (batch === undefined) {
-      batch = this.#sender.takeBatch();
-      this.#filling.set(kind, batch);
-    }
-    batch.add(record);
-    if (batch.size === batchRecords) this.#seal(kind, batch);
+  /** The batch being filled, with room for one more record of so many bytes. */
+  #batchFor(kind: number, bytes: number): Batch {
+    const filling = this.#filling.get(kind);
+    if (filling && filling.bytesWith(bytes) <= this.#job.batchBytes) return filling;
+    if (filling) this.#seal(kind, filling);
+    const batch = this.#sender.takeBatch();
+    this.#filling.set(kind, batch);
+    return batch;
   }
 
   #seal(kind: number, batch: Batch): void {
@@ -112,7 +133,11 @@ export class Filler {
 
   /** Only records with an order are ever held, and those are no events. */
   #putReady(): void {
-    for (const record of this.#window.takeReady()) this.#put(record, kinds.profile);
+    for (const record of this.#window.takeReady()) {
+      const batch = this.#batchFor(kinds.profile, record.end - record.start);
+      batch.add(record);
+      if (batch.size === this.#job.batchRecords) this.#seal(kinds.profile, batch);
+    }
   }
 
   async #submitFull(): Promise<void> {
@@ -146,5 +171,3 @@ export class Filler {
 
 /** Records held back from which on it is worth saying: they take up to as many round trips. */
 const manyHeld = 1000;
-/** Hashes of keys are never negative. */
-const noKey = -1;

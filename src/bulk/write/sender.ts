@@ -56,7 +56,7 @@ export class Sender {
     await this.halt.guard(async () => {
       const fate = await this.#settler.settle(batch);
       this.#judge(batch, fate); // before the disk is waited for: until then others are sent
-      await this.#job.tally.commit();
+      if (fate.unwritten) await this.#job.tally.commit();
       // After a failed attempt the body may still be on its way out of an old socket.
       reusable = fate.attempts === 0;
     });
@@ -67,11 +67,11 @@ export class Sender {
   }
 
   async nextSettled(): Promise<void> {
-    await Promise.race(this.#settling);
+    await this.#settler.commits.hurry(Promise.race(this.#settling));
   }
 
   async idle(): Promise<void> {
-    await Promise.all(this.#settling);
+    await this.#settler.commits.hurry(Promise.all(this.#settling));
   }
 
   /** Stops a run with too many rejects, or whose every batch goes wrong in the same way. */

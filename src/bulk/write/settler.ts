@@ -6,6 +6,7 @@ import type { WriteAnswer } from '../../contract/answers.js';
 import type { Batch } from './batch.js';
 import { allAccepted, checkAnswer, type RecordOutcome } from './check-answer.js';
 import { Gate } from '../gate.js';
+import { GroupCommit } from './group-commit.js';
 import type { Halt } from './halt.js';
 import { ordinalOfRow } from '../run/ordinals.js';
 import type { Traffic, WriteJob } from './write-job.js';
@@ -18,6 +19,8 @@ export interface Fate {
   readonly since: number;
   unknown: number;
   refused: number;
+  /** Some outcomes may not be on the disk yet. */
+  unwritten: boolean;
 }
 
 /** What an answer left open. */
@@ -32,6 +35,7 @@ interface Rest {
 export class Settler {
   readonly traffic: Traffic = { requests: 0, retries: 0, bytesSent: 0 };
   readonly gate: Gate;
+  readonly commits: GroupCommit;
   readonly #job: WriteJob;
   readonly #halt: Halt;
 
@@ -39,11 +43,12 @@ export class Settler {
     this.#job = job;
     this.#halt = halt;
     this.gate = new Gate(job.concurrency);
+    this.commits = new GroupCommit(job.tally);
   }
 
   async settle(batch: Batch): Promise<Fate> {
     const since = this.#job.runtime.monotonic();
-    const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0 };
+    const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0, unwritten: true };
     // What cannot be written down stops the run; then the batch ends as not sent.
     await this.#halt.guard(async () => this.#intend(batch));
     await this.#send(batch, fate);
@@ -69,8 +74,10 @@ export class Settler {
 
   /** One request and what its answer settles; undefined when the run stopped before it. */
   async #attempt(batch: Batch, fate: Fate): Promise<Attempt<Rest> | undefined> {
+    fate.unwritten = true;
     const body = batch.body();
-    const ticket = await this.gate.enter();
+    const entering = this.gate.enter();
+    const ticket = await (this.gate.isCrowded ? this.commits.hurry(entering) : entering);
     try {
       if (this.#halt.error) return undefined;
       this.traffic.requests += 1;
@@ -132,7 +139,10 @@ export class Settler {
     if (!checked.addsUp) return { again: [], why: checked.why };
     const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
     if (!checked.outcomes) this.#accept(batch);
-    await this.#halt.guard(async () => this.#job.tally.commit());
+    await this.#halt.guard(async () => {
+      await this.commits.join();
+      fate.unwritten = false;
+    });
     return { again };
   }
 
@@ -220,9 +230,7 @@ export class Settler {
   }
 
   #accept(batch: Batch): void {
-    for (let position = 0; position < batch.size; position += 1) {
-      this.#job.tally.accept(...batch.source(position));
-    }
+    for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
   }
 
   #reject(batch: Batch, position: number, reason: { code: number | undefined; error: string }) {

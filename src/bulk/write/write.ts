@@ -125,16 +125,26 @@ function fill(
   from: number,
   { job, filler }: Pick<Parts, 'job' | 'filler'>,
 ): number {
-  const { tally, seen, send, earlier } = job;
-  for (let index = from; index < block.count; index += 1) {
-    const isNew = seen === undefined || seeIdentity(seen, block, index);
-    if (earlier && wasSent(job, block, index)) continue;
-    tally.counts.read += 1;
-    if (!isNew) tally.duplicate(...source(block, index));
-    else if (send === undefined) tally.notSent(...source(block, index), 'only checked');
-    else if (!filler.add(block, index)) return index + 1;
+  let index = from;
+  while (index < block.count && filler.hasRoom) {
+    const next = filler.add(block, index, endOfSendable(job, block, index));
+    job.tally.counts.read += next - index;
+    index = next === index ? index + 1 : next;
   }
-  return block.count;
+  return index;
+}
+
+/** End of the records from `index` on that are to be sent: `index` when that one has its outcome. */
+function endOfSendable(job: WriteJob, block: RecordBlock, index: number): number {
+  const { tally, seen, send, earlier } = job;
+  if (send && !seen && !earlier) return block.count;
+  const isNew = seen === undefined || seeIdentity(seen, block, index);
+  if (earlier && wasSent(job, block, index)) return index;
+  if (isNew && send) return index + 1;
+  tally.counts.read += 1;
+  if (isNew) tally.notSent(...source(block, index), 'only checked');
+  else tally.duplicate(...source(block, index));
+  return index;
 }
 
 /** True for a record that an earlier part of the run settled, or may have sent and must not repeat. */
