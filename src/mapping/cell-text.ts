@@ -1,4 +1,5 @@
 import { JsonWriter } from './json-writer.js';
+import { sameBytes } from './same-bytes.js';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -42,6 +43,10 @@ export class CellText {
 
   get isEmpty(): boolean {
     return this.start === this.end;
+  }
+
+  is(text: Buffer): boolean {
+    return sameBytes(this.bytes, this.start, this.end, text);
   }
 
   toString(): string {

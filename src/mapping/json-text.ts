@@ -110,9 +110,14 @@ export class JsonText {
 
   /** Index of the topmost object's member of this name, or -1. */
   find(name: Buffer): number {
-    for (let index = 0; index < this.count; index++) {
-      const start = this.#numberOf(index, member.name);
-      if (sameBytes(this.#memory, start, this.#numberOf(index, member.nameEnd), name)) return index;
+    const numbers = this.#numbers;
+    for (
+      let index = 0, first = this.#members;
+      index < this.count;
+      index++, first += memberNumbers
+    ) {
+      const [start, end] = [numbers[first + member.name]!, numbers[first + member.nameEnd]!];
+      if (sameBytes(this.#memory, start, end, name)) return index;
     }
     return -1;
   }

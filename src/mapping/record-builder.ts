@@ -15,8 +15,19 @@ export class RecordBuilder {
   key = 0;
   converges = true;
   isEvent = false;
+  #passedStart = 0;
+  #passedEnd = 0;
 
-  /** Builds the block of `rows`: `write` writes a row's JSON to `out`, or says why it cannot. */
+  /** Instead of writing it to `out`: the record is what was read, `bytes[start, end)` of the rows. */
+  pass(start: number, end: number): void {
+    this.#passedStart = start;
+    this.#passedEnd = end;
+  }
+
+  /**
+   * Builds the block of `rows`: `write` writes a row's JSON to `out`, or passes it, or says why
+   * neither can be.
+   */
   build(rows: RowBlock, write: (row: number) => Fault | undefined): RecordBlock {
     const { count: total } = rows;
     const row = new Int32Array(total);
@@ -38,15 +49,36 @@ export class RecordBuilder {
         rejects.push({ row: index, ...fault });
         continue;
       }
+      const isPassed = out.length === start;
       row[count] = index;
-      bounds[2 * count] = start;
-      bounds[2 * count + 1] = out.length;
+      bounds[2 * count] = isPassed ? ~this.#passedStart : start;
+      bounds[2 * count + 1] = isPassed ? this.#passedEnd : out.length;
       keys[count] = this.key;
       converges[count] = this.converges && !this.isEvent ? 1 : 0;
       kinds[count] = this.isEvent ? 1 : 0;
       count++;
       out.byte(token.comma); // neighbours can be copied into a request together
     }
-    return { rows, count, row, json: out.bytes, bounds, keys, converges, kinds, rejects };
+    const json = this.#joined(rows.bytes, bounds.subarray(0, 2 * count));
+    return { rows, count, row, json, bounds, keys, converges, kinds, rejects };
+  }
+
+  /**
+   * One buffer for all records: what was read if it has them all, else `out`. A negative start is
+   * ~start of one that was passed.
+   */
+  #joined(read: Buffer, bounds: Int32Array): Buffer {
+    const { out } = this;
+    const isWritten = out.length > 0;
+    for (let at = 0; at < bounds.length; at += 2) {
+      if (bounds[at]! >= 0) continue;
+      bounds[at] = ~bounds[at]!;
+      if (!isWritten) continue;
+      const start = out.length;
+      out.raw(read, bounds[at], bounds[at + 1]);
+      bounds[at] = start;
+      bounds[at + 1] = out.length;
+    }
+    return isWritten ? out.bytes : read;
   }
 }

@@ -9,7 +9,10 @@ export interface RecordBlock {
   readonly count: number;
   /** Index in `rows` of record i. */
   readonly row: Int32Array;
-  /** UTF-8 JSON texts of the records: lent, and overwritten by the mapper's next block. */
+  /**
+   * UTF-8 JSON texts of the records: lent, and overwritten by the mapper's next block. It is
+   * `rows.bytes` where all records are sent as they were read.
+   */
   readonly json: Buffer;
   /** Record i is `json[bounds[2i], bounds[2i+1])`; those one byte apart can be copied together. */
   readonly bounds: Int32Array;

@@ -7,26 +7,32 @@ import type { RecordBuilder } from './record-builder.js';
 import { keyParts, takeKey } from './record-key.js';
 
 const name = {
-  type: Buffer.from('type'),
   ts: Buffer.from('ts'),
   profileData: Buffer.from('profileData'),
   evtName: Buffer.from('evtName'),
   evtData: Buffer.from('evtData'),
 } as const;
 const keys = keyParts.map((part) => ({ part, name: Buffer.from(part) })).toReversed();
+const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
 const text = new CellText();
 
-/** Checks the shape of a record that says its type, and writes it byte for byte. */
-export function writeTypedRecord(json: JsonText, records: RecordBuilder): string | undefined {
-  const type = json.stringAt(json.find(name.type), text)?.toString();
-  if (type !== 'profile' && type !== 'event') return 'type is neither "profile" nor "event"';
-  records.isEvent = type === 'event';
+/** Checks the shape of a record that says its type, and passes it byte for byte. */
+export function writeTypedRecord(
+  json: JsonText,
+  typeIndex: number,
+  records: RecordBuilder,
+): string | undefined {
+  const type = json.stringAt(typeIndex, text);
+  records.isEvent = type?.is(event) === true;
+  if (!records.isEvent && type?.is(profile) !== true) {
+    return 'type is neither "profile" nor "event"';
+  }
   records.converges = !json.hasOperator;
   const fault =
     keyFault(json, records) ??
     tsFault(json) ??
-    (type === 'event' ? eventFault(json) : profileFault(json));
-  records.out.raw(json.bytes, json.start, json.end);
+    (records.isEvent ? eventFault(json) : profileFault(json));
+  records.pass(json.start, json.end);
   return fault;
 }
 

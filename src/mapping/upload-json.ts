@@ -48,7 +48,8 @@ export class UploadJson {
 
   #writeRecord(): string | undefined {
     const json = this.#json;
-    if (json.find(type) >= 0) return writeTypedRecord(json, this.#records);
+    const typeIndex = json.find(type);
+    if (typeIndex >= 0) return writeTypedRecord(json, typeIndex, this.#records);
     if (json.find(eventProps) >= 0) return writeExportedEvent(json, this.#records, this.#options);
     if (profileMarks.some((mark) => json.find(mark) >= 0)) {
       return writeExportedProfile(json, this.#records);

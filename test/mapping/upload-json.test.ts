@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { zoneOf } from '../../src/contract/zones.js';
-import { csvRows, jsonRows } from '../support/row-blocks.js';
-import { mapJson, mapRows, type Options } from '../support/upload-mapping.js';
+import { uploadMapper } from '../../src/mapping/upload.js';
+import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
+import { mapJson, mapRows, uploadDefaults, type Options } from '../support/upload-mapping.js';
 
 const invalid = (error: string) => ['validate', error];
 
@@ -17,6 +18,25 @@ describe('a record that says its type', () => {
   ])('is sent byte for byte: %s', (text) => {
     expect(mapJson(text)).toBe(text);
     expect(mapJson(text, { kind: 'event', identity: 'x', drop: new Set(['identity']) })).toBe(text);
+  });
+
+  it('is sent as it was read among records that are written anew or refused', () => {
+    const sent = (text: string) => ({ text, sent: text.trim() });
+    const row = fc.constantFrom(
+      sent(' { "type":"profile", "identity":"a", "profileData":{} } '),
+      sent('{"type":"event","identity":"ü","evtName":"x"}'),
+      { text: '{"identity":"b","n":1}', sent: mapJson('{"identity":"b","n":1}') },
+      { text: '{"type":"profile"}', sent: undefined },
+      { text: '{', sent: undefined },
+    );
+    const mapper = uploadMapper(uploadDefaults);
+    fc.assert(
+      fc.property(fc.array(row, { maxLength: 8 }), (rows) => {
+        const block = mapper.map(jsonRows(rows.map(({ text }) => text)));
+        const found = new Map(recordTexts(block).map((text, at) => [block.row[at], text]));
+        expect(rows.map((_, at) => found.get(at))).toEqual(rows.map(({ sent }) => sent));
+      }),
+    );
   });
 
   it('leaves out the whitespace around it', () => {
