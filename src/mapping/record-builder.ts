@@ -57,7 +57,7 @@ export class RecordBuilder {
       converges[count] = this.converges && !this.isEvent ? 1 : 0;
       kinds[count] = this.isEvent ? 1 : 0;
       count++;
-      out.byte(token.comma); // neighbours can be copied into a request together
+      if (!isPassed) out.byte(token.comma); // neighbours can be copied into a request together
     }
     const json = this.#joined(rows.bytes, bounds.subarray(0, 2 * count));
     return { rows, count, row, json, bounds, keys, converges, kinds, rejects };
@@ -78,6 +78,7 @@ export class RecordBuilder {
       out.raw(read, bounds[at], bounds[at + 1]);
       bounds[at] = start;
       bounds[at + 1] = out.length;
+      out.byte(token.comma);
     }
     return isWritten ? out.bytes : read;
   }
