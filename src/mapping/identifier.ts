@@ -2,15 +2,12 @@ import type { EngagectlError } from '../errors.js';
 import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
 import { columnFault, missingColumns } from './columns.js';
+import { identifierKinds, type IdentifierKind } from './identifier-kinds.js';
 import { identityFault, objectIdFault } from './identity.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import { invalid, type Fault } from './record-builder.js';
-
-/** What a user can be found by (specification, endpoint 5); where a record has several, the first. */
-export const identifierKinds = ['identity', 'email', 'objectId'] as const;
-export type IdentifierKind = (typeof identifierKinds)[number];
 
 export interface Identifier {
   readonly by: IdentifierKind;
