@@ -62,6 +62,7 @@ function isOfProgram({ id, dynamicImporters }) {
 
 async function bundle() {
   const bundled = await rolldown({
+    cwd: root,
     input: { process: join(built, 'process.js'), index: join(built, 'index.js') },
     platform: 'node',
     external: ['libsql'],

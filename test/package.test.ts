@@ -60,6 +60,19 @@ it('names the licence of every package whose code is in it', () => {
   expect(licences).not.toMatch(/^libsql /m);
 });
 
+it.each([
+  ['main', []],
+  ['program', ['commander']],
+  ['run', []],
+])('keeps %s.js light', (name, packages) => {
+  const text = readFileSync(path.join(installed, `dist/${name}.js`), 'utf8');
+  // Above each module the bundle says where it comes from.
+  const found = [...text.matchAll(/^\/\/ node_modules\/([^/]+)\//gm)].map((match) => match[1]);
+  expect([...new Set(found)]).toEqual(packages);
+  const loaded = [...text.matchAll(/^import .* from "\.\/(.+)\.js";$/gm)].map((match) => match[1]);
+  expect(['rolldown-runtime', 'main', 'program']).toEqual(expect.arrayContaining(loaded));
+});
+
 it('runs nothing when it is installed', () => {
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
     expect(manifest.scripts).not.toHaveProperty(name);
