@@ -12,9 +12,8 @@ export interface Column {
   readonly key: string;
   /** Undefined when the value is sent as it stands: CSV cells as strings, JSON values as written. */
   readonly type: CellType | undefined;
-  /** `,"key":`, and the same with the quote that opens a string. */
+  /** `,"key":` */
   readonly prefix: Piece;
-  readonly open: Piece;
 }
 
 /** What the options say about the column of this name. */
@@ -27,7 +26,6 @@ export function columnOf(name: string, options: UploadMapping): Column {
     key,
     type: options.types.get(name) ?? (isFlag ? 'boolean' : undefined),
     prefix: pieceOf(`,${JSON.stringify(key)}:`),
-    open: pieceOf(`,${JSON.stringify(key)}:"`),
   };
 }
 

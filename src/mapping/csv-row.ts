@@ -1,33 +1,48 @@
 import type { Cells, RowBlock } from '../input/rows.js';
 import type { CellRow, Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
+import type { CellWriter, StringMember } from './cell-writer.js';
 import { columnFault, type Column } from './columns.js';
-import { pieceOf, viewOf, type Piece } from './json-writer.js';
+import { pieceOf, type Piece } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import { writeTyped } from './typed-cell.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 const emptyString = pieceOf('""');
-const openString = pieceOf('"');
 const nullWord = pieceOf('null');
+
+/** Members of the data that follow each other. */
+interface Run {
+  /** Strings, as counted by the CellWriter. */
+  readonly from: number;
+  readonly to: number;
+  /** The column of the one behind them that has a type, or -1. */
+  readonly typed: number;
+}
 
 /** Rows of one CSV, one at a time: `to` moves on to the next. */
 export class CsvRow implements CellRow {
   readonly parts: Parts;
   readonly #columns: readonly Column[];
-  /** The columns that are members of the data. */
-  readonly #members: readonly { readonly index: number; readonly column: Column }[];
+  readonly #runs: readonly Run[];
+  readonly #cells: CellWriter;
   readonly #records: RecordBuilder;
   readonly #options: UploadMapping;
   readonly #text = new CellText();
   #bytes: Buffer = Buffer.alloc(0);
-  #view = viewOf(this.#bytes);
   #bounds: Int32Array = new Int32Array(0);
-  /** Of the row's first cell in `#bounds`. */
+  /** Index of the row's first cell. */
   #first = 0;
 
-  constructor(columns: readonly Column[], records: RecordBuilder, options: UploadMapping) {
+  /** `records` are written to where `cells` writes. */
+  constructor(
+    columns: readonly Column[],
+    cells: CellWriter,
+    records: RecordBuilder,
+    options: UploadMapping,
+  ) {
     this.#columns = columns;
+    this.#cells = cells;
     this.#records = records;
     this.#options = options;
     const indexOf = (role: Column['role']): number =>
@@ -38,18 +53,31 @@ export class CsvRow implements CellRow {
       ts: indexOf('ts'),
       evtName: indexOf('evtName'),
     };
-    this.#members = columns.flatMap((column, index) =>
-      column.role === 'data' ? [{ index, column }] : [],
-    );
+    const strings: StringMember[] = [];
+    const runs: Run[] = [];
+    let from = 0;
+    for (const [index, { role, type, prefix }] of columns.entries()) {
+      if (role !== 'data') continue;
+      if (isText(type)) {
+        strings.push({ index, prefix });
+      } else {
+        runs.push({ from, to: strings.length, typed: index });
+        from = strings.length;
+      }
+    }
+    this.#runs = [...runs, { from, to: strings.length, typed: -1 }];
+    cells.setMembers(strings, emptyValue('string', options));
   }
 
-  to({ bytes }: RowBlock, { bounds }: Cells, row: number): this {
-    if (bytes !== this.#bytes) {
-      this.#bytes = bytes;
-      this.#view = viewOf(bytes);
-    }
+  /** Goes on to the rows of a block. */
+  open({ bytes }: RowBlock, { bounds }: Cells): void {
+    this.#bytes = bytes;
     this.#bounds = bounds;
-    this.#first = 2 * row * this.#columns.length;
+    this.#cells.setBlock(bytes, bounds);
+  }
+
+  to(row: number): this {
+    this.#first = row * this.#columns.length;
     return this;
   }
 
@@ -58,7 +86,7 @@ export class CsvRow implements CellRow {
   }
 
   isEmpty(index: number): boolean {
-    const at = this.#first + 2 * index;
+    const at = 2 * (this.#first + index);
     return this.#bounds[at] === this.#bounds[at + 1];
   }
 
@@ -67,49 +95,44 @@ export class CsvRow implements CellRow {
   }
 
   text(index: number): CellText {
-    const at = this.#first + 2 * index;
+    const at = 2 * (this.#first + index);
     return this.#text.ofCell(this.#bytes, this.#bounds[at]!, this.#bounds[at + 1]!);
   }
 
   writeString(index: number): void {
-    const at = this.#first + 2 * index;
-    const { out } = this.#records;
-    out.string(openString, 0, this.#view, this.#bounds[at]!, this.#bounds[at + 1]!);
+    this.#cells.writeString(this.#first + index);
   }
 
   writeMembers(): string | undefined {
-    const { out } = this.#records;
-    const bounds = this.#bounds;
-    const dataStart = out.length;
-    for (const { index, column } of this.#members) {
-      const at = this.#first + 2 * index;
-      const start = bounds[at]!;
-      const end = bounds[at + 1]!;
-      const comma = out.length === dataStart ? 1 : 0;
-      if (start === end) {
-        this.#writeEmpty(column, comma);
-      } else if (column.type === undefined) {
-        out.string(column.open, comma, this.#view, start, end);
-      } else {
-        out.piece(column.prefix, comma);
-        const fault = writeTyped(this.text(index), column.type, this.#records, this.#options.zone);
-        if (fault !== undefined) return columnFault(column.name, fault);
-      }
+    const start = this.#records.out.length;
+    for (const { from, to, typed } of this.#runs) {
+      if (from < to) this.#cells.writeMembers(this.#first, from, to, start);
+      const fault = typed < 0 ? undefined : this.#writeTyped(typed, start);
+      if (fault !== undefined) return fault;
     }
     return undefined;
   }
 
-  #writeEmpty({ type, prefix }: Column, comma: number): void {
-    const value = emptyValue(type, this.#options);
-    if (value === undefined) return;
-    this.#records.out.piece(prefix, comma);
-    this.#records.out.piece(value);
+  #writeTyped(index: number, start: number): string | undefined {
+    const { out } = this.#records;
+    const { name, type, prefix } = this.#columns[index]!;
+    const isEmpty = this.isEmpty(index);
+    const empty = isEmpty ? emptyValue(type, this.#options) : undefined;
+    if (isEmpty && empty === undefined) return undefined;
+    out.piece(prefix, out.length === start ? 1 : 0);
+    if (empty) {
+      out.piece(empty);
+      return undefined;
+    }
+    const fault = writeTyped(this.text(index), type!, this.#records, this.#options.zone);
+    return fault === undefined ? undefined : columnFault(name, fault);
   }
 }
 
 /** What --empty sends; an empty string only where strings are sent. */
 export function emptyValue(type: Column['type'], { empty }: UploadMapping): Piece | undefined {
   if (empty === 'null') return nullWord;
-  const isString = type === undefined || type === 'string';
-  return empty === 'string' && isString ? emptyString : undefined;
+  return empty === 'string' && isText(type) ? emptyString : undefined;
 }
+
+const isText = (type: Column['type']): boolean => type === undefined || type === 'string';

@@ -1,6 +1,7 @@
 /** Below this many bytes a loop beats a native copy, which costs some 150 ns and a new view. */
 const shortCopy = 1024;
 const wordBytes = 4;
+const fewestBytes = 4096;
 /** Of one byte: \\u0000. */
 const longestEscape = 6;
 
@@ -21,21 +22,30 @@ for (const [code, letter] of [
 
 /** A growing stretch of bytes to which JSON is written. */
 export class JsonWriter {
-  bytes = Buffer.allocUnsafeSlow(4096);
+  bytes: Buffer = Buffer.alloc(0);
   length = 0;
   #view = viewOf(this.bytes);
   /** What `raw` copied from last: mostly the same block again. */
-  #source: Buffer = this.bytes;
+  #source = this.bytes;
   #sourceView = this.#view;
+  readonly #grow: (length: number) => Buffer;
+
+  /** `grow` makes its memory at least so long: what was written is in what it returns. */
+  constructor(grow?: (length: number) => Buffer) {
+    this.#grow = grow ?? ((length) => this.#copied(length));
+  }
 
   /** Makes room for `count` more bytes. */
   reserve(count: number): void {
     const needed = this.length + count;
     if (needed <= this.bytes.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.bytes.length));
-    this.bytes.copy(grown, 0, 0, this.length);
-    this.bytes = grown;
-    this.#view = viewOf(grown);
+    this.moveTo(this.#grow(Math.max(needed, 2 * this.bytes.length)));
+  }
+
+  /** Goes on in other memory. */
+  moveTo(bytes: Buffer): void {
+    this.bytes = bytes;
+    this.#view = viewOf(bytes);
   }
 
   /** Copies bytes as they are. */
@@ -86,20 +96,10 @@ export class JsonWriter {
     this.length = copyWords(view, skip, length, this.#view, this.length);
   }
 
-  /**
-   * Writes `open`, which ends in a quote, and a CSV cell as the rest of the string; the cell's
-   * bounds are those of Cells (input/rows.ts).
-   */
-  string(open: Piece, skip: number, source: DataView, start: number, end: number): void {
-    const isPlain = end >= 0;
-    const cellEnd = isPlain ? end : ~end;
-    this.reserve(open.length + longestEscape * (cellEnd - start) + 1);
-    const to = copyWords(open.view, skip, open.length, this.#view, this.length);
-    const after = isPlain
-      ? copyWords(source, start, cellEnd, this.#view, to)
-      : escapeCell(source, start, cellEnd, this.bytes, to);
-    this.bytes[after] = quote;
-    this.length = after + 1;
+  #copied(length: number): Buffer {
+    const grown = Buffer.allocUnsafeSlow(Math.max(length, fewestBytes));
+    this.bytes.copy(grown, 0, 0, this.length);
+    return grown;
   }
 }
 
@@ -133,27 +133,6 @@ function copyWords(source: DataView, start: number, end: number, to: DataView, a
   }
   to.setUint32(after - wordBytes, source.getUint32(lastWord, true), true);
   return after;
-}
-
-/** Escapes a cell that is not plain; a quote in it is a doubled one. Returns where the copy ends. */
-function escapeCell(
-  source: DataView,
-  start: number,
-  end: number,
-  bytes: Uint8Array,
-  to: number,
-): number {
-  for (let from = start; from < end; from++) {
-    const byte = source.getUint8(from);
-    if (byte < 0x20) {
-      to = writeControl(bytes, to, byte);
-    } else {
-      if (byte === quote) from++;
-      if (byte === quote || byte === backslash) bytes[to++] = backslash;
-      bytes[to++] = byte;
-    }
-  }
-  return to;
 }
 
 function writeControl(bytes: Uint8Array, to: number, byte: number): number {

@@ -10,13 +10,17 @@ export const invalid = (error: string): Fault => ({ stage: 'validate', error });
 
 /** Collects the records of one block after the other, their text in one buffer that is used again. */
 export class RecordBuilder {
-  readonly out = new JsonWriter();
+  readonly out: JsonWriter;
   /** Of the record being written; see RecordBlock. */
   key = 0;
   converges = true;
   isEvent = false;
   #passedStart = 0;
   #passedEnd = 0;
+
+  constructor(out = new JsonWriter()) {
+    this.out = out;
+  }
 
   /** Instead of writing it to `out`: the record is what was read, `bytes[start, end)` of the rows. */
   pass(start: number, end: number): void {

@@ -1,9 +1,6 @@
-import type { RowBlock } from '../input/rows.js';
-import { writeRow } from './cell-row.js';
-import { columnsOf } from './columns.js';
-import { CsvRow } from './csv-row.js';
-import { invalid, RecordBuilder, type Fault } from './record-builder.js';
-import type { Mapper, RecordBlock } from './records.js';
+import { RecordBuilder } from './record-builder.js';
+import type { Mapper } from './records.js';
+import { UploadCsv } from './upload-csv.js';
 import { UploadJson } from './upload-json.js';
 import type { UploadMapping } from './upload-mapping.js';
 
@@ -13,26 +10,13 @@ export type { UploadMapping } from './upload-mapping.js';
 export function uploadMapper(options: UploadMapping): Mapper {
   const records = new RecordBuilder();
   const json = new UploadJson(options, records);
-  let header: readonly string[] | undefined;
-  let csv: CsvRow;
-
-  const useHeader = (next: readonly string[], source: string): void => {
-    if (next === header) return;
-    csv = new CsvRow(columnsOf(next, options, source), records, options);
-    header = next;
+  let opened: UploadCsv | undefined;
+  const csv = (): UploadCsv => (opened ??= new UploadCsv(options));
+  return {
+    check: (header, source) => csv().useHeader(header, source),
+    map: (rows) =>
+      rows.cells
+        ? csv().build(rows, rows.cells)
+        : records.build(rows, (row) => json.write(rows, row)),
   };
-
-  const map = (rows: RowBlock): RecordBlock => {
-    const { cells } = rows;
-    if (!cells) return records.build(rows, (row) => json.write(rows, row));
-    useHeader(cells.header, rows.source);
-    return records.build(rows, (row) =>
-      asFault(writeRow(csv.to(rows, cells, row), records, options)),
-    );
-  };
-
-  return { check: useHeader, map };
 }
-
-const asFault = (error: string | undefined): Fault | undefined =>
-  error === undefined ? undefined : invalid(error);

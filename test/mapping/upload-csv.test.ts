@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { zoneOf } from '../../src/contract/zones.js';
 import { uploadMapper } from '../../src/mapping/upload.js';
-import { csvRows } from '../support/row-blocks.js';
+import { csvRows, recordTexts } from '../support/row-blocks.js';
 import { mapCells, mapRows, uploadDefaults, type Options } from '../support/upload-mapping.js';
 
 const upload = (header: readonly string[], rows: readonly (readonly string[])[]) =>
@@ -444,4 +444,70 @@ describe('the check of a header', () => {
     mapper.map(csvRows(['identity', 'a'], [['x', 'y']]));
     expect(() => mapper.map(csvRows(['a'], [['x']]))).toThrow(/identity/);
   });
+});
+
+describe('blocks that one mapper maps', () => {
+  const types = new Map([
+    ['flag', 'boolean'],
+    ['word', 'string'],
+  ] as const);
+  /** Columns that an option names have to be there. */
+  const named = ['flag', 'word', 'dropped'];
+  const texts = fc.oneof(
+    fc.constant(''),
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: fc.constantFrom('"', '\\', '\n', '\u001f', 'é', 'x'), maxLength: 40 }),
+    fc.integer({ min: 0, max: 3000 }).map((length) => '"x\n漢'.repeat(length)),
+  );
+  const flags = fc.constantFrom('', 'YES', 'no', '1', 'False', 'maybe');
+  const blocks = fc
+    .shuffledSubarray(['a', 'b', 'a longer name', 'MSG-sms'])
+    .chain((names) =>
+      fc.shuffledSubarray([...named, ...names], { minLength: named.length + names.length }),
+    )
+    .chain((names) => {
+      const cells = names.map((name) => (isFlag(name) ? flags : texts));
+      const rows = fc.array(fc.tuple(...cells), { maxLength: 5 });
+      return fc.record({ header: fc.constant(['identity', ...names]), rows });
+    });
+
+  it('have what a naive mapper makes of them, whatever came before them', () => {
+    fc.assert(
+      fc.property(
+        fc.array(blocks, { maxLength: 5 }),
+        fc.constantFrom('omit', 'null', 'string'),
+        (blocks, empty) => {
+          const options = { ...uploadDefaults, types, empty, drop: new Set(['dropped']) };
+          const mapper = uploadMapper(options);
+          for (const { header, rows } of blocks) {
+            const cells = rows.map((row) => ['ada'].concat(row));
+            const records = recordTexts(mapper.map(csvRows(header, cells)));
+            expect(records).toEqual(cells.flatMap((row) => naively(header, row, empty)));
+          }
+        },
+      ),
+    );
+  });
+
+  const booleans = new Map([
+    ['YES', true],
+    ['no', false],
+    ['1', true],
+    ['False', false],
+  ]);
+  const isFlag = (name: string): boolean => name === 'flag' || name.startsWith('MSG-');
+
+  function naively(header: readonly string[], row: readonly string[], empty: string): string[] {
+    const profileData: Record<string, string | boolean | null> = {};
+    for (const [index, name] of header.entries()) {
+      const text = row[index]!;
+      if (name === 'identity' || name === 'dropped') continue;
+      const value = text !== '' && isFlag(name) ? booleans.get(text) : text;
+      if (value === undefined) return [];
+      if (value !== '') profileData[name] = value;
+      else if (empty === 'null') profileData[name] = null;
+      else if (empty === 'string' && !isFlag(name)) profileData[name] = '';
+    }
+    return [JSON.stringify({ identity: 'ada', type: 'profile', profileData })];
+  }
 });
