@@ -24,7 +24,7 @@ const tooDeep: i32 = 8;
 const goesOn: i32 = 9;
 const repeatsKey: i32 = 10;
 
-/** Seven i32: start, end, number of members, their place, whether there is an operator, fault, end of a repeated key. */
+/** Eight i32: start, end, number of members, their place, `nameBits`, whether there is an operator, fault, end of a repeated key. */
 const found: i32 = 0;
 
 /** For each depth the number of the object that is open there, or `array`. */
@@ -39,6 +39,8 @@ const memberBytes: i32 = 24;
 let mostMembers: i32 = 64;
 let members: i32 = allocate(memberBytes * mostMembers);
 let memberCount: i32 = 0;
+/** For each member the bit `length + first byte` of its name, modulo 32: most names that are missing are not looked for. */
+let nameBits: i32 = 0;
 
 // Keys of all objects, in a hash table that is at most half full: object, hash, start and end of the name. Objects are
 // numbered through all texts, so that a key of an object before `firstObject` is free to be overwritten.
@@ -76,6 +78,7 @@ export function reserve(bytes: i32, first: i32): i32 {
 /** Reads the text between two positions and returns what is wrong with it. */
 export function read(start: i32, end: i32): i32 {
   memberCount = 0;
+  nameBits = 0;
   keyCount = 0;
   firstObject = nextObject;
   names = text + textBytes + slack;
@@ -99,9 +102,10 @@ export function read(start: i32, end: i32): i32 {
   store<i32>(found, last - base, 4);
   store<i32>(found, memberCount, 8);
   store<i32>(found, members, 12);
-  store<i32>(found, i32(hasOperator), 16);
-  store<i32>(found, faultAt - base, 20);
-  store<i32>(found, repeatEnd - base, 24);
+  store<i32>(found, nameBits, 16);
+  store<i32>(found, i32(hasOperator), 20);
+  store<i32>(found, faultAt - base, 24);
+  store<i32>(found, repeatEnd - base, 28);
   return fault;
 }
 
@@ -202,6 +206,7 @@ function memberValue(quote: i32, object: i64, depth: i32): i32 {
     store<i32>(member, at - base, 8);
     store<i32>(member, name, 16);
     store<i32>(member, nameEnd, 20);
+    nameBits |= 1 << (nameEnd - name + load<u8>(name));
   }
   return at;
 }

@@ -75,8 +75,9 @@ export class JsonRow implements CellRow {
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name, type, prefix } = this.#columns[index]!;
       if (role !== 'data' || index === this.parts.objectId) continue;
-      const empty = this.isEmpty(index) ? emptyValue(type, this.#options) : undefined;
-      if (this.isEmpty(index) && empty === undefined) continue;
+      const isEmpty = this.isEmpty(index);
+      const empty = isEmpty ? emptyValue(type, this.#options) : undefined;
+      if (isEmpty && empty === undefined) continue;
       out.piece(prefix, out.length === dataStart ? 1 : 0);
       if (empty) out.piece(empty);
       else {

@@ -16,7 +16,16 @@ interface Program {
 }
 
 /** Indexes of what `read` leaves at the beginning of the memory, in numbers of 32 bits. */
-const at = { start: 0, end: 1, count: 2, members: 3, hasOperator: 4, faultAt: 5, repeatEnd: 6 };
+const at = {
+  start: 0,
+  end: 1,
+  count: 2,
+  members: 3,
+  nameBits: 4,
+  hasOperator: 5,
+  faultAt: 6,
+  repeatEnd: 7,
+};
 /** Numbers of a member: key and value by position, and its name, which is the key without escapes. */
 const member = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, name: 4, nameEnd: 5 };
 const memberNumbers = 6;
@@ -62,6 +71,8 @@ export class JsonText {
   #numbers = new Int32Array(0);
   /** Index in `#numbers` of the first member. */
   #members = 0;
+  /** `bitOf` each member's name. */
+  #nameBits = 0;
   /** What the program has all of. */
   #loaded: Buffer | undefined;
 
@@ -110,14 +121,13 @@ export class JsonText {
 
   /** Index of the topmost object's member of this name, or -1. */
   find(name: Buffer): number {
+    if ((this.#nameBits & bitOf(name)) === 0) return -1;
     const numbers = this.#numbers;
-    for (
-      let index = 0, first = this.#members;
-      index < this.count;
-      index++, first += memberNumbers
-    ) {
+    let first = this.#members;
+    for (let index = 0; index < this.count; index++) {
       const [start, end] = [numbers[first + member.name]!, numbers[first + member.nameEnd]!];
       if (sameBytes(this.#memory, start, end, name)) return index;
+      first += memberNumbers;
     }
     return -1;
   }
@@ -156,6 +166,7 @@ export class JsonText {
     this.end = numbers[at.end]!;
     this.count = numbers[at.count]!;
     this.#members = numbers[at.members]! >> 2;
+    this.#nameBits = numbers[at.nameBits]!;
     this.hasOperator = numbers[at.hasOperator] === 1;
     this.repeatsKey = fault === repeatsKey;
     this.fault = undefined;
@@ -207,3 +218,6 @@ export class JsonText {
     return `has ${JSON.stringify(String.fromCodePoint(found))}, not ${expected}`;
   }
 }
+
+/** One bit of 32, which tells most names that are missing from those that are there. */
+const bitOf = (name: Buffer): number => 1 << (name.length + (name[0] ?? token.quote));
