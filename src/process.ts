@@ -1,3 +1,4 @@
+import { tuneEngine } from './engine.js';
 import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime, type Runtime } from './runtime.js';
@@ -7,6 +8,7 @@ const graceMilliseconds = 10_000;
 
 /** Runs this process's command line: owns its signal handlers and its exit code, nothing else. */
 export async function runProcess(): Promise<void> {
+  tuneEngine();
   const stop = new AbortController();
   const onSignal = (signal: 'SIGINT' | 'SIGTERM', id: 'E-INTERRUPTED' | 'E-TERMINATED') => {
     const exitCode = signal === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated;

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { optimized } from './engine.js';
 
 /** As much of it as is used here; the types of Node leave it out. */
 declare const WebAssembly: {
@@ -26,8 +27,9 @@ export function instantiate(name: string, imports: object = {}): unknown {
   if (module === undefined) {
     // The build puts it there; this leads to it from `src` and from `dist`.
     const code = readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
-    module = new WebAssembly.Module(code);
-    modules.set(name, module);
+    const compiled = optimized(() => new WebAssembly.Module(code));
+    modules.set(name, compiled);
+    module = compiled;
   }
   return new WebAssembly.Instance(module, { [name]: imports }).exports;
 }
