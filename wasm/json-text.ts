@@ -24,7 +24,7 @@ const tooDeep: i32 = 8;
 const goesOn: i32 = 9;
 const repeatsKey: i32 = 10;
 
-/** Eight i32: start, end, number of members, their place, `nameBits`, whether there is an operator, fault, end of a repeated key. */
+/** Eight i32: start, end, number of members, their place, that of `wantedAt`, operator or not, fault, end of a repeated key. */
 const found: i32 = 0;
 
 /** For each depth the number of the object that is open there, or `array`. */
@@ -34,19 +34,26 @@ const array: i64 = -1;
 let heap: i32 = containers + 8 * (deepest + 1);
 
 // Members of the topmost object, each six i32: key from and to, value from and to, by position, without quotes around the
-// key; then its name, by place. That is the key without escapes.
+// key; whether the value has escapes; and the number of its name, if that is wanted, else -1. A name is a key without
+// its escapes.
 const memberBytes: i32 = 24;
 let mostMembers: i32 = 64;
 let members: i32 = allocate(memberBytes * mostMembers);
 let memberCount: i32 = 0;
-/** For each member the bit `length + first byte` of its name, modulo 32: most names that are missing are not looked for. */
-let nameBits: i32 = 0;
 
-// Keys of all objects, in a hash table that is at most half full: object, hash, start and end of the name. Objects are
-// numbered through all texts, so that a key of an object before `firstObject` is free to be overwritten.
-const keyBytes: i32 = 24;
+// Hash tables that are at most half full have entries of an i64 that is 0 where there is none, the hash of a name, its
+// start and its end.
+const entryBytes: i32 = 24;
+
+// The names that are wanted, each with its number + 1; and the member that last had each, which may be of an earlier text.
+let wantedBits: i32 = 1;
+let wanted: i32 = allocate(entryBytes << wantedBits);
+let wantedAt: i32 = 0;
+
+// The keys of all objects, each with the number of its object. Objects are numbered through all texts, so that a key of an
+// object before `firstObject` is free to be overwritten.
 let keyBits: i32 = 8;
-let keys: i32 = allocate(keyBytes << keyBits);
+let keys: i32 = allocate(entryBytes << keyBits);
 let keyCount: i32 = 0;
 let firstObject: i64 = 1;
 let nextObject: i64 = 1;
@@ -56,19 +63,40 @@ const slack: i32 = 16;
 let textBytes: i32 = -1;
 let text: i32 = 0;
 let base: i32 = 0;
-/** Where the next name goes that has to be spelled without escapes: behind the texts. */
+/** Where the next name goes that has to be spelled without escapes: behind the text. */
 let names: i32 = 0;
 
 let hasOperator: bool = false;
+/** Of the value of the last member of the topmost object, so far. */
+let hasEscape: bool = false;
 let repeatStart: i32 = 0;
 let repeatEnd: i32 = 0;
 let fault: i32 = nothing;
 let faultAt: i32 = 0;
 
+/** Makes room for so many names that are wanted. */
+export function want(count: i32): void {
+  wantedBits = 33 - clz(count);
+  wanted = allocate(entryBytes << wantedBits);
+  wantedAt = allocate(4 * count);
+}
+
+/** Where to put a name of so many bytes, to be told to `wantName`. */
+export function nameRoom(bytes: i32): i32 {
+  return allocate(bytes + slack);
+}
+
+export function wantName(name: i32, end: i32, number: i32): void {
+  const hash = hashOf(name, end);
+  let entry = firstEntry(wanted, wantedBits, hash);
+  while (load<i64>(entry) != 0) entry = nextEntry(wanted, wantedBits, entry);
+  setEntry(entry, number + 1, hash, name, end);
+}
+
 /** Where to put `bytes` bytes of text, the first of which is at the position `first`. */
 export function reserve(bytes: i32, first: i32): i32 {
   if (bytes > textBytes) {
-    textBytes = bytes + (bytes >> 2);
+    textBytes = max(bytes, 2 * textBytes);
     text = allocate(2 * (textBytes + slack)); // names are never longer than the text they are in
   }
   base = text - first;
@@ -78,7 +106,6 @@ export function reserve(bytes: i32, first: i32): i32 {
 /** Reads the text between two positions and returns what is wrong with it. */
 export function read(start: i32, end: i32): i32 {
   memberCount = 0;
-  nameBits = 0;
   keyCount = 0;
   firstObject = nextObject;
   names = text + textBytes + slack;
@@ -102,7 +129,7 @@ export function read(start: i32, end: i32): i32 {
   store<i32>(found, last - base, 4);
   store<i32>(found, memberCount, 8);
   store<i32>(found, members, 12);
-  store<i32>(found, nameBits, 16);
+  store<i32>(found, wantedAt, 16);
   store<i32>(found, i32(hasOperator), 20);
   store<i32>(found, faultAt - base, 24);
   store<i32>(found, repeatEnd - base, 28);
@@ -144,7 +171,7 @@ function valueEnd(start: i32): i32 {
     while (true) {
       if (depth == 0) return at;
       const isObject = object != array;
-      if (depth == 1 && isObject) store<i32>(lastMember(), at - base, 12);
+      if (depth == 1 && isObject) endMember(at);
       at = spaceEnd(at);
       const next = load<u8>(at);
       if (next == 0x2c) {
@@ -166,7 +193,7 @@ function memberValue(quote: i32, object: i64, depth: i32): i32 {
   if (load<u8>(quote) != 0x22) return fail(key, quote);
   const start = quote + 1;
   let end = start;
-  let hash = <u64>object;
+  let hash: u64 = 0;
   let word = load<u64>(end);
   let others = othersIn(word);
   while (others == 0) {
@@ -186,7 +213,7 @@ function memberValue(quote: i32, object: i64, depth: i32): i32 {
     end = after - 1;
     name = names;
     names = nameEnd = spell(start, end, name);
-    hash = hashOf(<u64>object, name, nameEnd);
+    hash = hashOf(name, nameEnd);
   }
   if (load<u8>(name) == 0x24 && !hasOperator) hasOperator = isOperator(name, nameEnd);
   if (!addKey(object, hash, name, nameEnd) && repeatStart == 0) {
@@ -204,9 +231,10 @@ function memberValue(quote: i32, object: i64, depth: i32): i32 {
     store<i32>(member, start - base);
     store<i32>(member, end - base, 4);
     store<i32>(member, at - base, 8);
-    store<i32>(member, name, 16);
-    store<i32>(member, nameEnd, 20);
-    nameBits |= 1 << (nameEnd - name + load<u8>(name));
+    const number = wantedNumber(hash, name, nameEnd);
+    store<i32>(member, number, 20);
+    if (number >= 0) store<i32>(wantedAt + 4 * number, memberCount - 1);
+    hasEscape = false;
   }
   return at;
 }
@@ -216,6 +244,13 @@ function memberValue(quote: i32, object: i64, depth: i32): i32 {
   return members + memberBytes * (memberCount - 1);
 }
 
+// @ts-ignore
+@inline function endMember(at: i32): void {
+  const member = lastMember();
+  store<i32>(member, at - base, 12);
+  store<i32>(member, i32(hasEscape), 16);
+}
+
 function growMembers(): void {
   const grown = allocate(2 * memberBytes * mostMembers);
   memory.copy(grown, members, memberBytes * mostMembers);
@@ -223,32 +258,51 @@ function growMembers(): void {
   mostMembers *= 2;
 }
 
-/** False if the object has a key of this name already. */
-function addKey(object: i64, hash: u64, name: i32, end: i32): bool {
-  if (keyCount == 1 << (keyBits - 1)) growKeys();
-  let entry = firstEntry(hash);
-  while (load<i64>(entry) >= firstObject) {
-    if (load<u64>(entry, 8) == hash && load<i64>(entry) == object && isNamed(entry, name, end)) return false;
-    entry = nextEntry(entry);
+/** The number of the name, or -1 if it is not wanted. */
+function wantedNumber(hash: u64, name: i32, end: i32): i32 {
+  let entry = firstEntry(wanted, wantedBits, hash);
+  while (load<i64>(entry) != 0) {
+    if (isNamed(entry, hash, name, end)) return <i32>load<i64>(entry) - 1;
+    entry = nextEntry(wanted, wantedBits, entry);
   }
-  store<i64>(entry, object);
-  store<u64>(entry, hash, 8);
-  store<i32>(entry, name, 16);
-  store<i32>(entry, end, 20);
+  return -1;
+}
+
+/** False if the object has a key of this name already. */
+function addKey(object: i64, nameHash: u64, name: i32, end: i32): bool {
+  if (keyCount == 1 << (keyBits - 1)) growKeys();
+  const hash = mixed(nameHash, object);
+  let entry = firstEntry(keys, keyBits, hash);
+  while (load<i64>(entry) >= firstObject) {
+    if (load<i64>(entry) == object && isNamed(entry, hash, name, end)) return false;
+    entry = nextEntry(keys, keyBits, entry);
+  }
+  setEntry(entry, object, hash, name, end);
   keyCount += 1;
   return true;
 }
 
-function firstEntry(hash: u64): i32 {
-  return keys + keyBytes * <i32>(hash >> (64 - keyBits));
+// @ts-ignore
+@inline function firstEntry(table: i32, bits: i32, hash: u64): i32 {
+  return table + entryBytes * <i32>(hash >> (64 - bits));
 }
 
-function nextEntry(entry: i32): i32 {
-  const next = entry + keyBytes;
-  return next == keys + (keyBytes << keyBits) ? keys : next;
+// @ts-ignore
+@inline function nextEntry(table: i32, bits: i32, entry: i32): i32 {
+  const next = entry + entryBytes;
+  return next == table + (entryBytes << bits) ? table : next;
 }
 
-function isNamed(entry: i32, name: i32, end: i32): bool {
+// @ts-ignore
+@inline function setEntry(entry: i32, what: i64, hash: u64, name: i32, end: i32): void {
+  store<i64>(entry, what);
+  store<u64>(entry, hash, 8);
+  store<i32>(entry, name, 16);
+  store<i32>(entry, end, 20);
+}
+
+function isNamed(entry: i32, hash: u64, name: i32, end: i32): bool {
+  if (load<u64>(entry, 8) != hash) return false;
   let other = load<i32>(entry, 16);
   if (load<i32>(entry, 20) - other != end - name) return false;
   for (let at = name; at < end; at += 1) {
@@ -260,19 +314,19 @@ function isNamed(entry: i32, name: i32, end: i32): bool {
 
 function growKeys(): void {
   let old = keys;
-  const oldEnd = keys + (keyBytes << keyBits);
+  const oldEnd = keys + (entryBytes << keyBits);
   keyBits += 1;
-  keys = allocate(keyBytes << keyBits);
-  for (; old < oldEnd; old += keyBytes) {
+  keys = allocate(entryBytes << keyBits);
+  for (; old < oldEnd; old += entryBytes) {
     if (load<i64>(old) < firstObject) continue;
-    let entry = firstEntry(load<u64>(old, 8));
-    while (load<i64>(entry) != 0) entry = nextEntry(entry);
-    memory.copy(entry, old, keyBytes);
+    let entry = firstEntry(keys, keyBits, load<u64>(old, 8));
+    while (load<i64>(entry) != 0) entry = nextEntry(keys, keyBits, entry);
+    memory.copy(entry, old, entryBytes);
   }
 }
 
-function hashOf(seed: u64, name: i32, end: i32): u64 {
-  let hash = seed;
+function hashOf(name: i32, end: i32): u64 {
+  let hash: u64 = 0;
   let at = name;
   for (; at + 8 <= end; at += 8) hash = mixed(hash, load<u64>(at));
   return mixed(hash, firstBits(load<u64>(at), <u64>(8 * (end - at))));
@@ -367,6 +421,7 @@ function stringEnd(from: i32): i32 {
     const byte = load<u8>(at);
     if (byte == 0x22) return at + 1;
     if (byte != 0x5c) return fail(inString, at);
+    hasEscape = true;
     at = escapeEnd(at + 1);
     if (at == 0) return 0;
   }

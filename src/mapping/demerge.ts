@@ -24,7 +24,7 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
   const records = new RecordBuilder();
   const json = new JsonText();
   const text = new CellText();
-  const member = Buffer.from(identity);
+  const member = json.named(identity);
 
   const write = (): Fault | undefined => {
     records.converges = false;

@@ -3,19 +3,12 @@ import { shown, textFault } from './identity.js';
 import { exportedInstantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { named } from './member-names.js';
 import { pieceOf } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import { takeKey } from './record-key.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-const name = {
-  profile: Buffer.from('profile'),
-  identity: Buffer.from('identity'),
-  objectId: Buffer.from('objectId'),
-  ts: Buffer.from('ts'),
-  eventName: Buffer.from('event_name'),
-  eventProps: Buffer.from('event_props'),
-} as const;
 const text = new CellText();
 const profile = new JsonText();
 
@@ -27,7 +20,7 @@ export function writeExportedEvent(
 ): string | undefined {
   const { out } = records;
   records.isEvent = true;
-  const props = json.find(name.eventProps);
+  const props = json.find(named.event_props);
   if (json.kindOf(props) !== token.openObject) return 'event_props is no object';
   out.byte(token.openObject);
   const fault =
@@ -39,11 +32,11 @@ export function writeExportedEvent(
 }
 
 function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
-  const index = json.find(name.profile);
+  const index = json.find(named.profile);
   if (index < 0 || json.kindOf(index) !== token.openObject) return 'profile is no object';
   profile.read(json.bytes, json.valueStart(index), json.valueEnd(index));
   for (const part of ['identity', 'objectId'] as const) {
-    const index = profile.find(name[part]);
+    const index = profile.find(named[part]);
     const value = index < 0 ? undefined : profile.stringAt(index, text);
     if (!value || value.isEmpty) continue;
     const fault = takeKey(part, value, records);
@@ -55,7 +48,7 @@ function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
 }
 
 function writeName(json: JsonText, { out }: RecordBuilder, { eventName }: UploadMapping) {
-  const index = json.find(name.eventName);
+  const index = json.find(named.event_name);
   out.ascii(',"type":"event","evtName":');
   if (index < 0) {
     if (eventName === undefined) return 'event_name is missing: name it with --event-name <name>';
@@ -69,7 +62,7 @@ function writeName(json: JsonText, { out }: RecordBuilder, { eventName }: Upload
 }
 
 function writeTs(json: JsonText, { out }: RecordBuilder, { zone }: UploadMapping) {
-  const index = json.find(name.ts);
+  const index = json.find(named.ts);
   if (index < 0) return 'ts is missing';
   const [start, end] = [json.valueStart(index), json.valueEnd(index)];
   const value = json.stringAt(index, text) ?? text.ofCell(json.bytes, start, end);

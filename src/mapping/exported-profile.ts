@@ -1,25 +1,19 @@
 import { CellText } from './cell-text.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { named } from './member-names.js';
 import { pieceOf } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import { takeKey } from './record-key.js';
 
-const name = {
-  identity: Buffer.from('identity'),
-  platformInfo: Buffer.from('platformInfo'),
-  profileData: Buffer.from('profileData'),
-} as const;
 /** Members of an export beside profileData, and the profile fields they are uploaded as. */
-const fields = [
-  ['email', 'Email'],
-  ['name', 'Name'],
-  ['phone', 'Phone'],
-].map(([from, to]) => ({
-  from: Buffer.from(from!),
-  to: Buffer.from(to!),
-  prefix: pieceOf(`,"${to}":`),
-}));
+const fields = (
+  [
+    ['email', 'Email'],
+    ['name', 'Name'],
+    ['phone', 'Phone'],
+  ] as const
+).map(([from, to]) => ({ from: named[from], to: named[to], prefix: pieceOf(`,"${to}":`) }));
 
 const openIdentity = pieceOf('{"identity":');
 const openData = pieceOf(',"type":"profile","profileData":{');
@@ -34,7 +28,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
   if (fault !== undefined) return fault;
   out.piece(openData);
   const dataStart = out.length;
-  const data = json.find(name.profileData);
+  const data = json.find(named.profileData);
   const hasData = data >= 0 && json.kindOf(data) !== token.n;
   if (hasData) {
     if (json.kindOf(data) !== token.openObject) return 'profileData is no object';
@@ -55,7 +49,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
 
 function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
   const { out } = records;
-  const index = json.find(name.identity);
+  const index = json.find(named.identity);
   if (index >= 0 && !json.isEmptyAt(index)) {
     if (json.kindOf(index) !== token.quote) return 'identity is no string: put it in quotes';
     const [start, end] = [json.valueStart(index), json.valueEnd(index)];
@@ -74,7 +68,7 @@ function writeKey(json: JsonText, records: RecordBuilder): string | undefined {
 
 /** Of the first device that has one. Users who never logged in have no other key. */
 function firstObjectId(json: JsonText): string | undefined {
-  const index = json.find(name.platformInfo);
+  const index = json.find(named.platformInfo);
   if (index < 0 || json.kindOf(index) !== token.openArray) return undefined;
   const entries = JSON.parse(
     json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),

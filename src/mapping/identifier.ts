@@ -7,6 +7,7 @@ import { identityFault, objectIdFault } from './identity.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { named } from './member-names.js';
 import { invalid, type Fault } from './record-builder.js';
 
 export interface Identifier {
@@ -24,7 +25,6 @@ export interface IdentifierReader {
 /** Rows to identifiers: of the kind `by`, else of the first kind that a row or header has. */
 export function identifierReader(by: IdentifierKind | undefined): IdentifierReader {
   const kinds = by === undefined ? identifierKinds : [by];
-  const members = kinds.map((kind) => ({ kind, name: Buffer.from(kind) }));
   const json = new JsonText();
   const text = new CellText();
 
@@ -50,13 +50,13 @@ export function identifierReader(by: IdentifierKind | undefined): IdentifierRead
   /** `json` holds an object with an identifier, or a string that is one. */
   const ofJson = (): Identifier | Fault => {
     if (json.kind === token.quote) return ofString(by ?? 'identity', json.start, json.end);
-    const member = members.find(({ name }) => json.find(name) >= 0);
-    if (member === undefined) return invalid(`"${kinds.join('" or "')}" is missing`);
-    const index = json.find(member.name);
+    const kind = kinds.find((kind) => json.find(named[kind]) >= 0);
+    if (kind === undefined) return invalid(`"${kinds.join('" or "')}" is missing`);
+    const index = json.find(named[kind]);
     if (json.kindOf(index) === token.quote) {
-      return ofString(member.kind, json.valueStart(index), json.valueEnd(index));
+      return ofString(kind, json.valueStart(index), json.valueEnd(index));
     }
-    return invalid(columnFault(member.kind, 'the value is no string: put it in quotes'));
+    return invalid(columnFault(kind, 'the value is no string: put it in quotes'));
   };
 
   const ofString = (kind: IdentifierKind, start: number, end: number) => {

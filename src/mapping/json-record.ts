@@ -2,15 +2,9 @@ import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { named } from './member-names.js';
 import { invalid, type Fault } from './record-builder.js';
 
-const name = {
-  source: Buffer.from('source'),
-  line: Buffer.from('line'),
-  stage: Buffer.from('stage'),
-  record: Buffer.from('record'),
-  recordBase64: Buffer.from('recordBase64'),
-} as const;
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
 const stageText = new CellText();
 
@@ -38,7 +32,7 @@ export function readJsonRecord(
 /** A rejects line may hold another one: that of a run whose input was a rejects file. */
 function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
   while (stage !== undefined) {
-    const index = json.find(name.record);
+    const index = json.find(named.record);
     if (index < 0 || (stage === 'parse' && json.kindOf(index) === token.quote)) {
       return invalid('it holds text that could not be read: correct it in the original input');
     }
@@ -51,11 +45,11 @@ function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
 /** The stage of a rejects line; undefined for any other record. */
 function rejectsStage(json: JsonText): string | undefined {
   if (json.count < 4) return undefined;
-  const stage = json.find(name.stage);
+  const stage = json.find(named.stage);
   const word = stage < 0 ? undefined : json.stringAt(stage, stageText)?.toString();
   if (word === undefined || !stages.has(word)) return undefined;
-  if (json.find(name.source) < 0 || json.find(name.line) < 0) return undefined;
-  if (json.find(name.record) < 0 && json.find(name.recordBase64) < 0) return undefined;
+  if (json.find(named.source) < 0 || json.find(named.line) < 0) return undefined;
+  if (json.find(named.record) < 0 && json.find(named.recordBase64) < 0) return undefined;
   return word;
 }
 

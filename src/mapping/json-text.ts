@@ -2,6 +2,7 @@ import { divergingOperators } from '../contract/codes.js';
 import { instantiate, type WasmMemory } from '../wasm.js';
 import type { CellText } from './cell-text.js';
 import { token } from './json-tokens.js';
+import { memberNames } from './member-names.js';
 import { sameBytes } from './same-bytes.js';
 
 /** What `wasm/json-text.ts` exports. */
@@ -11,6 +12,11 @@ interface Program {
   readonly deepest: { readonly value: number };
   /** Where to put a text of so many bytes, the first of which is called `first` from then on. */
   reserve(bytes: number, first: number): number;
+  /** Makes room for so many names that are looked for, numbered from 0. */
+  want(count: number): void;
+  /** Where to put a name of so many bytes, to be told to `wantName`. */
+  nameRoom(bytes: number): number;
+  wantName(start: number, end: number, number: number): void;
   /** Reads what was put there from `start` to `end`; returns what is wrong with it, or 0. */
   read(start: number, end: number): number;
 }
@@ -21,13 +27,13 @@ const at = {
   end: 1,
   count: 2,
   members: 3,
-  nameBits: 4,
+  wanted: 4,
   hasOperator: 5,
   faultAt: 6,
   repeatEnd: 7,
 };
-/** Numbers of a member: key and value by position, and its name, which is the key without escapes. */
-const member = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, name: 4, nameEnd: 5 };
+/** Numbers of a member; its name is that of `find`, or -1. */
+const member = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, hasEscape: 4, name: 5 };
 const memberNumbers = 6;
 
 /** What `read` says to be wrong: something is missing, or … */
@@ -71,8 +77,9 @@ export class JsonText {
   #numbers = new Int32Array(0);
   /** Index in `#numbers` of the first member. */
   #members = 0;
-  /** `bitOf` each member's name. */
-  #nameBits = 0;
+  /** Of the number that says which member has the first name. */
+  #wanted = 0;
+  readonly #names: string[] = [...memberNames];
   /** What the program has all of. */
   #loaded: Buffer | undefined;
 
@@ -119,23 +126,24 @@ export class JsonText {
     return this.bytes[this.valueStart(index)]!;
   }
 
-  /** Index of the topmost object's member of this name, or -1. */
-  find(name: Buffer): number {
-    if ((this.#nameBits & bitOf(name)) === 0) return -1;
-    const numbers = this.#numbers;
-    let first = this.#members;
-    for (let index = 0; index < this.count; index++) {
-      const [start, end] = [numbers[first + member.name]!, numbers[first + member.nameEnd]!];
-      if (sameBytes(this.#memory, start, end, name)) return index;
-      first += memberNumbers;
-    }
-    return -1;
+  /** The number by which `find` knows a name. One that is not in `memberNames` is asked for before the first text. */
+  named(name: string): number {
+    const known = this.#names.indexOf(name);
+    return known < 0 ? this.#names.push(name) - 1 : known;
+  }
+
+  /** Index of the topmost object's member with the name of this number, or -1. */
+  find(name: number): number {
+    const index = this.#numbers[this.#wanted + name]!; // of this text or of one before it
+    return index < this.count && this.#numberOf(index, member.name) === name ? index : -1;
   }
 
   /** Member i's text, in `into`; undefined when its value is no string. */
   stringAt(index: number, into: CellText): CellText | undefined {
     if (this.kindOf(index) !== token.quote) return undefined;
-    return into.ofJson(this.bytes, this.valueStart(index) + 1, this.valueEnd(index) - 1);
+    const [start, end] = [this.valueStart(index) + 1, this.valueEnd(index) - 1];
+    const hasEscape = this.#numberOf(index, member.hasEscape) === 1;
+    return hasEscape ? into.ofJson(this.bytes, start, end) : into.ofCell(this.bytes, start, end);
   }
 
   /** Whether member i's value is null or "". */
@@ -166,7 +174,7 @@ export class JsonText {
     this.end = numbers[at.end]!;
     this.count = numbers[at.count]!;
     this.#members = numbers[at.members]! >> 2;
-    this.#nameBits = numbers[at.nameBits]!;
+    this.#wanted = numbers[at.wanted]! >> 2;
     this.hasOperator = numbers[at.hasOperator] === 1;
     this.repeatsKey = fault === repeatsKey;
     this.fault = undefined;
@@ -181,7 +189,14 @@ export class JsonText {
       this.#look(this.#program!);
       return operators.some((operator) => sameBytes(this.#memory, start, end, operator));
     };
-    return instantiate('json-text', { isOperator }) as Program;
+    const program = instantiate('json-text', { isOperator }) as Program;
+    program.want(this.#names.length);
+    for (const [number, name] of this.#names.entries()) {
+      const start = program.nameRoom(Buffer.byteLength(name));
+      this.#look(program);
+      program.wantName(start, start + this.#memory.write(name, start), number);
+    }
+    return program;
   }
 
   /** Makes the views anew if the memory has grown. */
@@ -218,6 +233,3 @@ export class JsonText {
     return `has ${JSON.stringify(String.fromCodePoint(found))}, not ${expected}`;
   }
 }
-
-/** One bit of 32, which tells most names that are missing from those that are there. */
-const bitOf = (name: Buffer): number => 1 << (name.length + (name[0] ?? token.quote));

@@ -6,6 +6,7 @@ import { shown, textFault } from './identity.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { named } from './member-names.js';
 import { hashBytes, keySeeds, recordKey } from './key-hash.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
 import type { Mapper, RecordBlock } from './records.js';
@@ -26,11 +27,6 @@ export interface SubscribeMapping {
 type Read = (part: Part, text: CellText) => string | undefined;
 
 const parts: readonly Part[] = ['type', 'value', 'status'];
-const names = {
-  type: Buffer.from('type'),
-  value: Buffer.from('value'),
-  status: Buffer.from('status'),
-};
 
 /** Rows to subscription records (endpoint 2): columns or members `type`, `value`, `status`. */
 export function subscribeMapper(options: SubscribeMapping): Mapper {
@@ -72,7 +68,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   };
 
   const readMember: Read = (part, text) => {
-    const index = json.find(names[part]);
+    const index = json.find(named[part]);
     if (index < 0 || json.isEmptyAt(index)) text.ofCell(json.bytes, 0, 0);
     else if (!json.stringAt(index, text)) return 'the value is no string: put it in quotes';
     return undefined;

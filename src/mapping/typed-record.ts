@@ -3,16 +3,11 @@ import { shown, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
 import type { JsonText } from './json-text.js';
 import { skipDigits, token } from './json-tokens.js';
+import { named } from './member-names.js';
 import type { RecordBuilder } from './record-builder.js';
 import { keyParts, takeKey } from './record-key.js';
 
-const name = {
-  ts: Buffer.from('ts'),
-  profileData: Buffer.from('profileData'),
-  evtName: Buffer.from('evtName'),
-  evtData: Buffer.from('evtData'),
-} as const;
-const keys = keyParts.map((part) => ({ part, name: Buffer.from(part) })).toReversed();
+const parts = keyParts.toReversed();
 const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
 const text = new CellText();
 
@@ -39,8 +34,8 @@ export function writeTypedRecord(
 /** Every key that is there has to be good; the first of `keyParts` orders the record. */
 function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
   let hasKey = false;
-  for (const { part, name } of keys) {
-    const index = json.find(name);
+  for (const part of parts) {
+    const index = json.find(named[part]);
     if (index < 0) continue;
     const value = json.stringAt(index, text);
     if (!value) return `${part} is no string: put it in quotes`;
@@ -52,7 +47,7 @@ function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
 }
 
 function tsFault(json: JsonText): string | undefined {
-  const index = json.find(name.ts);
+  const index = json.find(named.ts);
   if (index < 0) return undefined;
   const [start, end] = [json.valueStart(index), json.valueEnd(index)];
   const isEpoch = end - start <= epochDigits && skipDigits(json.bytes, start, end) === end;
@@ -62,18 +57,18 @@ function tsFault(json: JsonText): string | undefined {
 }
 
 function profileFault(json: JsonText): string | undefined {
-  const index = json.find(name.profileData);
+  const index = json.find(named.profileData);
   if (index < 0) return 'profileData is missing';
   return json.kindOf(index) === token.openObject ? undefined : 'profileData is no object';
 }
 
 function eventFault(json: JsonText): string | undefined {
-  const evtName = json.find(name.evtName);
+  const evtName = json.find(named.evtName);
   if (evtName < 0) return 'evtName is missing';
   const value = json.stringAt(evtName, text);
   const fault = value ? textFault(value) : 'the value is no string';
   if (fault !== undefined) return `evtName: ${fault}`;
-  const data = json.find(name.evtData);
+  const data = json.find(named.evtData);
   const isObject = data < 0 || json.kindOf(data) === token.openObject;
   return isObject ? undefined : 'evtData is no object';
 }

@@ -6,15 +6,12 @@ import { readJsonRecord } from './json-record.js';
 import { JsonRow } from './json-row.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { named } from './member-names.js';
 import { invalid, type Fault, type RecordBuilder } from './record-builder.js';
 import { writeTypedRecord } from './typed-record.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-const type = Buffer.from('type');
-const eventProps = Buffer.from('event_props');
-const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'].map((mark) =>
-  Buffer.from(mark),
-);
+const profileMarks = [named.profileData, named.events, named.platformInfo, named.all_identities];
 
 /**
  * The shapes that a JSON row may have (contract §2, upload), told apart by their members in this
@@ -48,9 +45,10 @@ export class UploadJson {
 
   #writeRecord(): string | undefined {
     const json = this.#json;
-    const typeIndex = json.find(type);
+    const typeIndex = json.find(named.type);
     if (typeIndex >= 0) return writeTypedRecord(json, typeIndex, this.#records);
-    if (json.find(eventProps) >= 0) return writeExportedEvent(json, this.#records, this.#options);
+    if (json.find(named.event_props) >= 0)
+      return writeExportedEvent(json, this.#records, this.#options);
     if (profileMarks.some((mark) => json.find(mark) >= 0)) {
       return writeExportedProfile(json, this.#records);
     }
