@@ -28,31 +28,27 @@ export interface CellRow {
   text(index: number): CellText;
   /** Writes the string as JSON: a JSON row's as written. */
   writeString(index: number): void;
-  /** Writes the data cells as members of the data object; says why one does not fit. */
-  writeMembers(): string | undefined;
 }
 
 const openIdentity = pieceOf('"identity":');
 const openObjectId = pieceOf('"objectId":');
-const openProfileData = pieceOf(',"type":"profile","profileData":{');
+export const openProfileData = pieceOf(',"type":"profile","profileData":{');
 const openEvent = pieceOf(',"type":"event","evtName":');
 const openTs = pieceOf(',"ts":');
 const openEvtData = pieceOf(',"evtData":{');
 
-/** Writes a row as an upload record (service-facts, Upload), or says why it cannot be one. */
-export function writeRow(
+/**
+ * Writes what stands before the members of the data in an upload record (service-facts, Upload), or
+ * says why the row cannot be one.
+ */
+export function writeHead(
   row: CellRow,
   records: RecordBuilder,
   options: UploadMapping,
 ): string | undefined {
-  const { out } = records;
   records.isEvent = options.kind === 'event';
-  out.byte(token.openObject);
-  const fault =
-    writeKeys(row, records, options) ?? writeHead(row, records, options) ?? row.writeMembers();
-  out.byte(token.closeObject);
-  out.byte(token.closeObject);
-  return fault;
+  records.out.byte(token.openObject);
+  return writeKeys(row, records, options) ?? writeType(row, records, options);
 }
 
 /** Identity and objectId: one of them has to be there, and the identity orders the records. */
@@ -91,7 +87,7 @@ function writeKey(
 }
 
 /** All between the keys and the members of the data. */
-function writeHead(row: CellRow, records: RecordBuilder, options: UploadMapping) {
+function writeType(row: CellRow, records: RecordBuilder, options: UploadMapping) {
   const { out } = records;
   if (options.kind === 'profile') {
     out.piece(openProfileData);

@@ -1,7 +1,7 @@
-import type { CellRow, Parts } from './cell-row.js';
+import { writeHead, type CellRow, type Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { columnFault, columnOf, type Column } from './columns.js';
-import { emptyValue } from './csv-row.js';
+import { emptyValue } from './empty-value.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import type { RecordBuilder } from './record-builder.js';
@@ -68,7 +68,16 @@ export class JsonRow implements CellRow {
     this.#copy(index);
   }
 
-  writeMembers(): string | undefined {
+  /** Writes it as an upload record, or says why it cannot be one. */
+  write(): string | undefined {
+    const { out } = this.#records;
+    const fault = writeHead(this, this.#records, this.#options) ?? this.#writeMembers();
+    out.byte(token.closeObject);
+    out.byte(token.closeObject);
+    return fault;
+  }
+
+  #writeMembers(): string | undefined {
     const { out } = this.#records;
     const dataStart = out.length;
     if (this.#json.hasOperator) this.#records.converges = false;

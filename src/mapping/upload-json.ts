@@ -1,5 +1,4 @@
 import type { RowBlock } from '../input/rows.js';
-import { writeRow } from './cell-row.js';
 import { writeExportedEvent } from './exported-event.js';
 import { writeExportedProfile } from './exported-profile.js';
 import { readJsonRecord } from './json-record.js';
@@ -52,6 +51,6 @@ export class UploadJson {
     if (profileMarks.some((mark) => json.find(mark) >= 0)) {
       return writeExportedProfile(json, this.#records);
     }
-    return this.#row.next() ?? writeRow(this.#row, this.#records, this.#options);
+    return this.#row.next() ?? this.#row.write();
   }
 }

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { zoneOf } from '../../src/contract/zones.js';
 import { uploadMapper } from '../../src/mapping/upload.js';
-import { csvRows, recordTexts } from '../support/row-blocks.js';
+import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
 import { mapCells, mapRows, uploadDefaults, type Options } from '../support/upload-mapping.js';
 
 const upload = (header: readonly string[], rows: readonly (readonly string[])[]) =>
@@ -286,6 +286,16 @@ describe('the key of a record', () => {
     );
   });
 
+  it('has the hash that it has in NDJSON', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1100 }), (identity) => {
+        const { keys, count } = upload(['identity'], [[identity]]);
+        const json = mapRows(jsonRows([JSON.stringify({ identity })]));
+        expect([...keys.subarray(0, count)]).toEqual([...json.keys.subarray(0, json.count)]);
+      }),
+    );
+  });
+
   it('tells profiles that do not converge when sent twice', () => {
     const cells = ['{"$incr":1}', '{"$decr":1}', '{"$add":["x"]}', '{"$set":["x"]}', '"$incr"', ''];
     const rows = csvRows(
@@ -294,6 +304,16 @@ describe('the key of a record', () => {
     );
     const { converges } = mapRows(rows, { types: new Map([['x', 'json']]) });
     expect([...converges]).toEqual([0, 0, 0, 1, 1, 1]);
+  });
+
+  it('does not take the row after a rejected one for what that was', () => {
+    const types = new Map([
+      ['x', 'json'],
+      ['y', 'integer'],
+    ] as const);
+    const cells = ['{"$incr":1}', '{"$incr":1}', '1'].map((x, n) => ['a', x, n === 0 ? '?' : '1']);
+    const { converges, count } = mapRows(csvRows(['identity', 'x', 'y'], cells), { types });
+    expect([...converges.subarray(0, count)]).toEqual([0, 1]);
   });
 });
 
@@ -459,7 +479,12 @@ describe('blocks that one mapper maps', () => {
     fc.string({ unit: fc.constantFrom('"', '\\', '\n', '\u001f', 'é', 'x'), maxLength: 40 }),
     fc.integer({ min: 0, max: 3000 }).map((length) => '"x\n漢'.repeat(length)),
   );
-  const flags = fc.constantFrom('', 'YES', 'no', '1', 'False', 'maybe');
+  /** Good ones and others, some of which no glance can tell. */
+  const identities = fc.oneof(
+    fc.constantFrom('ada', 'a"b', 'a\\b', 'é'.repeat(1024), '', 'a\tb', '\u007f', 'x'.repeat(1025)),
+    fc.string({ unit: 'grapheme', minLength: 1 }),
+  );
+  const flags = fc.constantFrom('', 'true', 'false', 'YES', 'no', '1', 'False', 'maybe', 'true ');
   const blocks = fc
     .shuffledSubarray(['a', 'b', 'a longer name', 'MSG-sms'])
     .chain((names) =>
@@ -467,7 +492,7 @@ describe('blocks that one mapper maps', () => {
     )
     .chain((names) => {
       const cells = names.map((name) => (isFlag(name) ? flags : texts));
-      const rows = fc.array(fc.tuple(...cells), { maxLength: 5 });
+      const rows = fc.array(fc.tuple(identities, ...cells), { maxLength: 5 });
       return fc.record({ header: fc.constant(['identity', ...names]), rows });
     });
 
@@ -480,9 +505,8 @@ describe('blocks that one mapper maps', () => {
           const options = { ...uploadDefaults, types, empty, drop: new Set(['dropped']) };
           const mapper = uploadMapper(options);
           for (const { header, rows } of blocks) {
-            const cells = rows.map((row) => ['ada'].concat(row));
-            const records = recordTexts(mapper.map(csvRows(header, cells)));
-            expect(records).toEqual(cells.flatMap((row) => naively(header, row, empty)));
+            const records = recordTexts(mapper.map(csvRows(header, rows)));
+            expect(records).toEqual(rows.flatMap((row) => naively(header, row, empty)));
           }
         },
       ),
@@ -490,6 +514,8 @@ describe('blocks that one mapper maps', () => {
   });
 
   const booleans = new Map([
+    ['true', true],
+    ['false', false],
     ['YES', true],
     ['no', false],
     ['1', true],
@@ -499,6 +525,10 @@ describe('blocks that one mapper maps', () => {
 
   function naively(header: readonly string[], row: readonly string[], empty: string): string[] {
     const profileData: Record<string, string | boolean | null> = {};
+    const identity = row[0]!;
+    const characters = Array.from(identity, (character) => character.codePointAt(0)!);
+    if (characters.length < 1 || characters.length > 1024) return [];
+    if (characters.some((code) => code < 0x20 || code === 0x7f)) return [];
     for (const [index, name] of header.entries()) {
       const text = row[index]!;
       if (name === 'identity' || name === 'dropped') continue;
@@ -508,6 +538,6 @@ describe('blocks that one mapper maps', () => {
       else if (empty === 'null') profileData[name] = null;
       else if (empty === 'string' && !isFlag(name)) profileData[name] = '';
     }
-    return [JSON.stringify({ identity: 'ada', type: 'profile', profileData })];
+    return [JSON.stringify({ identity, type: 'profile', profileData })];
   }
 });

@@ -1,0 +1,227 @@
+// Writes CSV rows as records in JSON, for `src/mapping/row-writer.ts`, in AssemblyScript (TypeScript with the types of
+// WebAssembly; https://www.assemblyscript.org):
+//
+//     record   = head [member *("," member)] "}}" ","
+//     head     = opening string middle / what the caller writes
+//     member   = key ":" (string / "true" / "false" / what the caller writes / what stands for an empty cell)
+//     string   = QUOTE *(byte / BACKSLASH byte / \u00XX) QUOTE
+//
+// Where the caller has to write, `write` stops, and goes on behind it when it is called again.
+//
+// Memory is laid out by the caller: the form of the records, the text, the bounds of its cells, the table of records, and
+// what is written. Up to 7 bytes behind what is read and written may be touched.
+
+const QUOTE: i32 = 34;
+const BACKSLASH: i32 = 92;
+const DELETE: i32 = 127;
+
+// What `write` returns in place of a column.
+const done: i32 = -1;
+const full: i32 = -2;
+const head: i32 = -3;
+
+// The form: numbers of 32 bits from place 0 on. First, for heads: the column of the key, or -1 if the caller writes them
+// all, the most bytes it may have, and the seed of its hash; place and length of the opening and of the middle. Then the
+// members, six numbers each: column, kind, place and length of `,"key":`, and of what stands for an empty cell, which is
+// of no length where the member is left out.
+const members: usize = 28;
+const memberBytes: usize = 24;
+const isString: i32 = 0;
+const isBoolean: i32 = 1;
+
+// The block.
+let text: usize = 0;
+let bounds: usize = 0;
+let columns: i32 = 0;
+let rows: i32 = 0;
+let membersEnd: usize = 0;
+
+// The records, in three tables of i32 with room for one a row: their rows, their starts and ends, counted from `out` on,
+// and the hashes of their keys.
+let records: usize = 0;
+let out: usize = 0;
+export let count: i32 = 0;
+
+// The row that is being written: the member that comes next, where its record begins, and where that one's first member
+// does, or 0 if it follows next.
+export let row: i32 = 0;
+export let key: i32 = 0;
+export let start: usize = 0;
+let member: usize = 0;
+let firstMember: usize = 0;
+/** How far `write` has come. */
+export let at: usize = 0;
+
+/** Takes up a block: where its parts are in memory, and how much of each there is. */
+export function begin(
+  textAt: usize,
+  boundsAt: usize,
+  recordsAt: usize,
+  outAt: usize,
+  rowCount: i32,
+  columnCount: i32,
+  memberCount: i32,
+): void {
+  text = textAt;
+  bounds = boundsAt;
+  records = recordsAt;
+  out = outAt;
+  rows = rowCount;
+  columns = columnCount;
+  membersEnd = members + memberBytes * memberCount;
+  count = 0;
+  row = 0;
+  member = 0;
+}
+
+/**
+ * Goes on at `to`, with room for a row at least while that is not behind `last`. Returns `done`, `full` if there may be
+ * too little room for the next row, `head` if the caller has to write that, or the column of a cell that it has to.
+ */
+export function write(to: usize, last: usize): i32 {
+  at = to;
+  while (row < rows) {
+    if (member == 0) {
+      if (at > last) return full;
+      start = at;
+      member = members;
+      firstMember = 0;
+      if (!writeHead()) return head;
+    }
+    const column = writeMembers();
+    if (column >= 0) return column;
+    endRecord();
+  }
+  return done;
+}
+
+/** Gives up the row that the caller could not write. */
+export function skip(): void {
+  row += 1;
+  member = 0;
+}
+
+function endRecord(): void {
+  store<u16>(at, 0x7d7d); // }}
+  store<u8>(at, 0x2c, 2); // a comma, so that neighbours can be copied into a request together
+  store<i32>(records + 4 * count, row);
+  store<i32>(records + 4 * rows + 8 * count, start - out);
+  store<i32>(records + 4 * rows + 8 * count, at + 2 - out, 4);
+  store<i32>(records + 12 * rows + 4 * count, key);
+  at += 3;
+  count += 1;
+  skip();
+}
+
+/** Writes the head if its key is plain and surely good; the caller knows the rules about others. */
+function writeHead(): bool {
+  const column = load<i32>(0);
+  if (column < 0) return false;
+  const cell = cellAt(column);
+  const from = load<i32>(cell);
+  const end = load<i32>(cell, 4);
+  if (end <= from || end - from > load<i32>(4)) return false;
+  let hash = load<i32>(8);
+  for (let p = text + from; p < text + end; p += 1) {
+    const byte = load<u8>(p);
+    if (byte == DELETE) return false;
+    hash = (hash ^ byte) * 16_777_619;
+  }
+  key = hash & 0x7fff_ffff;
+  const to = copy(load<usize>(12), load<i32>(16), at);
+  at = copy(load<usize>(20), load<i32>(24), writeString(from, end, to));
+  return true;
+}
+
+/** Writes members up to the column returned, whose cell the caller has to write, or all: then it returns -1. */
+function writeMembers(): i32 {
+  let to = at;
+  let next = member;
+  let caller = -1;
+  if (firstMember == 0) firstMember = to;
+  for (; next < membersEnd && caller < 0; next += memberBytes) {
+    const column = load<i32>(next);
+    const cell = cellAt(column);
+    const from = load<i32>(cell);
+    const end = load<i32>(cell, 4);
+    const emptyLength = load<i32>(next, 20);
+    if (from == end && emptyLength == 0) continue;
+    const comma = to == firstMember ? 1 : 0;
+    to = copy(load<usize>(next, 8) + comma, load<i32>(next, 12) - comma, to);
+    const kind = load<i32>(next, 4);
+    if (from == end) to = copy(load<usize>(next, 16), emptyLength, to);
+    else if (kind == isString) to = writeString(from, end, to);
+    else if (kind == isBoolean && saysBoolean(text + from, end - from)) to = copy(text + from, end - from, to);
+    else caller = column;
+  }
+  member = next;
+  at = to;
+  return caller;
+}
+
+/** The bounds of a cell of the row, as in Cells: a negative end is that of a cell to escape, in which quotes are doubled. */
+// @ts-ignore
+@inline function cellAt(column: i32): usize {
+  return bounds + 8 * (row * columns + column);
+}
+
+function saysBoolean(at: usize, length: i32): bool {
+  if (length == 4) return load<u32>(at) == 0x6575_7274; // true
+  return length == 5 && load<u32>(at) == 0x736c_6166 && load<u8>(at, 4) == 0x65; // fals, e
+}
+
+// @ts-ignore
+@inline function writeString(from: i32, end: i32, to: usize): usize {
+  store<u8>(to, QUOTE);
+  to = end < 0 ? escape(text + from, text + ~end, to + 1) : copy(text + from, end - from, to + 1);
+  store<u8>(to, QUOTE);
+  return to + 1;
+}
+
+// @ts-ignore
+@inline function copy(from: usize, length: i32, to: usize): usize {
+  const end = to + length;
+  for (; to < end; to += 8, from += 8) store<u64>(to, load<u64>(from));
+  return end;
+}
+
+function escape(from: usize, end: usize, to: usize): usize {
+  for (; from < end; from += 1) {
+    const byte = load<u8>(from);
+    if (byte < 0x20) {
+      to = writeControl(byte, to);
+    } else {
+      if (byte == QUOTE) from += 1; // its double
+      if (byte == QUOTE || byte == BACKSLASH) {
+        store<u8>(to, BACKSLASH);
+        to += 1;
+      }
+      store<u8>(to, byte);
+      to += 1;
+    }
+  }
+  return to;
+}
+
+function writeControl(byte: i32, to: usize): usize {
+  store<u8>(to, BACKSLASH);
+  const letter = shortEscape(byte);
+  if (letter != 0) {
+    store<u8>(to, letter, 1);
+    return to + 2;
+  }
+  const digit = byte & 15;
+  store<u32>(to, 0x3030_75, 1); // u00
+  store<u8>(to, 0x30 + (byte >> 4), 4);
+  store<u8>(to, digit < 10 ? 0x30 + digit : 0x57 + digit, 5);
+  return to + 6;
+}
+
+/** The letter of a control character that JSON has a short escape for, else 0. */
+function shortEscape(byte: i32): i32 {
+  if (byte == 0x08) return 0x62; // b
+  if (byte == 0x09) return 0x74; // t
+  if (byte == 0x0a) return 0x6e; // n
+  if (byte == 0x0c) return 0x66; // f
+  return byte == 0x0d ? 0x72 : 0; // r
+}
