@@ -2,23 +2,30 @@ import type { Tally } from '../tally.js';
 
 /**
  * Commits the outcomes of several answers at once: a write that waits for the disk costs about the
- * same for one and for eight. It is put off until somebody waits for an outcome or for a place in
- * flight; so long the requests keep their places, and a crash sends no others again.
+ * same for one and for four. It is put off until half of the places in flight wait for it, or
+ * somebody else does: for an outcome, or for a place. So long the requests keep their places, and
+ * a crash sends no others again.
  */
 export class GroupCommit {
   readonly #tally: Tally;
+  readonly #most: number;
   #group: Group | undefined;
+  /** Who waits for anything but the commit itself. */
   #waiting = 0;
 
-  constructor(tally: Tally) {
+  constructor(tally: Tally, places: number) {
     this.#tally = tally;
+    this.#most = places / 2;
   }
 
   /** Resolves when what was counted before the call is on the disk. Throws E-FILE-WRITE. */
   async join(): Promise<void> {
-    if (this.#tally.log && this.#waiting === 0) {
+    if (this.#tally.log) {
       this.#group ??= openGroup();
-      await this.#group.started;
+      const { started } = this.#group;
+      this.#group.members += 1;
+      if (this.#waiting > 0 || this.#group.members >= this.#most) this.#start();
+      await started;
     }
     await this.#tally.commit();
   }
@@ -26,17 +33,22 @@ export class GroupCommit {
   /** Waits for an event that may need what was put off. */
   async hurry<T>(event: Promise<T>): Promise<T> {
     this.#waiting += 1;
-    this.#group?.start();
-    this.#group = undefined;
+    this.#start();
     try {
       return await event;
     } finally {
       this.#waiting -= 1;
     }
   }
+
+  #start(): void {
+    this.#group?.start();
+    this.#group = undefined;
+  }
 }
 
 interface Group {
+  members: number;
   readonly started: Promise<void>;
   readonly start: () => void;
 }
@@ -46,5 +58,5 @@ function openGroup(): Group {
   const started = new Promise<void>((resolve) => {
     start = resolve;
   });
-  return { started, start };
+  return { members: 0, started, start };
 }

@@ -3,7 +3,7 @@
  * short-lived, leaves its old tables behind as garbage. Open addressing, linear probing.
  */
 export class KeySet {
-  /** A key plus one; 0 is an empty slot. At most half of the slots are taken. */
+  /** A key plus one; 0 is an empty slot. At most an eighth is taken: most keys find theirs at once. */
   #slots = new Uint32Array(1024);
   #size = 0;
 
@@ -13,7 +13,7 @@ export class KeySet {
     if (this.#slots[at] !== 0) return false;
     this.#slots[at] = key + 1;
     this.#size += 1;
-    if (2 * this.#size > this.#slots.length) this.#grow();
+    if (8 * this.#size > this.#slots.length) this.#grow();
     return true;
   }
 

@@ -43,7 +43,7 @@ export class Settler {
     this.#job = job;
     this.#halt = halt;
     this.gate = new Gate(job.concurrency);
-    this.commits = new GroupCommit(job.tally);
+    this.commits = new GroupCommit(job.tally, job.concurrency);
   }
 
   async settle(batch: Batch): Promise<Fate> {
