@@ -7,7 +7,7 @@ import { named } from './member-names.js';
 import type { RecordBuilder } from './record-builder.js';
 import { keyParts, takeKey } from './record-key.js';
 
-const parts = keyParts.toReversed();
+const keys = keyParts.map((part) => ({ part, name: named[part] })).toReversed();
 const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
 const text = new CellText();
 
@@ -34,8 +34,8 @@ export function writeTypedRecord(
 /** Every key that is there has to be good; the first of `keyParts` orders the record. */
 function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
   let hasKey = false;
-  for (const part of parts) {
-    const index = json.find(named[part]);
+  for (const { part, name } of keys) {
+    const index = json.find(name);
     if (index < 0) continue;
     const value = json.stringAt(index, text);
     if (!value) return `${part} is no string: put it in quotes`;
