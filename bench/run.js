@@ -10,7 +10,7 @@ import { growth } from './growth.js';
 import { journal } from './journal.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
-import { startUpHelp, startUpUpload, startUpVersion } from './start-up.js';
+import { startUp } from './start-up.js';
 import { uploadCsv, uploadNdjson } from './upload.js';
 
 const benchmarks = [
@@ -20,9 +20,7 @@ const benchmarks = [
   exportNdjson,
   exportCsv,
   exportFile,
-  startUpVersion,
-  startUpHelp,
-  startUpUpload,
+  ...startUp,
   stages,
   service,
   growth,

@@ -5,43 +5,68 @@ import { fileURLToPath } from 'node:url';
 import { startServer } from './harness/server.js';
 import { engagectl, peer } from './harness/sides.js';
 
-const floor = peer('floor: node -e 0', [process.execPath, '-e', '0'], 'floor');
+/** In the shell's environment, and without the certificates that Node may be told to read at its start. */
+const environments = [
+  { suffix: '', where: '', env: {} },
+  {
+    suffix: '-bare',
+    where: ', without NODE_EXTRA_CA_CERTS',
+    env: { NODE_EXTRA_CA_CERTS: '' },
+  },
+];
 
-const startUp = (name, args) => ({
-  name,
-  question: `engagectl ${args.join(' ')} beside an empty Node program`,
-  rounds: 21,
-  open: async ({ folder }) => ({
-    sides: [
-      engagectl(args, { url: 'http://127.0.0.1:9', folder, name: `engagectl ${args.join(' ')}` }),
-      floor,
-    ],
+export const startUp = environments.flatMap(({ suffix, where, env }) => [
+  {
+    name: `start-up-version${suffix}`,
+    question: `engagectl --version beside an empty Node program${where}`,
+    rounds: 21,
+    open: (place) => openWords(['--version'], { ...place, env }),
+  },
+  {
+    name: `start-up-help${suffix}`,
+    question: `engagectl upload --help beside an empty Node program${where}`,
+    rounds: 21,
+    open: (place) => openWords(['upload', '--help'], { ...place, env }),
+  },
+  {
+    name: `start-up-upload${suffix}`,
+    question: `from the start of engagectl upload to the arrival of its first request, beside an empty Node program${where}`,
+    rounds: 21,
+    open: (place) => openUpload({ ...place, env }),
+  },
+]);
+
+/** Until it has printed what it was asked for. */
+async function openWords(args, { folder, env }) {
+  const name = `engagectl ${args.join(' ')}`;
+  return {
+    sides: sides(engagectl(args, { url: 'http://127.0.0.1:9', folder, name }), env),
     watch: async (_, run) => (await run(), {}),
     [Symbol.asyncDispose]: async () => undefined,
-  }),
-});
+  };
+}
 
-export const startUpVersion = startUp('start-up-version', ['--version']);
-export const startUpHelp = startUp('start-up-help', ['upload', '--help']);
+/** Until its first request has arrived. */
+async function openUpload({ folder, env }) {
+  const input = join(folder, 'two.csv');
+  writeFileSync(input, 'identity,Name\na,Ann\nb,Ben\n');
+  const sink = await startServer(fileURLToPath(new URL('harness/sink.js', import.meta.url)));
+  return {
+    sides: sides(engagectl(['upload', input, '--quiet'], { url: sink.url, folder }), env),
+    async watch(_, run) {
+      await sink.reset();
+      const { start } = await run();
+      const { firstAt } = await sink.arrived();
+      return firstAt === undefined ? {} : { instead: { wall: firstAt - start } };
+    },
+    [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
+  };
+}
 
-export const startUpUpload = {
-  name: 'start-up-upload',
-  question:
-    'from the start of engagectl upload to the arrival of its first request, beside an empty Node program',
-  rounds: 21,
-  async open({ folder }) {
-    const input = join(folder, 'two.csv');
-    writeFileSync(input, 'identity,Name\na,Ann\nb,Ben\n');
-    const sink = await startServer(fileURLToPath(new URL('harness/sink.js', import.meta.url)));
-    return {
-      sides: [engagectl(['upload', input, '--quiet'], { url: sink.url, folder }), floor],
-      async watch(_, run) {
-        await sink.reset();
-        const { start } = await run();
-        const { firstAt } = await sink.arrived();
-        return firstAt === undefined ? {} : { instead: { wall: firstAt - start } };
-      },
-      [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
-    };
-  },
-};
+function sides(ours, env) {
+  const floor = peer('floor: node -e 0', [process.execPath, '-e', '0'], 'floor');
+  return [
+    { ...ours, env: { ...ours.env, ...env } },
+    { ...floor, env },
+  ];
+}

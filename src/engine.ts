@@ -9,7 +9,8 @@ let isTuned = false;
  * Fits V8 to a program that streams. Whatever we create lives as long as a request, so a nursery
  * that grows only takes memory. And undici's parser of HTTP is one function in WebAssembly that V8
  * would optimize at the cost of 30 MB and a quarter of a second of CPU, more than it ever gives
- * back: it runs as it was compiled first. To be called before anything is compiled.
+ * back: it runs as it was compiled first. To be called before the first connection, which compiles
+ * it, and late: modules of Node's that are loaded under other flags are compiled anew.
  */
 export function tuneEngine(): void {
   if (Number.parseInt(process.versions.node, 10) > newestTried) return;

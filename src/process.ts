@@ -1,4 +1,3 @@
-import { tuneEngine } from './engine.js';
 import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime, type Runtime } from './runtime.js';
@@ -8,7 +7,6 @@ const graceMilliseconds = 10_000;
 
 /** Runs this process's command line: owns its signal handlers and its exit code, nothing else. */
 export async function runProcess(): Promise<void> {
-  tuneEngine();
   const stop = new AbortController();
   const onSignal = (signal: 'SIGINT' | 'SIGTERM', id: 'E-INTERRUPTED' | 'E-TERMINATED') => {
     const exitCode = signal === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated;
@@ -24,7 +22,10 @@ export async function runProcess(): Promise<void> {
   process.stderr.on('error', () => undefined); // there is nowhere left to tell it
 
   const argv = process.argv.slice(2);
-  const runtime = nodeRuntime(stop.signal, onStatusRequest);
+  const runtime = {
+    ...nodeRuntime(stop.signal, onStatusRequest),
+    beforeRequests: async () => (await import('./engine.js')).tuneEngine(),
+  };
   const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {

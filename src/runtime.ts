@@ -29,6 +29,8 @@ export interface Runtime {
   readonly signal: AbortSignal;
   /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
   readonly onStatusRequest: (show: () => void) => () => void;
+  /** Called before the first request, when nearly all is loaded: who owns the process may fit it. */
+  readonly beforeRequests?: () => Promise<void>;
 }
 
 /** The real world. Its signals come from the shim that owns the process's signal handlers. */

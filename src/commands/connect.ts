@@ -69,6 +69,7 @@ export async function connectTo(
       log: (line) => messages.verbose(line),
       ...(onHeaders && { onHeaders }),
     });
+    await runtime.beforeRequests?.();
     const close = async () => {
       await client.close();
       await service?.close();
