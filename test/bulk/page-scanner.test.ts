@@ -2,23 +2,22 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PageSyntaxError } from '../../src/bulk/export/page-envelope.js';
 import { PageScanner, type ScannedPage } from '../../src/bulk/export/page-scanner.js';
-import type { PageEvents } from '../../src/bulk/export/page-tokens.js';
-import { TokensInJs } from '../../src/bulk/export/tokens-in-js.js';
-import { cutsOf, pagesOfAnyKind as page, piecesOf, tokensInWasm } from '../support/json-pages.js';
+import { HeapBytes } from '../../src/bulk/export/page-bytes.js';
+import { cutsOf, pagesOfAnyKind as page, piecesOf, wasmBytes } from '../support/json-pages.js';
 
 const recordsOf = ({ bytes, bounds, count }: ScannedPage): string[] =>
   Array.from({ length: count }, (_, i) => bytes.toString('utf8', bounds[2 * i], bounds[2 * i + 1]));
 
 const cuts = cutsOf;
 const kinds = [
-  ['WebAssembly', tokensInWasm],
-  ['JavaScript', (events: PageEvents) => new TokensInJs(events)],
+  ['WebAssembly', wasmBytes],
+  ['JavaScript', () => new HeapBytes()],
 ] as const;
 
-describe.each(kinds)('PageScanner in %s', (_kind, openTokens) => {
+describe.each(kinds)('PageScanner in %s', (_kind, openBytes) => {
   /** Scans `body` in pieces that end at `cuts`. */
   function scan(body: string | Buffer, cuts: readonly number[] = []): ScannedPage {
-    const scanner = new PageScanner(openTokens);
+    const scanner = new PageScanner(openBytes());
     scanner.reset();
     for (const piece of piecesOf(Buffer.from(body), cuts)) scanner.push(piece);
     return scanner.end();
@@ -89,14 +88,14 @@ describe.each(kinds)('PageScanner in %s', (_kind, openTokens) => {
   });
 
   it('knows the next cursor before the records have arrived', () => {
-    const scanner = new PageScanner(openTokens);
+    const scanner = new PageScanner(openBytes());
     scanner.reset();
     scanner.push(Buffer.from('{"next_cursor":"abc"'));
     expect(scanner.nextCursor).toBe('abc');
   });
 
   it('serves one page after the other', () => {
-    const scanner = new PageScanner(openTokens);
+    const scanner = new PageScanner(openBytes());
     for (const count of [3, 0, 2000, 1]) {
       scanner.reset();
       scanner.push(

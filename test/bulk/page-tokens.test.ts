@@ -1,20 +1,22 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PageSyntaxError } from '../../src/bulk/export/page-envelope.js';
-import type { PageEvents, PageTokens } from '../../src/bulk/export/page-tokens.js';
-import { TokensInJs } from '../../src/bulk/export/tokens-in-js.js';
-import { cutsOf, pagesOfAnyKind, piecesOf, tokensInWasm } from '../support/json-pages.js';
+import { HeapBytes, type PageBytes } from '../../src/bulk/export/page-bytes.js';
+import { PageTokens } from '../../src/bulk/export/page-tokens.js';
+import { cutsOf, pagesOfAnyKind, piecesOf, wasmBytes } from '../support/json-pages.js';
 
-// The scanner in WebAssembly against the one in JavaScript, which `page-scanner.test.ts` holds against JSON.parse.
+// Pages whose insides WebAssembly goes over against pages looked at byte by byte in JavaScript, which
+// `page-scanner.test.ts` holds against JSON.parse.
 
-/** All that `tokens` tells of the pieces of a page, and how it ends. */
-function told(openTokens: (events: PageEvents) => PageTokens, pages: readonly Buffer[][]) {
+/** All that is told of the pieces of pages, and how each of them ends. */
+function told(page: PageBytes, pages: readonly Buffer[][]) {
   let events: unknown[] = [];
   const note =
     (what: string) =>
     (...numbers: number[]) =>
       void events.push([what, ...numbers]);
-  const tokens = openTokens({ key: note('key'), open: note('open'), close: note('close') });
+  const listener = { key: note('key'), open: note('open'), close: note('close') };
+  const tokens = new PageTokens(listener, page);
   return pages.map((pieces) => {
     events = [];
     tokens.restart();
@@ -38,7 +40,7 @@ function endOf(tokens: PageTokens, pieces: readonly Buffer[]): string {
 }
 
 function expectSame(...pages: readonly Buffer[][]): void {
-  expect(told(tokensInWasm, pages)).toEqual(told((events) => new TokensInJs(events), pages));
+  expect(told(wasmBytes(), pages)).toEqual(told(new HeapBytes(), pages));
 }
 
 const bytes = fc.uint8Array({ maxLength: 4 }).map((array) => Buffer.from(array));
@@ -51,7 +53,7 @@ const edited = (page: Buffer, { at, drop, put }: Edit): Buffer => {
   return Buffer.concat([page.subarray(0, start), Buffer.from(put), page.subarray(start + drop)]);
 };
 
-describe('both scanners tell the same', () => {
+describe('both kinds of page tell the same', () => {
   it('of any page, whole or spoilt, however it is cut, one after the other', () => {
     const one = fc
       .tuple(pagesOfAnyKind, edits, cutsOf)
@@ -98,6 +100,50 @@ describe('both scanners tell the same', () => {
       ]) {
         const body = Buffer.from(`{"records":[{"a":${value},"b":[${value}]}]}`);
         expectSame([body], ...[...body.keys()].map((cut) => piecesOf(body, [cut])));
+      }
+    }
+  });
+
+  it('of whatever lies on the border of two blocks of 64 bytes', () => {
+    const around = (insides: readonly string[]) => insides.map((inside) => `{"a":[${inside}]}`);
+    const values = [
+      '{}',
+      '[ ]',
+      '{"k" : 1}',
+      '[1,"\\\\\\"",2]',
+      '-0.5e+7',
+      'true',
+      '"\\u00e9"',
+      '0',
+    ];
+    const wrong = [
+      '{"k"}',
+      '{"k":1,}',
+      '[1,]',
+      '[,1]',
+      '{1:2}',
+      '[1:2]',
+      '{"k":1]',
+      '"a" "b"',
+      '1 2',
+    ];
+    const more = [
+      '01',
+      '-',
+      'nul',
+      '"\\u00g9"',
+      '"\\x"',
+      '"\u0001"',
+      '{} {}',
+      '\\"',
+      '{"k":"v":1}',
+      '\u0001',
+    ];
+    for (const record of around([...values, ...wrong, ...more])) {
+      for (let length = 0; length < 64; length += 1) {
+        const start = `{"records":[{"${'x'.repeat(length)}":`;
+        const body = Buffer.from(`${start}${record},"b":\n [\n  ${record}\n ]},{"c":${record}}]}`);
+        expectSame([body], piecesOf(body, [start.length + (length % record.length)]));
       }
     }
   });

@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
-import type { PageEvents, PageTokens } from '../../src/bulk/export/page-tokens.js';
-import { TokensInWasm } from '../../src/bulk/export/tokens-in-wasm.js';
+import { WasmBytes } from '../../src/bulk/export/wasm-bytes.js';
 
 const spaces = fc.stringMatching(/^[ \t\r\n]{0,2}$/);
 const numbers = fc.constantFrom(
@@ -81,8 +80,8 @@ export function piecesOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
 }
 
 /** What the build made; a test without it would hold nothing. */
-export function tokensInWasm(events: PageEvents): PageTokens {
-  const tokens = TokensInWasm.open(events);
-  if (tokens === undefined) throw new Error('dist/page-tokens.wasm is missing: npm run build');
-  return tokens;
+export function wasmBytes(): WasmBytes {
+  const page = WasmBytes.open();
+  if (page === undefined) throw new Error('dist/page-insides.wasm is missing: npm run build');
+  return page;
 }

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { RecordPage } from '../../output/output.js';
 import { PageEnvelope, PageSyntaxError, type PageMembers } from './page-envelope.js';
-import type { PageEvents, PageTokens } from './page-tokens.js';
-import { TokensInJs } from './tokens-in-js.js';
-import { TokensInWasm } from './tokens-in-wasm.js';
+import { HeapBytes, type PageBytes } from './page-bytes.js';
+import { PageTokens } from './page-tokens.js';
+import { WasmBytes } from './wasm-bytes.js';
 
 export interface ScannedPage extends RecordPage {
   readonly members: Readonly<PageMembers>;
@@ -20,12 +20,13 @@ export class PageScanner {
   readonly #tokens: PageTokens;
   #length = 0;
 
-  constructor(openTokens = fastestTokens) {
-    this.#tokens = openTokens({
-      key: (start, end) => this.#envelope.key(start, end, this.#tokens.bytes),
-      open: (depth, byte, at) => this.#envelope.open(depth, byte, at),
-      close: (depth, at) => this.#envelope.close(depth, at, this.#tokens.bytes),
-    });
+  constructor(page: PageBytes = WasmBytes.open() ?? new HeapBytes()) {
+    const events = {
+      key: (start: number, end: number) => this.#envelope.key(start, end, page.bytes),
+      open: (depth: number, byte: number, at: number) => this.#envelope.open(depth, byte, at),
+      close: (depth: number, at: number) => this.#envelope.close(depth, at, page.bytes),
+    };
+    this.#tokens = new PageTokens(events, page);
   }
 
   /** Forgets the last page. `length` is the body's size in bytes, when known. */
@@ -36,7 +37,7 @@ export class PageScanner {
     this.#tokens.reserve(length);
   }
 
-  /** Takes the next piece of the body. Throws PageSyntaxError at the first byte that is wrong. */
+  /** Takes the next piece of the body. Throws PageSyntaxError soon behind the first byte that is wrong. */
   push(chunk: Buffer): void {
     this.#tokens.reserve(this.#length + chunk.length);
     this.#length += chunk.copy(this.#tokens.bytes, this.#length);
@@ -57,6 +58,3 @@ export class PageScanner {
     return { bytes, bounds, count, members };
   }
 }
-
-const fastestTokens = (events: PageEvents): PageTokens =>
-  TokensInWasm.open(events) ?? new TokensInJs(events);

@@ -1,25 +1,23 @@
-import { roomFor, tooDeep, unexpected, type PageEvents, type PageTokens } from './page-tokens.js';
+import { roomFor, type Insides, type PageBytes } from './page-bytes.js';
+import { tooDeep, unexpected } from './page-tokens.js';
 import { instantiate, wasmPageBytes, type WasmMemory } from '../../wasm.js';
 
-/** What `wasm/page-tokens.ts` exports. */
-interface Exports {
+/** What `wasm/page-insides.ts` exports. */
+interface Exports extends Insides {
   readonly memory: WasmMemory;
   /** Where the page begins in the memory. */
   readonly page: { readonly value: number };
-  restart(): void;
-  scan(end: number): void;
-  isFinished(): boolean;
 }
 
-/** How far behind the last byte `scan` may look. */
-const slack = 32;
+/** How far behind the last byte `pass` may look. */
+const slack = 64;
 
-/** The tokens of a page, 16 bytes at a time, in the memory of a WebAssembly instance. */
-export class TokensInWasm implements PageTokens {
+/** The bytes of a page in the memory of a WebAssembly instance, which goes over insides 64 bytes at a time. */
+export class WasmBytes implements PageBytes {
   /** Undefined where it cannot run: a processor without SIMD, or too little memory. */
-  static open(events: PageEvents): TokensInWasm | undefined {
+  static open(): WasmBytes | undefined {
     try {
-      return new TokensInWasm(open(events));
+      return new WasmBytes(open());
     } catch {
       return undefined;
     }
@@ -36,12 +34,8 @@ export class TokensInWasm implements PageTokens {
   get bytes(): Buffer {
     return this.#bytes;
   }
-  get finished(): boolean {
-    return this.#code.isFinished();
-  }
-
-  restart(): void {
-    this.#code.restart();
+  get insides(): Insides {
+    return this.#code;
   }
 
   reserve(length: number): void {
@@ -51,10 +45,6 @@ export class TokensInWasm implements PageTokens {
     this.#bytes = this.#view(); // the old one has lost its memory
   }
 
-  scan(end: number): void {
-    this.#code.scan(end);
-  }
-
   #view(): Buffer {
     const { memory, page } = this.#code;
     const length = memory.buffer.byteLength - page.value - slack;
@@ -62,11 +52,8 @@ export class TokensInWasm implements PageTokens {
   }
 }
 
-function open(events: PageEvents): Exports {
+function open(): Exports {
   const imports = {
-    key: (start: number, end: number) => events.key(start, end),
-    open: (depth: number, byte: number, at: number) => events.open(depth, byte, at),
-    close: (depth: number, at: number) => events.close(depth, at),
     refuse: (at: number) => {
       throw unexpected(at);
     },
@@ -74,5 +61,5 @@ function open(events: PageEvents): Exports {
       throw tooDeep();
     },
   };
-  return instantiate('page-tokens', imports) as Exports;
+  return instantiate('page-insides', imports) as Exports;
 }
