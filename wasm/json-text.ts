@@ -189,7 +189,8 @@ function valueEnd(start: i32): i32 {
 }
 
 /** Where the value of the member begins whose key begins at `quote`, or 0. */
-function memberValue(quote: i32, object: i64, depth: i32): i32 {
+// @ts-ignore
+@inline function memberValue(quote: i32, object: i64, depth: i32): i32 {
   if (load<u8>(quote) != 0x22) return fail(key, quote);
   const start = quote + 1;
   let end = start;
@@ -269,7 +270,8 @@ function wantedNumber(hash: u64, name: i32, end: i32): i32 {
 }
 
 /** False if the object has a key of this name already. */
-function addKey(object: i64, nameHash: u64, name: i32, end: i32): bool {
+// @ts-ignore
+@inline function addKey(object: i64, nameHash: u64, name: i32, end: i32): bool {
   if (keyCount == 1 << (keyBits - 1)) growKeys();
   const hash = mixed(nameHash, object);
   let entry = firstEntry(keys, keyBits, hash);
@@ -409,7 +411,8 @@ function storeCode(to: i32, code: i32): i32 {
 }
 
 /** From within a string to behind its closing quote, or 0. */
-function stringEnd(from: i32): i32 {
+// @ts-ignore
+@inline function stringEnd(from: i32): i32 {
   let at = from;
   while (true) {
     let others = othersIn(load<u64>(at));
