@@ -52,7 +52,7 @@ describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
       ...sampled(kills, killsPerKind, random),
       ...sampled(points.flatMap(failuresAt), failuresPerKind, random),
       // Where a run folder begins and where it ends: few, and unlike all others.
-      ...points.filter(({ call }) => call === 'rename').flatMap(failuresAt),
+      ...points.filter(({ call }) => call === 'rename' || call === 'fsync').flatMap(failuresAt),
     ]);
   });
 });

@@ -91,7 +91,10 @@ export async function removeRun({ path: folder, header }: RunFolder): Promise<vo
     await rm(draft, { recursive: true, force: true });
     await rename(folder, draft);
     // A power cut must not bring it back without its journal: it would be begun once more.
-    await syncFolder(path.dirname(folder));
+    await syncFolder(path.dirname(folder)).catch(async (error: unknown) => {
+      await rename(draft, folder); // it would be begun once more by --resume, too
+      throw error;
+    });
     await rm(draft, { recursive: true, force: true });
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
