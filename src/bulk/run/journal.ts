@@ -42,7 +42,10 @@ export class Journal<Entry> {
   }
 
   async #write(entries: readonly Entry[]): Promise<void> {
-    await guarded(this.path, () => this.#file.appendFile(lineOf(entries)));
+    const line = Buffer.from(lineOf(entries));
+    await guarded(this.path, async () => {
+      for (let at = 0; at < line.length;) at += (await this.#file.write(line, at)).bytesWritten;
+    });
   }
 
   async close(): Promise<void> {

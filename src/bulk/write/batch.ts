@@ -33,8 +33,9 @@ export interface BulkRecord {
 export class Batch {
   readonly #frame: Frame;
   readonly #rows = new RowRuns();
-  /** Per record: its key, its start in the body, and whether it converges. */
-  #keys = new Int32Array(16);
+  /** Of the records in their order; longer than they are. */
+  keys = new Int32Array(16);
+  /** Per record: its start in the body, and whether it converges. */
   #starts = new Int32Array(16);
   #converges = new Uint8Array(16);
   #size = 0;
@@ -69,7 +70,10 @@ export class Batch {
 
   add({ rows, row, key, converges, json, start, end }: BulkRecord): void {
     this.#appendText(1, { json, start, end });
-    this.#note(this.#end - (end - start), key, converges ? 1 : 0);
+    this.keys[this.#size] = key;
+    this.#starts[this.#size] = this.#end - (end - start);
+    this.#converges[this.#size] = converges ? 1 : 0;
+    this.#size += 1;
     this.#rows.add(rows, row);
   }
 
@@ -80,12 +84,17 @@ export class Batch {
     const end = bounds[2 * to - 1] ?? 0;
     this.#appendText(to - from, { json, start, end });
     const shift = this.#end - end;
+    const first = this.#size;
     for (let index = from; index < to; index += 1) {
       const at = (bounds[2 * index] ?? 0) + shift;
       if (index > from) this.#body[at - 1] = comma;
-      this.#note(at, ordered ? (keys[index] ?? 0) : noKey, converges[index] ?? 0);
-      this.#rows.add(rows, row[index] ?? 0);
+      this.#starts[first + index - from] = at;
     }
+    if (ordered) this.keys.set(keys.subarray(from, to), first);
+    else this.keys.fill(noKey, first, first + to - from);
+    this.#converges.set(converges.subarray(from, to), first);
+    this.#size += to - from;
+    for (let index = from; index < to; index += 1) this.#rows.add(rows, row[index] ?? 0);
   }
 
   /** Copies the text of so many records behind the others. */
@@ -98,13 +107,6 @@ export class Batch {
     this.#end += json.copy(this.#body, this.#end, start, end);
   }
 
-  #note(start: number, key: number, converges: number): void {
-    this.#keys[this.#size] = key;
-    this.#starts[this.#size] = start;
-    this.#converges[this.#size] = converges;
-    this.#size += 1;
-  }
-
   /** The request body, until the batch is cleared. */
   body(): Buffer {
     const { close } = this.#frame;
@@ -113,7 +115,7 @@ export class Batch {
   }
 
   key(position: number): number {
-    return this.#keys[position] ?? noKey;
+    return this.keys[position] ?? noKey;
   }
 
   isConvergent(position: number): boolean {
@@ -163,10 +165,10 @@ export class Batch {
       this.#body.copy(larger, 0, 0, this.#end);
       this.#body = larger;
     }
-    const room = this.#keys.length;
+    const room = this.keys.length;
     if (this.#size + records <= room) return;
     const larger = Math.max(this.#size + records, 2 * room);
-    this.#keys = grown(this.#keys, new Int32Array(larger));
+    this.keys = grown(this.keys, new Int32Array(larger));
     this.#starts = grown(this.#starts, new Int32Array(larger));
     this.#converges = grown(this.#converges, new Uint8Array(larger));
   }

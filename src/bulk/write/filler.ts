@@ -25,8 +25,7 @@ export class Filler {
     this.#job = job;
     this.#sender = sender;
     sender.onSettled = (batch) => {
-      if (batch.key(0) === noKey) return;
-      for (let at = 0; at < batch.size; at += 1) this.#window.settle(batch.key(at));
+      if (batch.key(0) !== noKey) this.#window.settle(batch.keys, batch.size);
     };
   }
 
@@ -48,23 +47,16 @@ export class Filler {
 
   /** Adds the longest run that can go into one batch as it is; returns its end. */
   #addRun(block: RecordBlock, from: number, to: number): number {
-    const { kinds: kindOf, bounds, keys } = block;
-    const kind = kindOf[from] ?? kinds.profile;
+    const kind = block.kinds[from] ?? kinds.profile;
+    const batch = this.#batchFor(
+      kind,
+      (block.bounds[2 * from + 1] ?? 0) - (block.bounds[2 * from] ?? 0),
+    );
+    const room = this.#job.batchRecords - batch.size;
+    const bytes = this.#job.batchBytes - batch.bytesWith(0);
+    const neighbours = endOfNeighbours(block, from, Math.min(to, from + room), bytes);
     const ordered = this.#job.order === 'key' && kind !== kinds.event; // events have no order
-    const start = bounds[2 * from] ?? 0;
-    const batch = this.#batchFor(kind, (bounds[2 * from + 1] ?? 0) - start);
-    const last = Math.min(to, from + this.#job.batchRecords - batch.size);
-    const mostBytes = this.#job.batchBytes - batch.bytesWith(0);
-    let end = from;
-    while (end < last) {
-      const isNeighbour =
-        kindOf[end] === kind &&
-        bounds[2 * end] === (bounds[2 * end - 1] ?? 0) + 1 &&
-        (bounds[2 * end + 1] ?? 0) - start <= mostBytes;
-      if (end > from && !isNeighbour) break;
-      if (ordered && !this.#window.admit(keys[end] ?? 0)) break;
-      end += 1;
-    }
+    const end = ordered ? this.#window.admit(block.keys, from, neighbours) : neighbours;
     if (end > from) batch.addRun(block, from, end, ordered);
     if (batch.size === this.#job.batchRecords) this.#seal(kind, batch);
     return end;
@@ -167,6 +159,27 @@ export class Filler {
         'each key has one record in flight at a time (--order none opts out)',
     );
   }
+}
+
+/** End of the records of one kind, at least one, that lie one byte apart and are not longer together. */
+function endOfNeighbours(
+  { kinds, bounds }: RecordBlock,
+  from: number,
+  to: number,
+  bytes: number,
+): number {
+  const kind = kinds[from];
+  const mostEnd = (bounds[2 * from] ?? 0) + bytes;
+  let end = from + 1;
+  while (
+    end < to &&
+    kinds[end] === kind &&
+    bounds[2 * end] === (bounds[2 * end - 1] ?? 0) + 1 &&
+    (bounds[2 * end + 1] ?? 0) <= mostEnd
+  ) {
+    end += 1;
+  }
+  return end;
 }
 
 /** Records held back from which on it is worth saying: they take up to as many round trips. */

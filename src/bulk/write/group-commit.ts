@@ -2,8 +2,8 @@ import type { Tally } from '../tally.js';
 
 /**
  * Commits the outcomes of several answers at once: a write that waits for the disk costs about the
- * same for one and for four. It is put off until half of the places in flight wait for it, or
- * somebody else does: for an outcome, or for a place. So long the requests keep their places, and
+ * same for one and for six. It is put off until most places in flight wait for it, or somebody
+ * else does: for an outcome, or for a place. So long the requests keep their places, and
  * a crash sends no others again.
  */
 export class GroupCommit {
@@ -15,7 +15,7 @@ export class GroupCommit {
 
   constructor(tally: Tally, places: number) {
     this.#tally = tally;
-    this.#most = places / 2;
+    this.#most = (3 / 4) * places; // the others go on while the disk is waited for
   }
 
   /** Resolves when what was counted before the call is on the disk. Throws E-FILE-WRITE. */

@@ -20,9 +20,12 @@ export class Window {
   #heldBytes = 0;
   #heldCount = 0;
 
-  /** True when a record of this key may go into a batch now; else it is to be held. */
-  admit(key: number): boolean {
-    return this.#busy.add(key);
+  /**
+   * Records with the keys `keys[from, to)` may go into a batch now, up to the one whose index is
+   * returned: that one is to be held.
+   */
+  admit(keys: Int32Array, from: number, to: number): number {
+    return this.#busy.addRun(keys, from, to);
   }
 
   /** Keeps a copy of the record until its key is settled. */
@@ -35,9 +38,15 @@ export class Window {
     this.#count(held, 1);
   }
 
-  /** The record of this key is settled: the next held one, if any, becomes ready. */
-  settle(key: number): void {
-    const queue = this.#held.size === 0 ? undefined : this.#held.get(key);
+  /** The records with the first `count` of these keys are settled. */
+  settle(keys: Int32Array, count: number): void {
+    if (this.#held.size === 0) return this.#busy.deleteAll(keys, count);
+    for (let index = 0; index < count; index += 1) this.#settleOne(keys[index] ?? 0);
+  }
+
+  /** The next held record of the key, if any, becomes ready. */
+  #settleOne(key: number): void {
+    const queue = this.#held.get(key);
     const next = queue?.shift();
     if (next === undefined) this.#busy.delete(key);
     else this.#ready.push(next);
