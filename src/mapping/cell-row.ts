@@ -111,7 +111,7 @@ function writeEventName(row: CellRow, { out }: RecordBuilder, { eventName }: Upl
   } else if (eventName === undefined) {
     return 'evtName is missing: name the event with --event-name <name>';
   } else {
-    out.piece(pieceOf(JSON.stringify(eventName)));
+    out.string(eventName);
   }
   return undefined;
 }

@@ -4,7 +4,6 @@ import { exportedInstantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import { named } from './member-names.js';
-import { pieceOf } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import { takeKey } from './record-key.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -52,7 +51,7 @@ function writeName(json: JsonText, { out }: RecordBuilder, { eventName }: Upload
   out.ascii(',"type":"event","evtName":');
   if (index < 0) {
     if (eventName === undefined) return 'event_name is missing: name it with --event-name <name>';
-    out.piece(pieceOf(JSON.stringify(eventName)));
+    out.string(eventName);
     return undefined;
   }
   const value = json.stringAt(index, text);

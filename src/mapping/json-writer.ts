@@ -25,6 +25,7 @@ export class JsonWriter {
   bytes: Buffer = Buffer.alloc(0);
   length = 0;
   #view = viewOf(this.bytes);
+  #string = { text: '', piece: pieceOf('""') };
   /** What `raw` copied from last: mostly the same block again. */
   #source = this.bytes;
   #sourceView = this.#view;
@@ -88,6 +89,14 @@ export class JsonWriter {
       }
     }
     this.length = to;
+  }
+
+  /** Writes text as a JSON string; the same text as the last time is at hand. */
+  string(text: string): void {
+    if (text !== this.#string.text) {
+      this.#string = { text, piece: pieceOf(JSON.stringify(text)) };
+    }
+    this.piece(this.#string.piece);
   }
 
   /** Copies text that is known beforehand, from its byte `skip` on. */

@@ -12,8 +12,11 @@ import { syncFolder } from './run-folder.js';
 export class Journal<Entry> {
   readonly path: string;
   readonly #file: FileHandle;
-  /** Appends go one after the other: a torn line must stay the last one. */
-  #last: Promise<void> = Promise.resolve();
+  /** Writes go one after the other: a torn line must stay the last one. */
+  #writing: Promise<void> = Promise.resolve();
+  /** The write after that, which takes all entries that wait by then. */
+  #next: Promise<void> | undefined;
+  #waiting: Entry[] = [];
 
   /** Starts a journal, or goes on after its last complete line. Throws E-FILE-WRITE, E-JOURNAL. */
   static async open<Entry>(path: string) {
@@ -37,12 +40,16 @@ export class Journal<Entry> {
 
   /** Throws E-FILE-WRITE, and again for all that follows; then nothing more may be done. */
   async append(...entries: readonly Entry[]): Promise<void> {
-    this.#last = this.#last.then(async () => this.#write(entries));
-    return this.#last;
+    this.#waiting.push(...entries);
+    this.#next ??= this.#writeAfter(this.#writing);
+    return this.#next;
   }
 
-  async #write(entries: readonly Entry[]): Promise<void> {
-    const line = Buffer.from(lineOf(entries));
+  async #writeAfter(before: Promise<void>): Promise<void> {
+    await before;
+    this.#writing = this.#next ?? before;
+    this.#next = undefined;
+    const line = Buffer.from(lineOf(this.#waiting.splice(0)));
     await guarded(this.path, async () => {
       for (let at = 0; at < line.length;) at += (await this.#file.write(line, at)).bytesWritten;
     });
