@@ -77,11 +77,12 @@ export class JournalLog implements RunLog {
 
   async #writeAfter(current: Promise<void>): Promise<void> {
     await current;
+    // A rejects file is announced, so that what a crash leaves of it is known to be of this run.
+    if (this.#rejects.makeWay()) await this.#journal.append({ rejectsFile: this.#rejects.file });
+    // From here to the mark nothing is waited for: it counts the lines of this settlement and no others.
     this.#current = this.#next ?? current;
     this.#next = undefined;
     const settlement = this.#takeSettlement();
-    // A rejects file is announced, so that what a crash leaves of it is known to be of this run.
-    if (this.#rejects.makeWay()) await this.#journal.append({ rejectsFile: this.#rejects.file });
     // The rejects first: what the journal says of them must stand in the file.
     this.#rejects.sync();
     await this.#journal.append({ ...settlement, rejects: this.#rejects.mark });
