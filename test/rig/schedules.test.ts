@@ -7,6 +7,7 @@ import { makeWorld, type World } from '../support/world.js';
 import {
   checkEnd,
   checkPart,
+  checkRejectsMark,
   checkRunsList,
   isDone,
   layOut,
@@ -79,6 +80,7 @@ async function runToEnd(world: World, { scenario, truth, random }: Rig): Promise
     const end = troubled ? random.pick(ends) : 'none';
     const resume = part > 0 || random.chance(0.5) ? ['--resume'] : [];
     const outcome = await runPart(world, [...argv, ...resume], { truth, random, end });
+    checkRejectsMark(world);
     await checkRunsList(world);
     if (outcome === undefined) continue;
     const interrupted = end === 'interrupt';
@@ -110,10 +112,14 @@ async function runPart(
     interrupt();
     return part;
   }
-  // It is done, and has only to say so; another part would begin a new run.
-  if (begun && !unfinished(world)) return part;
   // What a process leaves that dies here: the files as they stand, what it sent, and nothing else.
   const disk = snapshot(world);
+  // It is done, and has only to say so; another part would begin a new run. Asked after the snapshot:
+  // threads go on while files are copied, and may take the run's folder away under it.
+  if (begun && !unfinished(world)) {
+    disk.forget();
+    return part;
+  }
   truth.die();
   interrupt();
   await part;
@@ -124,20 +130,24 @@ async function runPart(
 
 const unfinished = (world: World): boolean => runsOf(world).some((name) => !name.startsWith('.'));
 
-function snapshot({ cwd, stateDir }: World): { restore(): void } {
+function snapshot({ cwd, stateDir }: World): { restore(): void; forget(): void } {
   const folders = [cwd, stateDir];
   const copyOf = (folder: string) => `${folder}.copy`;
   const copy = (from: string, to: string) => cpSync(from, to, { recursive: true, force: true });
   cpSync(cwd, copyOf(cwd), { recursive: true });
   copyIfThere(stateDir, copyOf(stateDir));
+  const forget = () => {
+    for (const folder of folders) rmSync(copyOf(folder), { recursive: true, force: true });
+  };
   return {
     restore() {
       for (const folder of folders) {
         rmSync(folder, { recursive: true, force: true });
         copyIfThere(copyOf(folder), folder);
-        rmSync(copyOf(folder), { recursive: true, force: true });
       }
+      forget();
     },
+    forget,
   };
   function copyIfThere(from: string, to: string): void {
     try {
