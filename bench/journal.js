@@ -5,34 +5,45 @@ import { writeProfilesCsv } from './data.js';
 import { engagectl } from './harness/sides.js';
 import { startServer } from './harness/server.js';
 
-export const journal = {
-  name: 'journal',
-  question: 'the same upload with journal and order, and without one or both of them',
-  size: 1_000_000,
-  async open({ size, folder }) {
-    const input = join(folder, 'profiles.csv');
-    writeProfilesCsv(input, size);
-    const sink = await startServer(fileURLToPath(new URL('harness/sink.js', import.meta.url)));
-    const side = (name, ...flags) =>
-      engagectl(['upload', input, '--concurrency', '8', '--json', ...flags], {
-        url: sink.url,
-        folder,
-        name,
-      });
-    const without = (name, ...flags) => ({ ...side(name, ...flags), role: 'peer' });
-    return {
-      records: size,
-      sides: [
-        side('journal and order'),
-        without('no journal', '--no-journal'),
-        without('neither', '--no-journal', '--order', 'none'),
-      ],
-      async watch({ digest }, run) {
-        await sink.reset({ digest });
-        await run();
-        return sink.arrived();
-      },
-      [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
-    };
+const question = 'the same upload with journal and order, and without one or both of them';
+
+/** At a service that answers at once, and at one as far away as most are. */
+export const journals = [
+  { name: 'journal', question, size: 1_000_000, open: (place) => open(place, 0) },
+  {
+    name: 'journal-50ms',
+    question: `${question}, at a service that takes 50 ms`,
+    size: 200_000,
+    open: (place) => open(place, 50),
   },
-};
+];
+
+async function open({ size, folder }, latency) {
+  const input = join(folder, 'profiles.csv');
+  writeProfilesCsv(input, size);
+  const sink = await startServer(
+    fileURLToPath(new URL('harness/sink.js', import.meta.url)),
+    latency,
+  );
+  const side = (name, ...flags) =>
+    engagectl(['upload', input, '--concurrency', '8', '--json', ...flags], {
+      url: sink.url,
+      folder,
+      name,
+    });
+  const without = (name, ...flags) => ({ ...side(name, ...flags), role: 'peer' });
+  return {
+    records: size,
+    sides: [
+      side('journal and order'),
+      without('no journal', '--no-journal'),
+      without('neither', '--no-journal', '--order', 'none'),
+    ],
+    async watch({ digest }, run) {
+      await sink.reset({ digest });
+      await run();
+      return sink.arrived();
+    },
+    [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
+  };
+}

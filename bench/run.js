@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { service, stages } from './figures.js';
 import { growth } from './growth.js';
-import { journal } from './journal.js';
+import { journals } from './journal.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
 import { startUp } from './start-up.js';
@@ -16,7 +16,7 @@ import { uploadCsv, uploadNdjson } from './upload.js';
 const benchmarks = [
   uploadCsv,
   uploadNdjson,
-  journal,
+  ...journals,
   exportNdjson,
   exportCsv,
   exportFile,
