@@ -25,7 +25,9 @@ for await (const rows of inputs.blocks()) {
   totals.milliseconds += performance.now() - started;
   totals.records += block.count;
   totals.rejects += block.rejects.length;
-  totals.bytes += block.json.length;
+  for (let n = 0; n < block.count; n += 1) {
+    totals.bytes += block.bounds[2 * n + 1] - block.bounds[2 * n];
+  }
 }
 const seconds = totals.milliseconds / 1000;
 const peak = process.resourceUsage().maxRSS / 1024;
