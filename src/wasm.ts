@@ -10,11 +10,16 @@ declare const WebAssembly: {
 /** The memory of an instance; every view on its buffer is lost when it grows. */
 export interface WasmMemory {
   readonly buffer: ArrayBuffer;
-  /** By pages of `wasmPageBytes`. Throws RangeError when there is no more. */
+  /** By pages of 64 KB. Throws RangeError when there is no more. */
   grow(pages: number): number;
 }
 
-export const wasmPageBytes = 65_536;
+/** A number that a program exports. */
+export interface WasmNumber {
+  readonly value: number;
+}
+
+const pageBytes = 65_536;
 
 const modules = new Map<string, object>();
 
@@ -24,12 +29,18 @@ const modules = new Map<string, object>();
  */
 export function instantiate(name: string, imports: object = {}): unknown {
   let module = modules.get(name);
-  if (module === undefined) {
-    // The build puts it there; this leads to it from `src` and from `dist`.
-    const code = readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
-    const compiled = optimized(() => new WebAssembly.Module(code));
-    modules.set(name, compiled);
-    module = compiled;
-  }
+  if (module === undefined) modules.set(name, (module = compile(name)));
   return new WebAssembly.Instance(module, { [name]: imports }).exports;
+}
+
+/** The build puts the code there; this leads to it from `src` and from `dist`. */
+function compile(name: string): object {
+  const code = readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
+  return optimized(() => new WebAssembly.Module(code));
+}
+
+/** Makes the memory at least so long. Throws RangeError when there is no more. */
+export function reserve(memory: WasmMemory, bytes: number): void {
+  const missing = bytes - memory.buffer.byteLength;
+  if (missing > 0) memory.grow(Math.ceil(missing / pageBytes));
 }

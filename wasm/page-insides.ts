@@ -1,4 +1,4 @@
-// The inside of an object or array in a page, for `src/bulk/export/insides-in-wasm.ts`, in AssemblyScript (TypeScript
+// The inside of an object or array in a page, for `src/bulk/export/wasm-bytes.ts`, in AssemblyScript (TypeScript
 // with the types of WebAssembly; https://www.assemblyscript.org): where it ends, and whether it is JSON (RFC 8259).
 //
 // It takes 64 bytes at a time. A set of them is a u64, bit i for byte i, and the grammar is arithmetic on such sets, as in

@@ -75,8 +75,11 @@ export class Tally {
   /** Neighbouring rows, one by default. */
   accept(rows: RowBlock, row: number, count = 1): void {
     this.counts.accepted += count;
-    for (const run of this.log ? ordinalRuns(rows, row, count) : []) {
-      this.log?.settled(rows, run.first, 'accepted', run.count);
+    const { log } = this;
+    if (log) {
+      for (const run of ordinalRuns(rows, row, count)) {
+        log.settled(rows, run.first, 'accepted', run.count);
+      }
     }
     rows.memory?.letGo(count);
   }

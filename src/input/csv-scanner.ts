@@ -1,4 +1,4 @@
-import { instantiate, wasmPageBytes, type WasmMemory } from '../wasm.js';
+import { instantiate, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 import { FAULT, mostCells, mostRecords, type CellScanner } from './cell-scanner.js';
 import { BEYOND } from './line-ends.js';
 
@@ -17,10 +17,6 @@ interface Program {
   begin(length: number, columns: number, delimiter: number, last: boolean): void;
   cut(start: number, line: number): number;
   scan(start: number): number;
-}
-
-interface WasmNumber {
-  readonly value: number;
 }
 
 /** How far behind the last byte the program may look. */
@@ -77,8 +73,7 @@ export class CsvScanner implements CellScanner {
 
   begin(text: Buffer, columns: number, last: boolean): void {
     const { memory, text: to } = this.#program;
-    const missing = to.value + text.length + slack - memory.buffer.byteLength;
-    if (missing > 0) memory.grow(Math.ceil(missing / wasmPageBytes));
+    reserve(memory, to.value + text.length + slack);
     text.copy(new Uint8Array(memory.buffer, to.value));
     this.#program.begin(text.length, columns, this.#delimiter, last);
   }

@@ -1,5 +1,5 @@
 import { divergingOperators } from '../contract/codes.js';
-import { instantiate, type WasmMemory } from '../wasm.js';
+import { instantiate, type WasmMemory, type WasmNumber } from '../wasm.js';
 import type { CellText } from './cell-text.js';
 import { token } from './json-tokens.js';
 import { memberNames } from './member-names.js';
@@ -9,7 +9,7 @@ import { sameBytes } from './same-bytes.js';
 interface Program {
   readonly memory: WasmMemory;
   /** Objects and arrays within each other; deeper texts are refused. */
-  readonly deepest: { readonly value: number };
+  readonly deepest: WasmNumber;
   /** Where to put a text of so many bytes, the first of which is called `first` from then on. */
   reserve(bytes: number, first: number): number;
   /** Makes room for so many names that are looked for, numbered from 0. */

@@ -1,11 +1,9 @@
 /** Bytes with a meaning in JSON. */
 export const token = {
   quote: 0x22,
-  backslash: 0x5c,
   comma: 0x2c,
   colon: 0x3a,
   openArray: 0x5b,
-  closeArray: 0x5d,
   openObject: 0x7b,
   closeObject: 0x7d,
   minus: 0x2d,
@@ -13,11 +11,10 @@ export const token = {
   point: 0x2e,
   zero: 0x30,
   nine: 0x39,
-  /** First letters of the literals, and of the escape \u. */
+  /** First letters of the literals. */
   t: 0x74,
   f: 0x66,
   n: 0x6e,
-  u: 0x75,
 } as const;
 
 export const isDigit = (byte: number): boolean => byte >= token.zero && byte <= token.nine;

@@ -123,7 +123,7 @@ export function pieceOf(text: string): Piece {
   return { view: viewOf(bytes), length: bytes.length };
 }
 
-export const viewOf = (bytes: Uint8Array): DataView =>
+const viewOf = (bytes: Uint8Array): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
 /**

@@ -1,5 +1,5 @@
 import type { Cells, RowBlock } from '../input/rows.js';
-import { instantiate, wasmPageBytes, type WasmMemory } from '../wasm.js';
+import { instantiate, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 import { JsonWriter, type Piece } from './json-writer.js';
 import type { RecordBlock } from './records.js';
 import type { RowForm } from './row-form.js';
@@ -7,11 +7,11 @@ import type { RowForm } from './row-form.js';
 /** What `wasm/csv-records.ts` exports. Places in its memory come back signed. */
 interface Program {
   readonly memory: WasmMemory;
-  readonly count: { readonly value: number };
-  readonly row: { readonly value: number };
+  readonly count: WasmNumber;
+  readonly row: WasmNumber;
   readonly key: { value: number };
-  readonly start: { readonly value: number };
-  readonly at: { readonly value: number };
+  readonly start: WasmNumber;
+  readonly at: WasmNumber;
   begin(
     textAt: number,
     boundsAt: number,
@@ -174,9 +174,7 @@ export class RowWriter {
   }
 
   #reserve(length: number): void {
-    const { memory } = this.#program;
-    const missing = length + slack - memory.buffer.byteLength;
-    if (missing > 0) memory.grow(Math.ceil(missing / wasmPageBytes));
+    reserve(this.#program.memory, length + slack);
   }
 }
 

@@ -1,18 +1,14 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { accountAt } from '../support/account-at.js';
 import { makeWorld, type World } from '../support/world.js';
+import { outcomeOf, start } from './bin.js';
 
 // "Memory stays flat (< 150 MB) however large the input, or a single line of it": the peak of the built program.
 
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const mostBytes = 150_000_000;
 
 /** Takes every record, and reads no more of it than its number. */
@@ -44,21 +40,13 @@ async function run(world: World, argv: readonly string[]) {
   const peakFile = world.path('peak');
   const atExit = `process.on('exit', () => process.getBuiltinModule('node:fs').writeFileSync(
     ${JSON.stringify(peakFile)}, String(1024 * process.resourceUsage().maxRSS)))`;
-  const child = spawn(
-    process.execPath,
-    [`--import=data:text/javascript,${encodeURIComponent(atExit)}`, bin, ...argv, '--json'],
-    {
-      cwd: world.cwd,
-      env: {
-        PATH: process.env['PATH'],
-        ENGAGECTL_CONFIG_DIR: world.configDir,
-        ENGAGECTL_STATE_DIR: world.stateDir,
-        ...accountAt(server.url, 'memory'),
-      },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
-  );
-  const [stdout] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  const measured = `NODE_OPTIONS=--import=data:text/javascript,${encodeURIComponent(atExit)}`;
+  const child = start(world, {
+    url: server.url,
+    argv: [...argv, '--json'],
+    tracer: ['env', measured],
+  });
+  const { stdout } = await outcomeOf(child);
   const summary = JSON.parse(stdout) as Readonly<Record<string, unknown>>;
   return { summary, peak: Number(readFileSync(peakFile, 'utf8')) };
 }

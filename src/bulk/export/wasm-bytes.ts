@@ -1,12 +1,12 @@
 import { roomFor, type Insides, type PageBytes } from './page-bytes.js';
 import { tooDeep, unexpected } from './page-tokens.js';
-import { instantiate, wasmPageBytes, type WasmMemory } from '../../wasm.js';
+import { instantiate, reserve, type WasmMemory, type WasmNumber } from '../../wasm.js';
 
 /** What `wasm/page-insides.ts` exports. */
 interface Exports extends Insides {
   readonly memory: WasmMemory;
   /** Where the page begins in the memory. */
-  readonly page: { readonly value: number };
+  readonly page: WasmNumber;
 }
 
 /** How far behind the last byte `pass` may look. */
@@ -41,7 +41,8 @@ export class WasmBytes implements PageBytes {
   reserve(length: number): void {
     const room = this.#bytes.length;
     if (length <= room) return;
-    this.#code.memory.grow(Math.ceil((roomFor(length, room) - room) / wasmPageBytes));
+    const { memory, page } = this.#code;
+    reserve(memory, page.value + roomFor(length, room) + slack);
     this.#bytes = this.#view(); // the old one has lost its memory
   }
 

@@ -26,6 +26,17 @@ export interface BulkRecord {
   readonly end: number;
 }
 
+/** Record `index` of a block. */
+export const recordOf = (block: RecordBlock, index: number): BulkRecord => ({
+  rows: block.rows,
+  row: block.row[index] ?? 0,
+  key: block.keys[index] ?? 0,
+  converges: block.converges[index] === 1,
+  json: block.json,
+  start: block.bounds[2 * index] ?? 0,
+  end: block.bounds[2 * index + 1] ?? 0,
+});
+
 /**
  * The records of one request, and its body, which grows while the batch is filled. Its memory
  * is used again: per-record objects that live as long as a request would end as old garbage.
@@ -89,12 +100,12 @@ export class Batch {
       const at = (bounds[2 * index] ?? 0) + shift;
       if (index > from) this.#body[at - 1] = comma;
       this.#starts[first + index - from] = at;
+      this.#rows.add(rows, row[index] ?? 0);
     }
     if (ordered) this.keys.set(keys.subarray(from, to), first);
     else this.keys.fill(noKey, first, first + to - from);
     this.#converges.set(converges.subarray(from, to), first);
     this.#size += to - from;
-    for (let index = from; index < to; index += 1) this.#rows.add(rows, row[index] ?? 0);
   }
 
   /** Copies the text of so many records behind the others. */

@@ -1,6 +1,5 @@
 import type { RecordBlock } from '../../mapping/records.js';
-import { noKey, type Batch, type BulkRecord } from './batch.js';
-import { BlockRecord } from './block-record.js';
+import { noKey, recordOf, type Batch, type BulkRecord } from './batch.js';
 import type { Sender } from './sender.js';
 import { Window } from './window.js';
 import type { WriteJob } from './write-job.js';
@@ -15,7 +14,6 @@ const kinds = { profile: 0, event: 1 } as const;
 export class Filler {
   readonly #job: WriteJob;
   readonly #sender: Sender;
-  readonly #held = new BlockRecord();
   readonly #window = new Window();
   readonly #filling = new Map<number, Batch>();
   readonly #full: Batch[] = [];
@@ -39,7 +37,7 @@ export class Filler {
     let next = from;
     while (next < to && this.hasRoom) {
       const end = this.#addRun(block, next, to);
-      if (end === next) this.#window.hold(this.#held.to(block, next));
+      if (end === next) this.#window.hold(recordOf(block, next));
       next = Math.max(end, next + 1);
     }
     return next;
