@@ -16,7 +16,7 @@ import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import type { Connection } from './connect.js';
 import { runId } from './run-id.js';
-import { hasPlaceForRuns, hostOf, runsFolder } from './unfinished-run.js';
+import { hasPlaceForRuns, hostOf, notForgotten, runsFolder } from './unfinished-run.js';
 
 export interface ExportRequest {
   readonly command: string;
@@ -40,7 +40,10 @@ export interface OpenExportRun {
   /** Of earlier processes; empty in a new run. */
   readonly entries: readonly ExportEntry[];
   readonly resumed: boolean;
-  /** Lets go of the run, and removes its folder unless it is to be gone on with. */
+  /**
+   * Lets go of the run, and removes its folder unless it is to be gone on with. That this fails is
+   * a warning.
+   */
   close(options: { readonly keep: boolean }): Promise<void>;
 }
 
@@ -67,8 +70,9 @@ const unkeptRun = ({ plan, runtime }: ExportRequest): OpenExportRun => ({
 });
 
 async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
+  const { said } = request;
   if (!hasPlaceForRuns(request.runtime)) {
-    request.said.warn('this user has no home folder; this export cannot be resumed');
+    said.warn('this user has no home folder; this export cannot be resumed');
     return unkeptRun(request);
   }
   const root = runsFolder(request.runtime);
@@ -90,9 +94,14 @@ async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
       entries,
       resumed: found !== undefined,
       close: async ({ keep }) => {
-        await file.close();
-        if (!keep) await removeRun(folder);
-        await lock.release();
+        try {
+          await file.close();
+          if (!keep) await removeRun(folder);
+        } catch (error) {
+          said.warn(notForgotten(folder, error));
+        } finally {
+          await lock.release();
+        }
       },
     };
   } catch (error) {

@@ -68,6 +68,16 @@ export async function unfinishedRun(root: string, wanted: Wanted): Promise<RunFo
   });
 }
 
+/**
+ * Said where a run's end cannot be noted. Its summary has told the exit code by then, which holds:
+ * what is settled is on the disk, and a resume sends none of it again.
+ */
+export function notForgotten({ header: { run } }: RunFolder, cause: unknown): string {
+  const { message } = cause as Error;
+  const why = cause instanceof EngagectlError ? `: ${cause.details.why}` : '';
+  return `${message}${why}; engagectl runs resume ${run} finds what is left to do, if anything`;
+}
+
 /** `runs resume` must not begin another run because the environment names another account now. */
 function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
   const header = runs.find(({ header }) => header.run === meant)?.header;

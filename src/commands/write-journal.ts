@@ -11,7 +11,13 @@ import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import type { Connection } from './connect.js';
 import { runId } from './run-id.js';
-import { hasPlaceForRuns, hostOf, runsFolder, unfinishedRun } from './unfinished-run.js';
+import {
+  hasPlaceForRuns,
+  hostOf,
+  notForgotten,
+  runsFolder,
+  unfinishedRun,
+} from './unfinished-run.js';
 import type { WriteFlags } from './write-options.js';
 
 /** What a run is found by, and made of. */
@@ -36,7 +42,7 @@ export interface OpenRun {
   attach(tally: Tally): void;
   /**
    * Lets go of the run. Its folder is removed when it is done, or when there is nothing in it
-   * that could be resumed. True when it stays.
+   * that could be resumed. True when it stays, which is a warning where it ought to be gone.
    */
   close(options: { readonly done: boolean }): Promise<boolean>;
 }
@@ -70,6 +76,9 @@ export async function openRun(run: RunToOpen): Promise<OpenRun> {
           const stays = !done && (await hasContent(folder).catch(() => true));
           if (!stays) await removeRun(folder);
           return stays;
+        } catch (error) {
+          run.said.warn(notForgotten(folder, error));
+          return !done;
         } finally {
           await lock.release();
         }

@@ -1,7 +1,7 @@
 import { verdict } from '../bulk/write/verdict.js';
 import { write } from '../bulk/write/write.js';
 import { zoneOf } from '../contract/zones.js';
-import { exitCodeOf, exitCodes, mostSerious, type EngagectlError } from '../errors.js';
+import { exitCodes, type EngagectlError } from '../errors.js';
 import { openInputs } from '../input/open.js';
 import type { Tally } from '../bulk/tally.js';
 import type { Mapper } from '../mapping/records.js';
@@ -55,11 +55,7 @@ async function runConnected(context: WriteContext): Promise<void> {
   try {
     outcome = await runJournalled(context, { mapper, run });
   } finally {
-    const stays = await run?.close(outcome).catch((error: unknown) => {
-      const codes = [exitCodeOf(error), exitCodeOf(outcome.error ?? error)];
-      if (mostSerious(codes) === codes[0]) throw error;
-      return true;
-    });
+    const stays = await run?.close(outcome);
     if (stays) context.said.note(`unfinished: engagectl runs resume ${run?.id} goes on with it`);
   }
   if (outcome.error) throw outcome.error;

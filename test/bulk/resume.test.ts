@@ -4,6 +4,7 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  renameSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -69,6 +70,13 @@ async function run(world: World, argv: readonly string[]) {
 const runsOf = (world: World): string[] => {
   const folder = path.join(world.stateDir, 'runs');
   return existsSync(folder) ? readdirSync(folder) : [];
+};
+
+/** Gives the only run's folder another name, as somebody else might. */
+const hideRun = (world: World): void => {
+  const [id = ''] = runsOf(world);
+  const folder = path.join(world.stateDir, 'runs');
+  renameSync(path.join(folder, id), path.join(folder, `${id}-renamed`));
 };
 
 const identitiesOf = (bodies: readonly { readonly body: Buffer }[]) =>
@@ -139,6 +147,24 @@ describe('--resume', () => {
     writeFileSync(stage.world.path('users.csv'), csv(5));
     const { code, summary } = await run(stage.world, ['upload', 'users.csv', '--resume']);
     expect([code, summary.accepted, summary.resumed]).toEqual([0, 5, 0]);
+  });
+
+  it('sends nothing again when the folder of the finished run could not be removed', async () => {
+    await using stage = await stages((_, index) => {
+      if (index === 1) hideRun(world); // its removal will not find it
+      return accept();
+    });
+    const { world, server } = stage;
+    writeFileSync(world.path('users.csv'), csv(20));
+    const { code, summary, stderr } = await run(world, ['upload', 'users.csv', ...small]);
+    expect([code, summary['exitCode'], summary.accepted]).toEqual([0, 0, 20]);
+    expect(stderr).toContain('cannot remove the run folder');
+    expect(stderr).toContain(`engagectl runs resume ${String(summary['run'])} finds`);
+
+    const again = await run(world, ['upload', 'users.csv', ...small, '--resume']);
+    expect([again.code, again.summary.resumed, again.summary.accepted]).toEqual([0, 20, 0]);
+    expect(server.executed).toHaveLength(2);
+    expect(runsOf(world)).toEqual([]);
   });
 
   it('keeps the rejects of the earlier part, and counts them once', async () => {
