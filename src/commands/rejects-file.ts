@@ -21,7 +21,7 @@ interface RejectsPlace {
 
 /**
  * The rejects file of a run, not created yet. Throws E-USAGE where it is an input of the run or
- * no regular file, E-FILE-WRITE where the place that was named cannot hold it.
+ * no regular file, E-FILE-WRITE where its place cannot hold it.
  */
 export function openRejects(
   { command, named, files, first }: RejectsPlace,
@@ -36,25 +36,26 @@ export function openRejects(
       fix: 'name another one with --rejects <file>',
     });
   }
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+  const found = guarded(name, () => statSync(file, { throwIfNoEntry: false }));
+  if (found?.isFile() === false) {
     throw new EngagectlError('E-USAGE', `${name} is no regular file`, {
       why: 'an older rejects file is renamed, and a resumed run goes on with it',
       fix: 'name another one with --rejects <file>',
     });
   }
   // Beside an input that can only be read, there may be nothing to reject.
-  if (named !== undefined) checkFolder(named, path.dirname(file));
+  if (named !== undefined) guarded(named, () => accessSync(path.dirname(file), constants.W_OK));
   return new RejectsFile(name, file);
 }
 
-function checkFolder(named: string, folder: string): void {
+function guarded<T>(name: string, look: () => T): T {
   try {
-    accessSync(folder, constants.W_OK);
+    return look();
   } catch (cause) {
-    throw new EngagectlError('E-FILE-WRITE', `the rejects file ${named} could not be written`, {
+    throw new EngagectlError('E-FILE-WRITE', `the rejects file ${name} could not be written`, {
       why: cause instanceof Error ? cause.message : String(cause),
       fix: 'name another place with --rejects <file>',
-      file: named,
+      file: name,
       cause,
     });
   }

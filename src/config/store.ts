@@ -1,6 +1,7 @@
-import { chmod, mkdir, open, stat, unlink } from 'node:fs/promises';
+import { chmod, open, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { makeFolder } from '../make-folder.js';
 import type { Runtime } from '../runtime.js';
 import { configFolder } from './folders.js';
 import { notUsable, readPrivate, shellQuoted } from './private-file.js';
@@ -82,16 +83,18 @@ function parseJson(text: string, file: string): unknown {
  */
 export async function privateFolder(folder: string): Promise<string> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     const { mode } = await stat(folder);
     if (process.platform === 'win32' || (mode & 0o077) === 0) return folder;
     if ((mode & 0o002) !== 0) throw new Error('everybody may write to this folder');
     await chmod(folder, 0o700);
     return folder;
   } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const tighten = code === undefined ? `chmod 700 ${shellQuoted(folder)}, or ` : '';
     throw new EngagectlError('E-CONFIG-FILE', `${folder}: cannot be used as a private folder`, {
-      why: (error as Error).message,
-      fix: `chmod 700 ${shellQuoted(folder)}, or choose another folder by ENGAGECTL_CONFIG_DIR and ENGAGECTL_STATE_DIR`,
+      why: message,
+      fix: `${tighten}choose another folder by ENGAGECTL_CONFIG_DIR and ENGAGECTL_STATE_DIR`,
       file: folder,
       cause: error,
     });

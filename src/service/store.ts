@@ -1,7 +1,8 @@
 import Database from 'libsql';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../make-folder.js';
 import { schema, schemaVersion } from './schema.js';
 
 export type Value = string | number | Uint8Array | null;
@@ -104,7 +105,7 @@ function foreignStore(version: number | undefined): Error {
 
 /** The database file, made readable for its owner only; SQLite gives its log the same mode. */
 function privateFile(dataDir: string): string {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir);
   const path = join(dataDir, 'service.db');
   closeSync(openSync(path, 'a', 0o600));
   return path;

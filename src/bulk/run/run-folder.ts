@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
+import { makeFolder } from '../../make-folder.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {
@@ -47,7 +48,7 @@ export async function createRun(root: string, header: RunHeader): Promise<RunFol
   const folder = path.join(root, header.run);
   const draft = draftOf(root, header);
   try {
-    await mkdir(root, { recursive: true, mode: 0o700 });
+    makeFolder(root);
     await rm(draft, { recursive: true, force: true });
     await mkdir(draft, { mode: 0o700 });
     await writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
