@@ -42,10 +42,10 @@ const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(bin\/engagectl\.js|dist\/[\w-]+\.(js|d\.ts|wasm)|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(dist\/index\.js|dist\/[\w-]+\.(cjs|d\.ts|wasm)|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(3_000_000);
-  const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
+  const bin = packed.files.find((file) => file.path === 'dist/engagectl.cjs');
   expect(((bin?.mode ?? 0) & 0o777).toString(8)).toBe('755');
 });
 
@@ -64,12 +64,14 @@ it.each([
   ['main', []],
   ['program', ['commander']],
   ['run', []],
-])('keeps %s.js light', (name, packages) => {
-  const text = readFileSync(path.join(installed, `dist/${name}.js`), 'utf8');
+])('keeps %s.cjs light', (name, packages) => {
+  const text = readFileSync(path.join(installed, `dist/${name}.cjs`), 'utf8');
   // Above each module the bundle says where it comes from.
   const found = [...text.matchAll(/^\/\/ node_modules\/([^/]+)\//gm)].map((match) => match[1]);
   expect([...new Set(found)]).toEqual(packages);
-  const loaded = [...text.matchAll(/^import .* from "\.\/(.+)\.js";$/gm)].map((match) => match[1]);
+  const loaded = [...text.matchAll(/^const .* = require\("\.\/(.+)\.cjs"\);$/gm)].map(
+    (match) => match[1],
+  );
   expect(['rolldown-runtime', 'main', 'program']).toEqual(expect.arrayContaining(loaded));
 });
 
@@ -99,7 +101,7 @@ function run(bin: string, args: readonly string[], env: Record<string, string> =
   return { status, stdout, stderr };
 }
 
-const bin = path.join(installed, 'bin/engagectl.js');
+const bin = path.join(installed, 'dist/engagectl.cjs');
 const fixture = (name: string) => path.join(root, 'fixtures', name);
 const upload = [
   'upload',
@@ -113,7 +115,7 @@ const upload = [
 describe('says what the build says', () => {
   const same = (args: readonly string[], env?: Record<string, string>) => {
     const outcome = run(bin, args, env);
-    expect(outcome).toEqual(run(path.join(root, 'bin/engagectl.js'), args, env));
+    expect(outcome).toEqual(run(path.join(root, 'dist/engagectl.cjs'), args, env));
     return outcome;
   };
 

@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+// Nothing here is newer than `import()`, so that an old Node gets a line and not a SyntaxError. It is
+// CommonJS, as all of the bundle that is published: without ES modules Node starts 4 ms sooner.
+const [major = 0, minor = 0, patch = 0] = process.versions.node.split('.').map(Number);
+if (major * 1e6 + minor * 1e3 + patch < 20018001) {
+  process.stderr.write(
+    `engagectl needs Node.js 20.18.1 or newer; this is ${process.versions.node}\n`,
+  );
+  process.exitCode = 2;
+} else {
+  void import('./process.js').then(({ runProcess }) => runProcess());
+}
