@@ -1,9 +1,8 @@
 import { EngagectlError } from '../errors.js';
+import { fromUtf16, undecodable } from './utf16.js';
 import { withHead } from './with-head.js';
 
 const utf8Bom = Buffer.from([0xef, 0xbb, 0xbf]);
-/** Stands for text that could not be decoded: never valid in UTF-8, so that its record is refused. */
-const invalid = 0xff;
 const replacement = '\u{FFFD}';
 
 /** Bytes looked at to recognise UTF-16 without a byte order mark, as far as they are there. */
@@ -23,8 +22,10 @@ export async function* decode(
   const { head, all } = await withHead(chunks, leastBytes);
   const found = markedEncoding(head) ?? encoding ?? 'utf-8';
   if (encoding === undefined) refuseUnmarkedUtf16(head, name);
-  if (new TextDecoder(found).encoding === 'utf-8') yield* withoutMark(all);
-  else yield* transcode(all, found);
+  const used = new TextDecoder(found).encoding;
+  if (used === 'utf-8') yield* withoutMark(all);
+  else if (used.startsWith('utf-16')) yield* fromUtf16(all, used === 'utf-16be');
+  else yield* transcode(all, used);
 }
 
 /** Throws EngagectlError E-USAGE for a name that this Node cannot decode. */
@@ -81,7 +82,7 @@ function encode(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (!text.includes(replacement)) return bytes;
   for (let at = bytes.indexOf(replacement); at !== -1; at = bytes.indexOf(replacement, at)) {
-    bytes.fill(invalid, at, at + 3);
+    bytes.fill(undecodable, at, at + 3);
   }
   return bytes;
 }

@@ -110,6 +110,36 @@ describe('encodings', () => {
   });
 });
 
+describe('UTF-16', () => {
+  it('keeps U+FFFD and refuses half a pair, wherever chunks end', async () => {
+    const unit = fc.constantFrom('a', 'ü', '\u{FFFD}', '\u{1F600}', '\u{FEFF}', '\uD83D', '\uDE00');
+    const line = fc
+      .array(unit, { minLength: 1, maxLength: 6 })
+      .map((units) => `v${units.join('')}`);
+    const documents = fc.array(line, { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(documents, fc.boolean(), chunkSizes, async (lines, bigEndian, sizes) => {
+        const bytes = Buffer.from(`\u{FEFF}value\n${lines.join('\n')}\n`, 'utf16le');
+        if (bigEndian) bytes.swap16();
+        const options = { format: 'list', listColumn: 'value' } as const;
+        const { rows, faults } = await readText(chunked(bytes, sizes), options);
+        const numbered = lines.map((text, at) => ({ line: at + 2, text }));
+        const isWhole = ({ text }: { text: string }) => !/\p{Surrogate}/u.test(text);
+        expect(rows.map(({ line, text }) => ({ line, text }))).toEqual(numbered.filter(isWhole));
+        expect(faults.map(({ line, column }) => ({ line, column }))).toEqual(
+          numbered
+            .filter((line) => !isWhole(line))
+            .map(({ line, text }) => ({ line, column: bytesBeforeHalf(text) + 1 })),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+const bytesBeforeHalf = (text: string): number =>
+  Buffer.byteLength(text.slice(0, text.search(/\p{Surrogate}/u)));
+
 describe('a record that is not UTF-8', () => {
   it('is a fault with its bytes, and the others are read', async () => {
     const text = Buffer.from('a,b\nx,1\nGr\xf6\xdfe,2\n"y\n\xff",3\nz,4\n', 'latin1');
