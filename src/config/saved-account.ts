@@ -33,6 +33,8 @@ export async function chooseSaved(
   runtime: Pick<Runtime, 'env' | 'cwd'>,
 ): Promise<Saved | SavedLocal> {
   const config = await readConfig(runtime);
+  const isEmpty = Object.keys(config.profiles).length === 0;
+  if (isEmpty && wanted.region && !wanted.profile) throw noRegions(wanted.region);
   const name = wanted.profile ?? currentProfile(config);
   const profile = findProfile(config, name);
   const region = wanted.region ?? profile.region ?? onlyRegion(name, profile);
@@ -60,6 +62,12 @@ export function findProfile(config: Config, name: string): SavedProfile {
 
 const noAccount = (name: string): string =>
   name === defaultProfile ? 'no account is set up' : `there is no config profile "${name}"`;
+
+const noRegions = (region: string): EngagectlError =>
+  new EngagectlError('E-REGION', `there is no region "${region}"`, {
+    why: `known: ${localRegion}, the built-in one; there is no config profile yet that could name others`,
+    fix: `engagectl config set --region ${region} --base-url <url> --account-id <id>; or try it without an account: --region ${localRegion}`,
+  });
 
 /** E-REGION for a region that is not there. */
 export function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {

@@ -144,6 +144,15 @@ describe('regions', () => {
     },
   );
 
+  test('unknown region without any config names the built-in one, and what to type', async () => {
+    const refused = await error(['--region', 'eu1']);
+    expect(refused).toMatchObject({ id: 'E-REGION', exitCode: 2 });
+    expect(refused['message']).toBe('there is no region "eu1"');
+    expect(refused['why']).toContain('known: local');
+    expect(refused['fix']).toContain('engagectl config set --region eu1 --base-url <url>');
+    expect(refused['fix']).toContain('--region local');
+  });
+
   test.each(['nobody', 'constructor', '__proto__'])(
     'unknown profile %s names the known ones',
     async (name) => {
