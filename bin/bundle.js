@@ -24,7 +24,7 @@ const folder = resolve(process.argv[2] ?? root);
 
 /**
  * What is needed together is one file: `main` answers `--version`, `program` is the command tree and
- * answers `--help`, `run` is what uploads and exports need besides, but for the client. A group takes the
+ * answers `--help`, `run` is what an upload needs besides, but for the client. A group takes the
  * dependencies of its modules with it; the first group that wants a module has it. What else is loaded
  * by `import()` gets files of its own.
  */
@@ -39,12 +39,7 @@ const groups = [
     test: isOneOf(
       'commands/write-run',
       'commands/confirm-production',
-      'commands/run-export',
-      'commands/run-look-up',
-      'commands/run-runs',
       'mapping/upload',
-      'mapping/subscribe',
-      'mapping/demerge',
       'mapping/mapping-file',
     ),
   },
@@ -62,12 +57,33 @@ function isOfProgram({ id, dynamicImporters }) {
   return id === program || dynamicImporters.includes(program);
 }
 
+/**
+ * What dependencies load for a use that is not made of them here, at the cost of milliseconds: undici's
+ * HTTP/2, which it would have to be told to speak, and its bodies that are forms; commander's commands
+ * that are programs of their own.
+ */
+const unused = [
+  ['undici/lib/dispatcher/client.js', './client-h2.js'],
+  ['undici/lib/dispatcher/client-h1.js', '../web/fetch/body.js'],
+  ['commander/lib/command.js', 'node:child_process'],
+];
+
+const leaveOutUnused = {
+  name: 'leave-out-unused',
+  resolveId: (id, importer) =>
+    unused.some(([file, wanted]) => id === wanted && importer?.endsWith(`/node_modules/${file}`))
+      ? '\0unused'
+      : null,
+  load: (id) => (id === '\0unused' ? 'module.exports = {};' : null),
+};
+
 async function bundle() {
   const bundled = await rolldown({
     cwd: root,
     input: { engagectl: join(built, 'engagectl.cjs'), library: join(built, 'index.js') },
     platform: 'node',
     external: ['libsql'],
+    plugins: [leaveOutUnused],
     checks: { ineffectiveDynamicImport: false },
   });
   const { output } = await bundled.generate({

@@ -22,10 +22,10 @@ export async function runProcess(): Promise<void> {
   process.stderr.on('error', () => undefined); // there is nowhere left to tell it
 
   const argv = process.argv.slice(2);
-  const runtime = {
-    ...nodeRuntime(stop.signal, onStatusRequest),
+  // Not a copy, which would open all standard streams.
+  const runtime = Object.assign(nodeRuntime(stop.signal, onStatusRequest), {
     beforeRequests: async () => (await import('./engine.js')).tuneEngine(),
-  };
+  });
   const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {

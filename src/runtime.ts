@@ -33,19 +33,29 @@ export interface Runtime {
   readonly beforeRequests?: () => Promise<void>;
 }
 
-/** The real world. Its signals come from the shim that owns the process's signal handlers. */
+/**
+ * The real world. A standard stream is opened when it is asked for, and the clock is not that of
+ * `performance`, which Node loads at its first use: a millisecond each. Its signals come
+ * from the shim that owns the process's signal handlers.
+ */
 export function nodeRuntime(
   signal: AbortSignal,
   onStatusRequest: Runtime['onStatusRequest'] = () => () => undefined,
 ): Runtime {
   return {
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
+    get stdin() {
+      return process.stdin;
+    },
+    get stdout() {
+      return process.stdout;
+    },
+    get stderr() {
+      return process.stderr;
+    },
     env: withoutEmpty(process.env),
     cwd: process.cwd(),
     now: Date.now,
-    monotonic: () => performance.now(),
+    monotonic: () => Number(process.hrtime.bigint()) / 1e6,
     random: Math.random,
     sleep: async (ms, abort) => {
       try {

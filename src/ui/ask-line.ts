@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import type { Runtime } from '../runtime.js';
 
 /** The line typed; empty at the end of input. Ctrl-C ends the run. */
@@ -6,6 +5,7 @@ export async function askLine(
   question: string,
   { stdin, stderr, signal }: Pick<Runtime, 'stdin' | 'stderr' | 'signal'>,
 ): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
   const lines = createInterface({ input: stdin, output: stderr, terminal: false });
   const ended = new AbortController();
   lines.once('close', () => ended.abort());
