@@ -25,9 +25,9 @@ export interface Messages {
 
 export function messages(
   { json, logJson, quiet, verbose, color }: MessageSettings,
-  { stderr }: Pick<Runtime, 'stderr'>,
+  { stderr, env }: Pick<Runtime, 'stderr' | 'env'>,
 ): Messages {
-  const terminal = stderr.isTTY === true;
+  const terminal = stderr.isTTY === true && env['TERM'] !== 'dumb';
   const write = (type: 'note' | 'warning' | 'verbose', text: string): void => {
     if (quiet) return;
     if (json || logJson) stderr.write(`${inertJson({ type, message: text })}\n`);

@@ -48,4 +48,9 @@ describe('messages', () => {
     expect(written({ color: true }, { tty: true })).toContain('\u001B[33mwarning:\u001B[39m');
     expect(written({ color: false }, { tty: true })).not.toContain('\u001B[33m');
   });
+
+  test('are plain on a dumb terminal, which has no bar to be cleared away', () => {
+    const plain = written({}, { tty: true, env: { TERM: 'dumb' } });
+    expect(plain).toBe('a note\nwarning: careful\\u{1B}[31m\\u{202E}\n');
+  });
 });
