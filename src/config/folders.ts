@@ -1,4 +1,4 @@
-import { homedir } from 'node:os';
+import { userInfo } from 'node:os';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
@@ -46,9 +46,10 @@ function standard({ env }: Surroundings, platform: NodeJS.Platform) {
 const absolute = (folder: string | undefined): string | undefined =>
   folder !== undefined && path.isAbsolute(folder) ? folder : undefined;
 
+/** Not `homedir()`, which takes an empty HOME for the current folder. */
 function accountHome(): string {
   try {
-    return homedir();
+    return userInfo().homedir;
   } catch {
     throw new EngagectlError('E-CONFIG', 'this user has no home folder', {
       why: 'HOME is not set, and the system knows no home of this user',

@@ -1,11 +1,13 @@
-import { homedir } from 'node:os';
-import { describe, expect, test } from 'vitest';
+import { userInfo } from 'node:os';
+import { describe, expect, test, vi } from 'vitest';
 import { configFolder, stateFolder } from '../../src/config/folders.js';
 
 const folders = (env: Record<string, string>, platform: NodeJS.Platform = 'linux') => [
   configFolder({ env, cwd: '/here' }, platform),
   stateFolder({ env, cwd: '/here' }, platform),
 ];
+
+const { homedir: home } = userInfo();
 
 describe('config and state folders', () => {
   test.each([
@@ -25,9 +27,15 @@ describe('config and state folders', () => {
       { XDG_CONFIG_HOME: '/c', ENGAGECTL_CONFIG_DIR: '/mine', ENGAGECTL_STATE_DIR: 'state' },
       ['/mine', '/here/state'],
     ],
-    ['no HOME', {}, [`${homedir()}/.config/engagectl`, `${homedir()}/.local/state/engagectl`]],
+    ['no HOME', {}, [`${home}/.config/engagectl`, `${home}/.local/state/engagectl`]],
   ])('on Linux: %s', (_what, env, expected) => {
     expect(folders(env as Record<string, string>)).toEqual(expected);
+  });
+
+  test('an empty HOME is none', () => {
+    vi.stubEnv('HOME', '');
+    expect(folders({})[0]).toBe(`${home}/.config/engagectl`);
+    vi.unstubAllEnvs();
   });
 
   test('on macOS', () => {
