@@ -281,6 +281,7 @@ export const errorNotes = {
     causes: [
       'it is missing, a directory, or not yours to read',
       'gzip data that was cut or is still being written',
+      'another program cut the file while it was read',
     ],
     next: ['correct the name or its rights', 'gzip -t <file>', goOn],
   },

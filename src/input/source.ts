@@ -36,21 +36,27 @@ export async function fileSource(name: string, cwd: string): Promise<Source> {
   if (found.isDirectory()) throw isDirectory(name);
   const size = found.isFile() ? found.size : undefined;
   const openAgain = (): OpenSource => {
-    if (found.isFile()) return openFile(name, path);
+    if (found.isFile()) return openFile(name, path, found.size);
     return openStream(name, found.isFIFO() ? fifoStream(path) : createReadStream(path));
   };
   return { name, size, open: openAgain };
 }
 
-/** Reads ahead into one of two buffers while the other one is looked at. */
-function openFile(name: string, path: string): OpenSource {
+/**
+ * Reads ahead into one of two buffers while the other one is looked at. A file that ends before
+ * the size it was found with was cut meanwhile: its end is not the end of what was to be read.
+ */
+function openFile(name: string, path: string, size: number): OpenSource {
   async function* read(): AsyncGenerator<Buffer> {
     const file = await open(path);
     const buffers = [Buffer.allocUnsafeSlow(readBytes), Buffer.allocUnsafeSlow(readBytes)] as const;
     let reading = file.read(buffers[0]);
+    let total = 0;
     try {
       for (let turn = 0; ; turn = 1 - turn) {
         const { bytesRead, buffer } = await reading;
+        total += bytesRead;
+        if (bytesRead === 0 && total < size) throw shorter(name, total, size);
         if (bytesRead === 0) return;
         reading = file.read(buffers[1 - turn]!);
         yield buffer.subarray(0, bytesRead);
@@ -127,6 +133,13 @@ function unreadable(name: string, cause: unknown): EngagectlError {
     cause,
   });
 }
+
+const shorter = (name: string, is: number, was: number): EngagectlError =>
+  new EngagectlError('E-FILE-READ', `${name} became shorter while it was read`, {
+    file: name,
+    why: `it ended after ${is} of ${was} bytes: another program cut it, or writes it anew`,
+    fix: 'wait until nothing writes to it, then run again',
+  });
 
 const isDirectory = (name: string): EngagectlError =>
   new EngagectlError('E-FILE-READ', `${name} is a directory, not a file`, {

@@ -1,0 +1,40 @@
+import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { accountAt } from '../support/account-at.js';
+import { accept, startFaultServer } from '../support/fault-server.js';
+import { recordsOf } from '../support/judge.js';
+import { makeWorld } from '../support/world.js';
+
+// A file that another program writes to while it is read.
+
+const count = 20_000;
+const users = Array.from({ length: count }, (_, n) => `u${n},${'x'.repeat(400)}\n`).join('');
+const argv = ['upload', 'users.csv', '--json', '--chunk-size', '100', '--concurrency', '1'];
+
+/** Uploads the file; `change` is made when the first request is there. */
+async function uploadWhile(change: (file: string) => void) {
+  const world = makeWorld();
+  const file = world.path('users.csv');
+  writeFileSync(file, `identity,Note\n${users}`);
+  await using server = await startFaultServer((_received, index) => {
+    if (index === 0) change(file);
+    return accept();
+  });
+  const outcome = await world.run(argv, { env: accountAt(server.url, 'p') });
+  const sent = server.executed.flatMap(({ body }) => recordsOf(body)).length;
+  return { ...outcome, sent, summary: JSON.parse(outcome.stdout) as Record<string, number> };
+}
+
+it('that is cut is no input that ends there: exit 9, and what was whole is sent', async () => {
+  const { code, stderr, sent, summary } = await uploadWhile((file) => truncateSync(file));
+  expect([code, summary['exitCode']]).toEqual([9, 9]);
+  expect(stderr).toContain('users.csv became shorter while it was read');
+  expect([summary['accepted'], summary['rejected']]).toEqual([sent, 0]);
+  expect(sent).toBeGreaterThan(0);
+  expect(sent).toBeLessThan(count);
+});
+
+it('that grows is read to its new end', async () => {
+  const { code, sent } = await uploadWhile((file) => appendFileSync(file, 'late,comer\n'));
+  expect([code, sent]).toEqual([0, count + 1]);
+});
