@@ -3,7 +3,7 @@
 // runs wherever WebAssembly does.
 //
 // Memory: what was found out, the open containers, and then regions that only ever grow by moving to new memory: members
-// of the topmost object, keys of all objects, and the texts. A place is an address in here; a position is what the caller
+// of the topmost object, keys of all objects, rows, and the texts. A place is an address in here; a position is what the caller
 // counts by, `base` less than its place.
 
 /** Whether a key that begins with $ is an operator. Told by place. */
@@ -24,11 +24,14 @@ const tooDeep: i32 = 8;
 const goesOn: i32 = 9;
 const repeatsKey: i32 = 10;
 
-/** Eight i32: start, end, number of members, their place, that of `wantedAt`, operator or not, fault, end of a repeated key. */
+/**
+ * Nine i32: start, end, number of members, their place, that of `wantedAt`, operator or not, what is wrong, where, end of a
+ * repeated key.
+ */
 const found: i32 = 0;
 
 /** For each depth the number of the object that is open there, or `array`. */
-const containers: i32 = 32;
+const containers: i32 = 40;
 const array: i64 = -1;
 
 let heap: i32 = containers + 8 * (deepest + 1);
@@ -74,6 +77,30 @@ let repeatEnd: i32 = 0;
 let fault: i32 = nothing;
 let faultAt: i32 = 0;
 
+// The rows of a block, one list behind the other: of each its start and end (two i32); then, of those that were passed,
+// the key (i32), whether it is an event, and whether it converges (a byte each); see `src/mapping/records.ts`.
+let mostRows: i32 = 0;
+let rows: i32 = 0;
+
+// Most bytes of an identity and of a time that are surely good, and the seed of an identity's hash.
+let identityBytes: i32 = 0;
+let identitySeed: i32 = 0;
+let tsBytes: i32 = 0;
+
+/** Names by their numbers: their places in `src/mapping/member-names.ts`. */
+const enum Name {
+  identity,
+  objectId,
+  FBID,
+  GPID,
+  type,
+  ts,
+  profileData,
+  evtName,
+  evtData,
+  stage = 13,
+}
+
 /** Makes room for so many names that are wanted. */
 export function want(count: i32): void {
   wantedBits = 33 - clz(count);
@@ -103,8 +130,8 @@ export function reserve(bytes: i32, first: i32): i32 {
   return text;
 }
 
-/** Reads the text between two positions and returns what is wrong with it. */
-export function read(start: i32, end: i32): i32 {
+/** Reads the text between two positions; what it found out stands in `found`. */
+export function read(start: i32, end: i32): void {
   memberCount = 0;
   keyCount = 0;
   firstObject = nextObject;
@@ -131,9 +158,108 @@ export function read(start: i32, end: i32): i32 {
   store<i32>(found, members, 12);
   store<i32>(found, wantedAt, 16);
   store<i32>(found, i32(hasOperator), 20);
-  store<i32>(found, faultAt - base, 24);
-  store<i32>(found, repeatEnd - base, 28);
-  return fault;
+  store<i32>(found, fault, 24);
+  store<i32>(found, faultAt - base, 28);
+  store<i32>(found, repeatEnd - base, 32);
+}
+
+/** What `pass` takes for good. */
+export function expect(longestIdentity: i32, seed: i32, longestTs: i32): void {
+  identityBytes = longestIdentity;
+  identitySeed = seed;
+  tsBytes = longestTs;
+}
+
+/** Where to put the bounds of so many rows. */
+export function rowTable(count: i32): i32 {
+  if (count > mostRows) {
+    mostRows = count;
+    rows = allocate(14 * count);
+  }
+  return rows;
+}
+
+/**
+ * Passes the rows from `row` on that are upload records as most are written: surely good, and to be sent as they stand.
+ * Returns the first one that is not, which was read as by `read`, or `count`.
+ */
+export function pass(row: i32, count: i32): i32 {
+  for (; row < count; row += 1) {
+    const bounds = rows + 8 * row;
+    const start = load<i32>(bounds);
+    const end = load<i32>(bounds, 4);
+    read(start, end);
+    if (fault != nothing || load<i32>(found) != start || load<i32>(found, 4) != end) break;
+    const isEvent = isText(memberOf(Name.type), 5, 0x74_6e65_7665); // event
+    if (!(isEvent ? isEventRecord() : isProfileRecord()) || !isKeyed() || !hasGoodTs()) break;
+    store<i32>(rows + 8 * count + 4 * row, keyHash());
+    store<bool>(rows + 12 * count + row, isEvent);
+    store<bool>(rows + 13 * count + row, !isEvent && !hasOperator);
+  }
+  return row;
+}
+
+// What `src/mapping/typed-record.ts` asks of an upload record, without what is unusual: escapes, other keys than the
+// identity, lines of a rejects file.
+
+function isProfileRecord(): bool {
+  return isText(memberOf(Name.type), 7, 0x65_6c69_666f_7270) && isObject(memberOf(Name.profileData));
+}
+
+function isEventRecord(): bool {
+  const data = memberOf(Name.evtData);
+  return isGoodText(memberOf(Name.evtName), i32.MAX_VALUE) && (data == 0 || isObject(data));
+}
+
+function isKeyed(): bool {
+  if ((memberOf(Name.objectId) | memberOf(Name.FBID) | memberOf(Name.GPID) | memberOf(Name.stage)) != 0) return false;
+  return isGoodText(memberOf(Name.identity), identityBytes);
+}
+
+function hasGoodTs(): bool {
+  const member = memberOf(Name.ts);
+  if (member == 0) return true;
+  const start = base + load<i32>(member, 8);
+  const end = base + load<i32>(member, 12);
+  return end - start <= tsBytes && digitsEnd(start) == end;
+}
+
+/** FNV-1a of the identity (`src/mapping/key-hash.ts`). */
+function keyHash(): i32 {
+  const member = memberOf(Name.identity);
+  const end = base + load<i32>(member, 12) - 1;
+  let hash = identitySeed;
+  for (let at = base + load<i32>(member, 8) + 1; at < end; at += 1) hash = (hash ^ load<u8>(at)) * 16_777_619;
+  return hash & 0x7fff_ffff;
+}
+
+/** The topmost object's member with the name of this number, or 0. */
+function memberOf(name: Name): i32 {
+  const index = load<i32>(wantedAt + 4 * name); // of this text or of one before it
+  const member = members + memberBytes * index;
+  return index < memberCount && load<i32>(member, 20) == name ? member : 0;
+}
+
+function isObject(member: i32): bool {
+  return member != 0 && load<u8>(base + load<i32>(member, 8)) == 0x7b;
+}
+
+/** Whether it is a string of these up to 7 bytes, written without escapes. */
+function isText(member: i32, length: i32, bytes: u64): bool {
+  if (member == 0) return false;
+  const start = base + load<i32>(member, 8);
+  if (load<u8>(start) != 0x22 || base + load<i32>(member, 12) - start != length + 2) return false;
+  return firstBits(load<u64>(start, 1), 8 * length) == bytes;
+}
+
+/** Whether it is a string of at least one byte, without escapes and control characters. */
+function isGoodText(member: i32, most: i32): bool {
+  if (member == 0 || load<i32>(member, 16) != 0) return false;
+  const start = base + load<i32>(member, 8);
+  const end = base + load<i32>(member, 12) - 1;
+  if (load<u8>(start) != 0x22 || end == start + 1 || end - start - 1 > most) return false;
+  for (let at = start + 1; at < end; at += 1) if (load<u8>(at) == 0x7f) return false; // others are no JSON
+  return true;
 }
 
 /** Behind the value that begins at `start`, or 0. One loop for all depths. */

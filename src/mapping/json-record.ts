@@ -18,7 +18,13 @@ export function readJsonRecord(
   row: number,
   retryUnknown: boolean,
 ): Fault | undefined {
-  if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
+  json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!);
+  return openJsonRecord(json, retryUnknown);
+}
+
+/** The same of a row that `json` has read already. */
+export function openJsonRecord(json: JsonText, retryUnknown: boolean): Fault | undefined {
+  if (json.fault !== undefined) {
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonFault(json) };
   }
   const stage = rejectsStage(json);

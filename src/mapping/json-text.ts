@@ -1,7 +1,12 @@
 import { divergingOperators } from '../contract/codes.js';
+import { limits } from '../contract/limits.js';
+import type { RowBlock } from '../input/rows.js';
 import { instantiate, type WasmMemory, type WasmNumber } from '../wasm.js';
 import type { CellText } from './cell-text.js';
+import { epochDigits } from './instants.js';
+import { explainFault, repeatsKey } from './json-fault.js';
 import { token } from './json-tokens.js';
+import { keySeeds } from './key-hash.js';
 import { memberNames } from './member-names.js';
 import { sameBytes } from './same-bytes.js';
 
@@ -17,8 +22,14 @@ interface Program {
   /** Where to put a name of so many bytes, to be told to `wantName`. */
   nameRoom(bytes: number): number;
   wantName(start: number, end: number, number: number): void;
-  /** Reads what was put there from `start` to `end`; returns what is wrong with it, or 0. */
-  read(start: number, end: number): number;
+  /** Reads what was put there from `start` to `end`. */
+  read(start: number, end: number): void;
+  /** What may be passed: most bytes of an identity, the seed of its hash, most digits of a time. */
+  expect(identityBytes: number, identitySeed: number, tsDigits: number): void;
+  /** Where to put the bounds of so many rows. */
+  rowTable(count: number): number;
+  /** Passes rows of that table; returns the first one that it read and did not pass, or their count. */
+  pass(row: number, count: number): number;
 }
 
 /** Indexes of what `read` leaves at the beginning of the memory, in numbers of 32 bits. */
@@ -29,24 +40,13 @@ const at = {
   members: 3,
   wanted: 4,
   hasOperator: 5,
-  faultAt: 6,
-  repeatEnd: 7,
+  fault: 6,
+  faultAt: 7,
+  repeatEnd: 8,
 };
 /** Numbers of a member; its name is that of `find`, or -1. */
 const member = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, hasEscape: 4, name: 5 };
 const memberNumbers = 6;
-
-/** What `read` says to be wrong: something is missing, or … */
-const missing = [
-  '',
-  'a value',
-  'a digit',
-  'a key in double quotes',
-  'a colon',
-  'a comma or a closing brace',
-  'a comma or a closing bracket',
-];
-const [inString, tooDeep, goesOn, repeatsKey] = [7, 8, 9, 10];
 
 const operators = divergingOperators.map((operator) => Buffer.from(operator));
 const nothing = Buffer.alloc(0);
@@ -82,6 +82,10 @@ export class JsonText {
   readonly #names: string[] = [...memberNames];
   /** What the program has all of. */
   #loaded: Buffer | undefined;
+  /** The rows that it has, how many they are, and where. */
+  #bounds: Int32Array | undefined;
+  #rowCount = 0;
+  #rows = 0;
 
   /** Reads `bytes[start, end)`; false, with `fault` set, when it is not one JSON value. */
   read(bytes: Buffer, start: number, end: number): boolean {
@@ -97,6 +101,42 @@ export class JsonText {
       this.#loaded = block;
     }
     return this.#read(start, end);
+  }
+
+  /**
+   * Passes the rows of a block from `row` on that are upload records as most are written: surely good, and to be sent as
+   * they stand. Returns the first other one, which it has read, or the number of rows.
+   */
+  pass({ bytes, bounds, count }: RowBlock, row: number): number {
+    if (bytes !== this.#loaded) {
+      this.#load(bytes, 0, bytes.length);
+      this.#loaded = bytes;
+    }
+    const program = this.#program!;
+    if (bounds !== this.#bounds) {
+      this.#rows = program.rowTable(count);
+      this.#look(program);
+      this.#numbers.set(bounds, this.#rows >> 2);
+      this.#bounds = bounds;
+      this.#rowCount = count;
+    }
+    const next = program.pass(row, count);
+    if (next < count) this.#take(bounds[2 * next + 1]!);
+    else this.#look(program);
+    return next;
+  }
+
+  /** Of a row that was passed what a RecordBlock says of a record. */
+  keyOf(row: number): number {
+    return this.#numbers[(this.#rows >> 2) + 2 * this.#rowCount + row]!;
+  }
+
+  isEvent(row: number): boolean {
+    return this.#memory[this.#rows + 12 * this.#rowCount + row] === 1;
+  }
+
+  converges(row: number): boolean {
+    return this.#memory[this.#rows + 13 * this.#rowCount + row] === 1;
   }
 
   /** First byte of the topmost value, which tells its kind. */
@@ -166,8 +206,13 @@ export class JsonText {
   }
 
   #read(start: number, end: number): boolean {
+    this.#program!.read(start, end);
+    return this.#take(end);
+  }
+
+  /** What was found out of the text that was read last, up to `end`. */
+  #take(end: number): boolean {
     const program = this.#program!;
-    const fault = program.read(start, end);
     this.#look(program);
     const numbers = this.#numbers;
     this.start = numbers[at.start]!;
@@ -176,11 +221,14 @@ export class JsonText {
     this.#members = numbers[at.members]! >> 2;
     this.#wanted = numbers[at.wanted]! >> 2;
     this.hasOperator = numbers[at.hasOperator] === 1;
+    const fault = numbers[at.fault]!;
     this.repeatsKey = fault === repeatsKey;
     this.fault = undefined;
     if (fault === 0) return true;
-    this.faultAt = numbers[at.faultAt]!;
-    this.fault = this.#explain(fault, end);
+    const faultAt = numbers[at.faultAt]!;
+    this.faultAt = faultAt;
+    const [limit, keyEnd, deepest] = [end, numbers[at.repeatEnd]!, program.deepest.value];
+    this.fault = explainFault(fault, this.bytes, { faultAt, limit, keyEnd, deepest });
     return false;
   }
 
@@ -190,6 +238,7 @@ export class JsonText {
       return operators.some((operator) => sameBytes(this.#memory, start, end, operator));
     };
     const program = instantiate('json-text', { isOperator }) as Program;
+    program.expect(limits.identityLength, keySeeds.identity, epochDigits);
     program.want(this.#names.length);
     for (const [number, name] of this.#names.entries()) {
       const start = program.nameRoom(Buffer.byteLength(name));
@@ -204,32 +253,5 @@ export class JsonText {
     if (this.#numbers.length > 0) return;
     this.#memory = Buffer.from(memory.buffer);
     this.#numbers = new Int32Array(memory.buffer);
-  }
-
-  #explain(fault: number, limit: number): string {
-    const { bytes, faultAt } = this;
-    switch (fault) {
-      case inString:
-        if (faultAt >= limit) return 'ends within a string';
-        if (bytes[faultAt]! < 0x20) return 'has a control character within a string';
-        return 'has an escape that JSON does not know';
-      case tooDeep:
-        return `nests deeper than ${this.#program!.deepest.value}`;
-      case goesOn:
-        return 'goes on after its end';
-      case repeatsKey: {
-        const key = bytes.toString('utf8', faultAt + 1, this.#numbers[at.repeatEnd]);
-        return `repeats the key "${key.slice(0, 100)}"`;
-      }
-      default:
-        return this.#unexpected(missing[fault]!, limit);
-    }
-  }
-
-  #unexpected(expected: string, limit: number): string {
-    const { bytes, faultAt } = this;
-    if (faultAt >= limit) return `ends where ${expected} should be`;
-    const found = bytes.toString('utf8', faultAt, faultAt + 4).codePointAt(0)!;
-    return `has ${JSON.stringify(String.fromCodePoint(found))}, not ${expected}`;
   }
 }

@@ -6,6 +6,9 @@ import type { RecordBlock, RecordReject } from './records.js';
 /** Why a row cannot be sent. */
 export type Fault = Pick<RecordReject, 'stage' | 'error'>;
 
+/** Of one row. */
+type Write = (row: number) => Fault | undefined;
+
 export const invalid = (error: string): Fault => ({ stage: 'validate', error });
 
 /** Collects the records of one block after the other, their text in one buffer that is used again. */
@@ -15,6 +18,7 @@ export class RecordBuilder {
   key = 0;
   converges = true;
   isEvent = false;
+  #block!: ReturnType<typeof blockOf>;
   #passedStart = 0;
   #passedEnd = 0;
 
@@ -28,43 +32,58 @@ export class RecordBuilder {
     this.#passedEnd = end;
   }
 
-  /**
-   * Builds the block of `rows`: `write` writes a row's JSON to `out`, or passes it, or says why
-   * neither can be.
-   */
-  build(rows: RowBlock, write: (row: number) => Fault | undefined): RecordBlock {
-    const { count: total } = rows;
-    const row = new Int32Array(total);
-    const bounds = new Int32Array(2 * total);
-    const keys = new Int32Array(total);
-    const converges = new Uint8Array(total);
-    const kinds = new Uint8Array(total);
-    const rejects: RecordReject[] = [];
+  /** The block of `rows`, with each of them written. */
+  build(rows: RowBlock, write: Write): RecordBlock {
+    this.begin(rows);
+    for (let row = 0; row < rows.count; row++) this.write(row, write);
+    return this.end();
+  }
+
+  /** Begins the block of `rows`; what was written before is lost. */
+  begin(rows: RowBlock): void {
+    this.#block = blockOf(rows);
+    this.out.length = 0;
+  }
+
+  /** Adds the record of a row, which `write` writes to `out`, or passes, or says why neither can be. */
+  write(row: number, write: Write): void {
     const { out } = this;
-    let count = 0;
-    out.length = 0;
-    for (let index = 0; index < total; index++) {
-      const start = out.length;
-      this.converges = true;
-      this.isEvent = false;
-      const fault = write(index);
-      if (fault) {
-        out.length = start;
-        rejects.push({ row: index, ...fault });
-        continue;
-      }
-      const isPassed = out.length === start;
-      row[count] = index;
-      bounds[2 * count] = isPassed ? ~this.#passedStart : start;
-      bounds[2 * count + 1] = isPassed ? this.#passedEnd : out.length;
-      keys[count] = this.key;
-      converges[count] = this.converges && !this.isEvent ? 1 : 0;
-      kinds[count] = this.isEvent ? 1 : 0;
-      count++;
-      if (!isPassed) out.byte(token.comma); // neighbours can be copied into a request together
+    const start = out.length;
+    this.converges = true;
+    this.isEvent = false;
+    const fault = write(row);
+    if (fault) {
+      out.length = start;
+      this.#block.rejects.push({ row, ...fault });
+    } else if (out.length === start) {
+      this.#add(row, ~this.#passedStart, this.#passedEnd);
+    } else {
+      this.#add(row, start, out.length);
+      out.byte(token.comma); // neighbours can be copied into a request together
     }
-    const json = this.#joined(rows.bytes, bounds.subarray(0, 2 * count));
-    return { rows, count, row, json, bounds, keys, converges, kinds, rejects };
+  }
+
+  /** Adds a row that is its record, with what was set here of that. */
+  passRow(row: number): void {
+    const { bounds } = this.#block.rows;
+    this.#add(row, ~bounds[2 * row]!, bounds[2 * row + 1]!);
+  }
+
+  #add(row: number, start: number, end: number): void {
+    const block = this.#block;
+    const at = block.count++;
+    block.row[at] = row;
+    block.bounds[2 * at] = start;
+    block.bounds[2 * at + 1] = end;
+    block.keys[at] = this.key;
+    block.converges[at] = this.converges && !this.isEvent ? 1 : 0;
+    block.kinds[at] = this.isEvent ? 1 : 0;
+  }
+
+  /** The block. */
+  end(): RecordBlock {
+    const { rows, bounds, count } = this.#block;
+    return { ...this.#block, json: this.#joined(rows.bytes, bounds.subarray(0, 2 * count)) };
   }
 
   /**
@@ -86,4 +105,19 @@ export class RecordBuilder {
     }
     return isWritten ? out.bytes : read;
   }
+}
+
+/** A block without records, with room for one of each row; see RecordBlock. */
+function blockOf(rows: RowBlock) {
+  const { count } = rows;
+  return {
+    rows,
+    count: 0,
+    row: new Int32Array(count),
+    bounds: new Int32Array(2 * count),
+    keys: new Int32Array(count),
+    converges: new Uint8Array(count),
+    kinds: new Uint8Array(count),
+    rejects: [] as RecordReject[],
+  };
 }

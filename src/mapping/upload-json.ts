@@ -1,13 +1,14 @@
 import type { RowBlock } from '../input/rows.js';
 import { writeExportedEvent } from './exported-event.js';
 import { writeExportedProfile } from './exported-profile.js';
-import { readJsonRecord } from './json-record.js';
+import { openJsonRecord } from './json-record.js';
 import { JsonRow } from './json-row.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import { named } from './member-names.js';
-import { invalid, type Fault, type RecordBuilder } from './record-builder.js';
+import { invalid, RecordBuilder, type Fault } from './record-builder.js';
 import { writeTypedRecord } from './typed-record.js';
+import type { RecordBlock } from './records.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 const profileMarks = [named.profileData, named.events, named.platformInfo, named.all_identities];
@@ -25,22 +26,39 @@ const profileMarks = [named.profileData, named.events, named.platformInfo, named
 export class UploadJson {
   readonly #json = new JsonText();
   readonly #row: JsonRow;
-  readonly #records: RecordBuilder;
+  readonly #records = new RecordBuilder();
   readonly #options: UploadMapping;
 
-  constructor(options: UploadMapping, records: RecordBuilder) {
+  constructor(options: UploadMapping) {
     this.#options = options;
-    this.#records = records;
-    this.#row = new JsonRow(this.#json, records, options);
+    this.#row = new JsonRow(this.#json, this.#records, options);
   }
 
-  write(rows: RowBlock, row: number): Fault | undefined {
-    const fault = readJsonRecord(this.#json, rows, row, this.#options.retryUnknown);
+  build(rows: RowBlock): RecordBlock {
+    const records = this.#records;
+    const json = this.#json;
+    records.begin(rows);
+    for (let row = 0; row < rows.count; row++) {
+      const next = json.pass(rows, row);
+      for (; row < next; row++) {
+        records.key = json.keyOf(row);
+        records.isEvent = json.isEvent(row);
+        records.converges = json.converges(row);
+        records.passRow(row);
+      }
+      if (row < rows.count) records.write(row, this.#write);
+    }
+    return records.end();
+  }
+
+  /** Writes the row that was read. */
+  readonly #write = (): Fault | undefined => {
+    const fault = openJsonRecord(this.#json, this.#options.retryUnknown);
     if (fault) return fault;
     if (this.#json.kind !== token.openObject) return invalid('a record is a JSON object');
     const error = this.#writeRecord();
     return error === undefined ? undefined : invalid(error);
-  }
+  };
 
   #writeRecord(): string | undefined {
     const json = this.#json;

@@ -1,4 +1,3 @@
-import { RecordBuilder } from './record-builder.js';
 import type { Mapper } from './records.js';
 import { UploadCsv } from './upload-csv.js';
 import { UploadJson } from './upload-json.js';
@@ -8,15 +7,11 @@ export type { UploadMapping } from './upload-mapping.js';
 
 /** Rows to upload records (endpoint 1): profiles and events. */
 export function uploadMapper(options: UploadMapping): Mapper {
-  const records = new RecordBuilder();
-  const json = new UploadJson(options, records);
+  const json = new UploadJson(options);
   let opened: UploadCsv | undefined;
   const csv = (): UploadCsv => (opened ??= new UploadCsv(options));
   return {
     check: (header, source) => csv().useHeader(header, source),
-    map: (rows) =>
-      rows.cells
-        ? csv().build(rows, rows.cells)
-        : records.build(rows, (row) => json.write(rows, row)),
+    map: (rows) => (rows.cells ? csv().build(rows, rows.cells) : json.build(rows)),
   };
 }
