@@ -4,7 +4,7 @@ import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Mapper } from '../mapping/records.js';
 import { sourceRecord } from '../mapping/source-record.js';
 import { openRejects } from './rejects-file.js';
-import type { WriteContext } from './write-context.js';
+import type { WriteCommand, WriteContext } from './write-context.js';
 import type { OpenRun } from './write-journal.js';
 
 /** What `write` is to do; records go nowhere where only a check is made. */
@@ -31,6 +31,7 @@ export function writeJob(
     concurrency: flags.concurrency,
     order: flags.order ?? 'none',
     maxRejects: flags.strict ? { records: 0 } : flags.maxRejects,
+    trial: isTrial(command),
     tally,
     policy: connection?.policy ?? noRetries,
     runtime,
@@ -42,6 +43,9 @@ export function writeJob(
     warn: (text) => said.warn(text),
   };
 }
+
+export const isTrial = ({ checkOnly, dryRun }: WriteCommand): boolean =>
+  checkOnly || dryRun === true;
 
 /** Counts the outcomes; its rejects file is made with the first reject. */
 export function openTally({ command, runtime, inputs }: WriteContext): Tally {

@@ -16,7 +16,7 @@ import { showRejects } from './rejects-file.js';
 import { openReport } from './report.js';
 import { runId } from './run-id.js';
 import type { WriteCommand, WriteContext } from './write-context.js';
-import { openTally, writeJob } from './write-job.js';
+import { isTrial, openTally, writeJob } from './write-job.js';
 import { openRun, refuseUnfinished, type OpenRun } from './write-journal.js';
 
 /** Runs a write command from its files to its summary. Throws what the run must end with. */
@@ -114,7 +114,7 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
     runtime.signal.removeEventListener('abort', sayStopping);
   });
 
-  const judged = verdict(tally, { stopped, command: command.name });
+  const judged = verdict(tally, { stopped, command: command.name, trial: isTrial(command) });
   showRejects(tally, said, context);
   if (stopped && judged !== stopped) said.warn(stopped.message);
   const figures = {

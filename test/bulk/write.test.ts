@@ -434,6 +434,16 @@ describe('--check, --dry-run and --limit', () => {
     });
   });
 
+  it.each([
+    ['--check', 'correct them in the input; users.csv.rejects.ndjson says where and why'],
+    ['--strict', 'correct the input, or allow more with --max-rejects'],
+  ])('a check with rejects (%s) proposes nothing that goes on from there', async (flag, fix) => {
+    const world = makeWorld();
+    writeFileSync(world.path('users.csv'), 'identity,A\na,1\n,2\n');
+    const { stderr } = await run(world, ['upload', 'users.csv', '--dry-run', flag]);
+    expect(stderr).toContain(`"fix":"${fix}"`);
+  });
+
   it('--limit takes the first records, unreadable ones included', async () => {
     await using served = await serve([accept()]);
     writeFileSync(served.world.path('users.csv'), 'identity,A\na,1\nb\nc,1\nd,1\n');

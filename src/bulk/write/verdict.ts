@@ -4,7 +4,15 @@ import type { Tally } from '../tally.js';
 /** The most serious thing that can be said of a run that ended; undefined when all went well. */
 export function verdict(
   { counts, rejects }: Tally,
-  { stopped, command }: { readonly stopped: EngagectlError | undefined; readonly command: string },
+  {
+    stopped,
+    command,
+    trial,
+  }: {
+    readonly stopped: EngagectlError | undefined;
+    readonly command: string;
+    readonly trial: boolean;
+  },
 ): EngagectlError | undefined {
   const { read, rejected, unknown } = counts;
   const codes: ExitCode[] = [];
@@ -30,7 +38,9 @@ export function verdict(
   }
   if (worst === exitCodes.rejected) {
     return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
-      fix: `correct ${rejects.path}, then: engagectl ${command} ${rejects.path}, with the same options`,
+      fix: trial
+        ? `correct them in the input; ${rejects.path} says where and why`
+        : `correct ${rejects.path}, then: engagectl ${command} ${rejects.path}, with the same options`,
     });
   }
   return undefined;

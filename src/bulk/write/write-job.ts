@@ -34,6 +34,8 @@ export interface WriteJob {
   readonly concurrency: number;
   readonly order: 'key' | 'none';
   readonly maxRejects?: RejectLimit | undefined;
+  /** Nothing is to be changed, `--check` or `--dry-run`: there is nothing to go on with, either. */
+  readonly trial: boolean;
   readonly tally: Tally;
   readonly policy: RetryPolicy;
   readonly runtime: Runtime;
