@@ -1,6 +1,6 @@
 import type * as answers from '../contract/answers.js';
 import { FailureError, type Failure } from './failure.js';
-import type { Headers } from './transport.js';
+import type { Headers } from './arrival.js';
 
 /** An answer that was read to its end, the passcode taken out of its text and JSON. */
 export interface Answer {

@@ -1,6 +1,7 @@
 import type { WriteAnswer } from '../contract/answers.js';
 import type { Day } from '../contract/dates.js';
 import type { Failure } from './failure.js';
+import type { ReadBody } from './transport.js';
 
 /** What came of one attempt of a request. */
 export type Attempt<T> =
@@ -22,11 +23,11 @@ export interface CursorQuery {
   readonly profile?: false;
 }
 
-/** A page's body as it arrives. Reading it may fail: that is the attempt's failure, thrown. */
+/** A page's body, still to arrive. Reading it may fail: that is the attempt's failure, thrown. */
 export interface PageBody {
   /** Bytes, when the answer said. */
   readonly length: number | undefined;
-  readonly chunks: AsyncIterable<Buffer>;
+  readonly read: ReadBody;
 }
 
 /**

@@ -45,7 +45,7 @@ export function openExchanges(
       // One of the two throws for these.
       if (!isSuccess(raw.status) || isCompressed(raw)) await accept(await complete(raw));
       const length = Number(raw.headers['content-length'] ?? Number.NaN);
-      return { length: Number.isNaN(length) ? undefined : length, chunks: raw.chunks };
+      return { length: Number.isNaN(length) ? undefined : length, read: raw.read };
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Attempt, Client, PageBody } from './client.js';
 import { FailureError, type Failure } from './failure.js';
+import type { ReadBody } from './transport.js';
 
 /** Is told of every request when it begins, and by what it returned then when it has ended. */
 export interface RequestObserver {
@@ -38,8 +39,8 @@ async function notedPage(
   try {
     const attempt = await request();
     if (attempt.ok) {
-      const { length, chunks } = attempt.answer;
-      return { ok: true, answer: { length, chunks: notedBody(chunks, ended) } };
+      const { length, read } = attempt.answer;
+      return { ok: true, answer: { length, read: notedBody(read, ended) } };
     }
     ended(attempt.failure);
     return attempt;
@@ -49,19 +50,24 @@ async function notedPage(
   }
 }
 
-async function* notedBody(
-  chunks: AsyncIterable<Buffer>,
-  ended: (failure?: Failure) => void,
-): AsyncGenerator<Buffer> {
-  let failure: Failure | undefined;
-  try {
-    yield* chunks;
-  } catch (error) {
-    failure = error instanceof FailureError ? error.failure : givenUp;
-    throw error;
-  } finally {
-    ended(failure);
-  }
+/** A reader that leaves the body is no failure of the request. */
+function notedBody(read: ReadBody, ended: (failure?: Failure) => void): ReadBody {
+  return async (take) => {
+    let isTaking = false;
+    let failure: Failure | undefined;
+    try {
+      await read((chunk) => {
+        isTaking = true;
+        take(chunk);
+        isTaking = false;
+      });
+    } catch (error) {
+      if (!isTaking) failure = error instanceof FailureError ? error.failure : givenUp;
+      throw error;
+    } finally {
+      ended(failure);
+    }
+  };
 }
 
 /** Of a request that was aborted by the caller. */

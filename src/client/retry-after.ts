@@ -1,4 +1,4 @@
-import type { Headers } from './transport.js';
+import type { Headers } from './arrival.js';
 
 const weekday = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
 

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import requestOf from 'undici/lib/api/api-request.js';
+import { Arrival, type Head, type Headers, type Take } from './arrival.js';
 import { openDispatcher } from './dispatcher.js';
 import { FailureError, type Failure } from './failure.js';
 import { Watch, type TimeLimit } from './watch.js';
@@ -29,13 +29,15 @@ export interface Exchange {
   readonly limit: TimeLimit;
 }
 
-export interface RawAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  /** The body, at its reader's pace. Throws FailureError when it breaks off. */
-  readonly chunks: AsyncIterable<Buffer>;
+export interface RawAnswer extends Head {
+  readonly read: ReadBody;
 }
-export type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/**
+ * Gives a body to `take` while it arrives; to be called once, and before that nothing is received.
+ * Throws FailureError when the body breaks off, and what `take` throws, which leaves the rest of it.
+ */
+export type ReadBody = (take: Take) => Promise<void>;
 
 export interface Transport {
   readonly base: URL;
@@ -61,14 +63,14 @@ class Sending {
   readonly #caller: AbortSignal;
   readonly #watch: Watch;
   readonly #started: number;
-  /** Whether undici has begun to write it to a connection: before, the service cannot know of it. */
-  #sent = false;
+  readonly #arrival: Arrival;
 
   constructor(options: TransportOptions, exchange: Exchange, caller: AbortSignal) {
     this.#options = options;
     this.#exchange = exchange;
     this.#caller = caller;
     this.#watch = new Watch(options.timeoutMs, exchange.limit, caller);
+    this.#arrival = new Arrival(this.#watch.signal);
     this.#started = options.monotonic();
   }
 
@@ -76,55 +78,42 @@ class Sending {
     const { method, endpoint, query = '', body = null } = this.#exchange;
     try {
       this.#watch.signal.throwIfAborted();
-      const request = requestOf.call(dispatcher.compose(this.#noteSending), {
+      const request = {
         origin: base.origin,
         path: `${base.pathname.replace(/\/$/, '')}${endpoint}${query}`,
         method,
         headers: this.#options.headers,
         body,
-        signal: this.#watch.signal,
-      });
-      // undici notices an abort only once it has a connection.
-      const response = await this.#watch.orAbort(request);
-      this.#watch.resume();
-      const { statusCode: status, headers } = response;
-      this.#options.onHeaders?.(headers);
-      return { status, headers, chunks: this.#read(status, response.body) };
+      };
+      dispatcher.dispatch(request, this.#arrival);
+      const head = await this.#arrival.head;
+      this.#watch.heard();
+      this.#options.onHeaders?.(head.headers);
+      return { ...head, read: (take) => this.#read(head, take) };
     } catch (error) {
       this.#watch.stop();
       throw this.#failed(error);
     }
   }
 
-  async *#read(status: number, body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  async #read({ status }: Head, take: Take): Promise<void> {
     let bytes = 0;
+    let isTaking = false;
     try {
-      for await (const chunk of body) {
+      await this.#arrival.read((chunk) => {
         bytes += chunk.length;
-        this.#watch.pause();
-        yield chunk;
-        this.#watch.resume();
-      }
+        isTaking = true;
+        take(chunk);
+        isTaking = false;
+        this.#watch.heard();
+      });
       this.#log(`${status}, ${bytes} bytes`);
     } catch (error) {
-      throw this.#failed(error);
+      throw isTaking ? error : this.#failed(error);
     } finally {
       this.#watch.stop();
     }
   }
-
-  readonly #noteSending: Dispatcher.DispatcherComposeInterceptor =
-    (dispatch) => (options, handler) =>
-      dispatch(options, {
-        onRequestStart: (controller, context) => {
-          handler.onRequestStart?.(controller, context);
-          if (!controller.aborted) this.#sent = true;
-        },
-        onResponseStart: (...event) => handler.onResponseStart?.(...event),
-        onResponseData: (...event) => handler.onResponseData?.(...event),
-        onResponseEnd: (...event) => handler.onResponseEnd?.(...event),
-        onResponseError: (...event) => handler.onResponseError?.(...event),
-      });
 
   /** What to throw for an error of this request: its failure, the caller's abort, or our own defect. */
   #failed(error: unknown): unknown {
@@ -136,7 +125,7 @@ class Sending {
   }
 
   #failureOf(error: unknown): Failure | undefined {
-    const sent = this.#sent;
+    const { sent } = this.#arrival;
     if (this.#watch.timedOut) {
       const seconds = this.#options.timeoutMs / 1000;
       const what = this.#exchange.limit === 'whole' ? 'no complete answer' : 'no byte received';

@@ -7,8 +7,6 @@ export class Watch {
   readonly #caller: AbortSignal;
   readonly #limit: TimeLimit;
   readonly #timer: NodeJS.Timeout;
-  #listening = true;
-  #leave: ((reason: unknown) => void) | undefined;
   #timedOut = false;
 
   constructor(milliseconds: number, limit: TimeLimit, caller: AbortSignal) {
@@ -27,21 +25,8 @@ export class Watch {
     return this.#timedOut;
   }
 
-  /** What `work` comes to, or the reason of an abort as soon as there is one. */
-  async orAbort<T>(work: Promise<T>): Promise<T> {
-    const aborted = new Promise<never>((_, reject) => {
-      this.#leave = reject;
-    });
-    return Promise.race([work, aborted]);
-  }
-
-  /** While we are busy with what was received, silence is not the service's. */
-  pause(): void {
-    this.#listening = this.#limit === 'whole';
-  }
-
-  resume(): void {
-    this.#listening = true;
+  /** Something was received, and we are done with it: our own work is not the service's silence. */
+  heard(): void {
     if (this.#limit === 'silence') this.#timer.refresh();
   }
 
@@ -51,21 +36,12 @@ export class Watch {
   }
 
   readonly #onTimeout = (): void => {
-    if (!this.#listening) {
-      this.#timer.refresh();
-      return;
-    }
     this.#timedOut = true;
-    this.#abort(new Error('time is up'));
+    this.#controller.abort(new Error('time is up'));
   };
 
   readonly #onAbort = (): void => {
     clearTimeout(this.#timer);
-    this.#abort(this.#caller.reason);
+    this.#controller.abort(this.#caller.reason);
   };
-
-  #abort(reason: unknown): void {
-    this.#controller.abort(reason);
-    this.#leave?.(reason);
-  }
 }

@@ -57,6 +57,6 @@ export async function pageText(client: Client, cursor = 'c1'): Promise<string> {
   const page = await client.page('events', cursor, never);
   if (!page.ok) throw new Error(page.failure.message);
   const chunks: Buffer[] = [];
-  for await (const chunk of page.answer.chunks) chunks.push(chunk);
+  await page.answer.read((chunk) => void chunks.push(chunk));
   return Buffer.concat(chunks).toString();
 }

@@ -102,7 +102,7 @@ it('takes a failure thrown while a page is read for the attempt', async () => {
     const attempt = await client.page('events', 'c', signal);
     if (!attempt.ok) return attempt;
     let body = '';
-    for await (const chunk of attempt.answer.chunks) body += chunk.toString();
+    await attempt.answer.read((chunk) => void (body += chunk.toString()));
     return { ok: true, answer: body };
   }, run);
   expect(text).toBe(page);

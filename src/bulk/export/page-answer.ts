@@ -32,17 +32,17 @@ export async function readPage(
 }
 
 async function scanBody(
-  { length, chunks }: PageBody,
+  { length, read }: PageBody,
   scanner: PageScanner,
   tellNext: (cursor: string) => void,
 ): Promise<ScannedPage> {
   try {
     scanner.reset(length);
-    for await (const chunk of chunks) {
+    await read((chunk) => {
       scanner.push(chunk);
       const { nextCursor } = scanner;
       if (typeof nextCursor === 'string' && cursorPattern.test(nextCursor)) tellNext(nextCursor);
-    }
+    });
     return scanner.end();
   } catch (error) {
     if (!(error instanceof PageSyntaxError)) throw error;
