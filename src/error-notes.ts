@@ -163,6 +163,7 @@ export const errorNotes = {
       'something else listens at this address: a proxy, a login page',
       'the base URL has a wrong path',
       'a redirect, which is never followed',
+      'an event that the account does not have: names are case-sensitive',
     ],
     next: [
       account,

@@ -14,6 +14,7 @@ export function failureError(
   if (failure.kind === 'unreadable') return notThisService(message, failure);
   if (failure.kind === 'refused') {
     const { status } = failure;
+    if (status === 400) return refusedRequest(message);
     if (status === 401 || status === 403) return wrongCredentials(message);
     if (status < 500 && status !== 408 && status !== 429) return notThisService(message, failure);
   }
@@ -22,6 +23,13 @@ export function failureError(
       ? 'the service failed, throttled or did not answer in time'
       : 'no connection to the service could be made',
     fix: 'run the same command again later; --max-attempts and --retry-for give it more time',
+  });
+}
+
+function refusedRequest(message: string): EngagectlError {
+  return new EngagectlError('E-ANSWER', message, {
+    why: 'the service refuses this request as it is',
+    fix: 'correct what its answer names; if it names nothing, check the base URL: engagectl config show',
   });
 }
 

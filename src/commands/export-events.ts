@@ -5,7 +5,7 @@ import { EngagectlError } from '../errors.js';
 import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { addExportOptions, eventBatchSize, type ExportFlags } from './export-options.js';
-import { integer } from './option-values.js';
+import { integer, notEmpty } from './option-values.js';
 import { resolveSettings, type Settings } from './options.js';
 import { repeatable } from './repeated-flags.js';
 
@@ -45,7 +45,7 @@ export function registerExportEvents(program: Command, runtime: Runtime, run = e
       'Exports the events of a range of days, both inclusive, in the order of the events given,\n' +
         'then of days. NDJSON holds every record byte for byte as the service sent it.',
     )
-    .addOption(repeatable(event).makeOptionMandatory())
+    .addOption(repeatable(event, notEmpty).makeOptionMandatory())
     .action((flags: EventFlags) => run(flags, resolveSettings(command, runtime), runtime));
   addExamples(command, examples);
   addExportOptions(command, eventBatchSize)

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 import { addExportOptions, profileBatchSize, type ExportFlags } from './export-options.js';
+import { notEmpty } from './option-values.js';
 import { resolveSettings, type Settings } from './options.js';
 
 type ProfileFlags = ExportFlags & { readonly event: string };
@@ -33,7 +34,11 @@ export function registerExportProfiles(
       'Exports the profiles of all users who did an event in a range of days, both inclusive.\n' +
         'NDJSON holds every record byte for byte as the service sent it.',
     )
-    .requiredOption('--event <name>', 'the event that the users did; names are case-sensitive')
+    .requiredOption(
+      '--event <name>',
+      'the event that the users did; names are case-sensitive',
+      notEmpty,
+    )
     .action((flags: ProfileFlags) => run(flags, resolveSettings(command, runtime), runtime));
   addExamples(command, examples);
   addExportOptions(command, profileBatchSize);

@@ -9,6 +9,7 @@ const reasons: Record<string, readonly [why: string, fix: string]> = {
   EROFS: ['the file system is read-only', 'choose another --output'],
   ENOENT: ['its folder does not exist', 'create the folder, or choose another --output'],
   ENOTDIR: ['a part of its path is no folder', 'choose another --output'],
+  EPIPE: ['what read it is gone', 'start the reader again, then the export'],
   EISDIR: ['it is a folder', 'name a file in it with --output'],
 };
 

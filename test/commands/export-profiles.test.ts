@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import {
+  closeSync,
+  constants,
   existsSync,
+  openSync,
   readFileSync,
   readdirSync,
   statSync,
@@ -416,6 +419,21 @@ describe('engagectl export-profiles', () => {
       expect(readdirSync(world.cwd)).toEqual(['pipe']);
     });
 
+    it('says that the reader of a FIFO is gone: exit 9', async () => {
+      const world = makeWorld();
+      execFileSync('mkfifo', [world.path('pipe')]);
+      const reader = openSync(world.path('pipe'), constants.O_RDONLY | constants.O_NONBLOCK);
+      await using server = await startPageServer(() => [
+        (next) => {
+          closeSync(reader); // the export has opened its end by now
+          return twoPages[1]!(next);
+        },
+      ]);
+      const argv = [...command, '-o', 'pipe'];
+      const { code, stderr } = await world.run(argv, { env: server.env });
+      expect([code, stderr]).toEqual([9, expect.stringContaining('what read it is gone')]);
+    });
+
     it.runIf(existsSync('/dev/full'))('says that a disk is full: exit 9', async () => {
       await using server = await startPageServer(() => twoPages);
       const { code, stderr } = await makeWorld({ env: server.env }).run([
@@ -466,10 +484,12 @@ describe('engagectl export-profiles', () => {
     [['--from', '2024-01-01', '--to', 'today', '--columns', 'a,b'], '--format csv'],
     [['--from', '2024-01-01', '--to', 'today', '--bom', '-o', 'a.json'], '--format csv'],
     [['--from', '2024-01-01'], '--to'],
+    [['--from', '2024-01-01', '--to', 'today', '--event', ''], 'It is empty'],
     [['--from', '2024-01-01', '--to', 'today', '-o', ''], 'It is empty'],
   ])('refuses %j: exit 2, nothing sent', async (flags, message) => {
     await using server = await startPageServer(() => twoPages);
-    const argv = ['export-profiles', '--event', 'A', ...flags];
+    const event = flags.includes('--event') ? [] : ['--event', 'A'];
+    const argv = ['export-profiles', ...event, ...flags];
     const { code, stderr } = await makeWorld({ env: server.env }).run(argv);
     expect(stderr).toContain(message);
     expect(code).toBe(2);

@@ -283,7 +283,10 @@ const reads: readonly Behaviour[] = [
     argv: ['export-events', ...chargedInOctober, '--no-split'],
     code: 7,
     recordings: ['events-invalid-event'],
-    see: ({ stderr }) => expect(stderr).toContain('Invalid event : Charged'),
+    see: ({ stderr }) => {
+      expect(stderr).toContain('Invalid event : Charged');
+      expect(stderr).toContain('correct what its answer names');
+    },
   },
 ];
 
