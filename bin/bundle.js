@@ -3,6 +3,7 @@
 // are loaded instead of hundreds, and of the dependencies what is used. libsql is native and stays outside.
 // It is CommonJS, which Node loads quicker; who imports the package gets an ES module all the same.
 // Comments are left out; more minifying hardly gains time, and stack traces stay readable.
+import { createHash } from 'node:crypto';
 import {
   chmodSync,
   cpSync,
@@ -80,7 +81,11 @@ const leaveOutUnused = {
 async function bundle() {
   const bundled = await rolldown({
     cwd: root,
-    input: { engagectl: join(built, 'engagectl.cjs'), library: join(built, 'index.js') },
+    input: {
+      process: join(built, 'process.js'),
+      'bundle-loader': join(built, 'bundle-loader.js'),
+      library: join(built, 'index.js'),
+    },
     platform: 'node',
     external: ['libsql'],
     plugins: [leaveOutUnused],
@@ -88,12 +93,20 @@ async function bundle() {
   });
   const { output } = await bundled.generate({
     format: 'cjs',
+    dynamicImportInCjs: false,
     entryFileNames: '[name].cjs',
     chunkFileNames: '[name].cjs',
     codeSplitting: { groups },
     comments: { legal: true, annotation: false, jsdoc: false },
   });
   return output;
+}
+
+/** Another one for each build: compiled code is kept under it. */
+function digest(output) {
+  const hash = createHash('sha256');
+  for (const { fileName, code } of output) hash.update(`${fileName}\n${code}\n`);
+  return hash.digest('hex').slice(0, 16);
 }
 
 /** What `import` of the package leads to. */
@@ -134,7 +147,9 @@ const output = await bundle();
 const files = new Map([
   ...output.map(({ fileName, code }) => [fileName, code]),
   ['index.js', index(output)],
+  ['bundle-digest', digest(output)],
   ...[
+    'engagectl.cjs',
     ...declarations('index.d.ts'),
     ...readdirSync(built).filter((name) => name.endsWith('.wasm')),
     ...readdirSync(join(built, 'man')).map((name) => `man/${name}`),

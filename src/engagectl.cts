@@ -8,5 +8,15 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   );
   process.exitCode = 2;
 } else {
-  void import('./process.js').then(({ runProcess }) => runProcess());
+  const { existsSync, readFileSync } = require('node:fs') as typeof import('node:fs');
+  const digestFile = `${__dirname}/bundle-digest`; // there in the bundle only
+  if (existsSync(digestFile)) {
+    const { bundleLoader } = require('./bundle-loader.cjs') as typeof import('./bundle-loader.js');
+    const digest = readFileSync(digestFile, 'utf8');
+    const { load, keep } = bundleLoader({ folder: __dirname, digest, require });
+    const { runProcess } = load('./process.cjs') as typeof import('./process.js');
+    void runProcess(keep);
+  } else {
+    void import('./process.js').then(({ runProcess }) => runProcess());
+  }
 }

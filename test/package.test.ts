@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -42,7 +50,7 @@ const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(dist\/index\.js|dist\/[\w-]+\.(cjs|d\.ts|wasm)|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(dist\/index\.js|dist\/[\w-]+\.(cjs|d\.ts|wasm)|dist\/man\/[\w-]+\.1|dist\/bundle-digest|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(3_000_000);
   const bin = packed.files.find((file) => file.path === 'dist/engagectl.cjs');
@@ -61,6 +69,8 @@ it('names the licence of every package whose code is in it', () => {
 });
 
 it.each([
+  ['engagectl', []],
+  ['bundle-loader', []],
   ['main', []],
   ['program', ['commander']],
   ['run', []],
@@ -176,6 +186,20 @@ describe('does its work', () => {
     expect(readFileSync(path.join(folder, 'run.html'), 'utf8')).toContain('4,995');
     const events = ['upload', '--type', 'event', fixture('events.ndjson'), '--region', 'local'];
     expect(run(bin, events)).toMatchObject({ status: 0 });
+  });
+
+  it('does the same with what V8 compiled before', () => {
+    const caches = path.join(folder, 'caches');
+    mkdirSync(caches);
+    const check = () => run(bin, [...upload, '--quiet'], { XDG_CACHE_HOME: caches });
+    const first = check();
+    expect(first).toMatchObject({ status: 3 });
+    const kept = () => readdirSync(caches, { recursive: true }).map(String);
+    const files = kept();
+    for (const name of ['main', 'program', 'run', 'create-client'])
+      expect(files).toContainEqual(expect.stringMatching(new RegExp(`/${name}\\.cjs$`)));
+    expect(check()).toEqual(first);
+    expect(kept()).toEqual(files);
   });
 
   it('reads back what it uploaded', () => {
