@@ -209,7 +209,11 @@ export const errorNotes = {
   },
   'E-FORMAT': {
     means: 'the input is not of the format it was taken for; nothing was sent',
-    causes: ['an extension that does not fit the content', 'UTF-16 without a byte order mark'],
+    causes: [
+      'an extension that does not fit the content',
+      'a spreadsheet, which holds no text: save it as CSV',
+      'UTF-16 without a byte order mark',
+    ],
     next: [
       'name the format: --input-format csv|tsv|ndjson|json|list',
       'name the encoding: --encoding <name>',

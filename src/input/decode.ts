@@ -12,7 +12,7 @@ const leastBytes = 4;
 /**
  * UTF-8 text of an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding`. Only a mark
  * at the very start is taken away. UTF-8 is passed on as it is, unchecked.
- * Throws EngagectlError E-FORMAT for UTF-16 without a mark.
+ * Throws EngagectlError E-FORMAT for UTF-16 without a mark, and for a spreadsheet.
  */
 export async function* decode(
   chunks: AsyncIterable<Buffer>,
@@ -20,6 +20,7 @@ export async function* decode(
   encoding: string | undefined,
 ): AsyncGenerator<Buffer> {
   const { head, all } = await withHead(chunks, leastBytes);
+  refuseSpreadsheet(head, name);
   const found = markedEncoding(head) ?? encoding ?? 'utf-8';
   if (encoding === undefined) refuseUnmarkedUtf16(head, name);
   const used = new TextDecoder(found).encoding;
@@ -45,6 +46,18 @@ function markedEncoding(head: Buffer): string | undefined {
   if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
   return undefined;
+}
+
+/** How the files of spreadsheet programs begin, which hold no text: zip (.xlsx, .ods) and OLE (.xls). */
+const spreadsheets = [Buffer.from('PK\x03\x04'), Buffer.from([0xd0, 0xcf, 0x11, 0xe0])];
+
+function refuseSpreadsheet(head: Buffer, name: string): void {
+  if (!spreadsheets.some((start) => head.subarray(0, start.length).equals(start))) return;
+  throw new EngagectlError('E-FORMAT', `${name} is a spreadsheet or an archive, not text`, {
+    file: name,
+    why: 'its first bytes are those of such a file',
+    fix: 'save the sheet as CSV in UTF-8, or unpack the archive',
+  });
 }
 
 /** ASCII as UTF-16 has a NUL in each pair of bytes, always on the same side. */

@@ -247,6 +247,20 @@ describe('an input that cannot be used', () => {
       { id: 'E-FORMAT', message: /UTF-16 without/, details: { fix: 'add --encoding utf-16be' } },
     ],
     [
+      'a workbook',
+      'x.xlsx',
+      Buffer.from('PK\x03\x04\x14\0\x06\0', 'latin1'),
+      {},
+      { id: 'E-FORMAT', message: /spreadsheet/ },
+    ],
+    [
+      'an old workbook named .csv',
+      'x.csv',
+      Buffer.from('d0cf11e0a1b11ae1', 'hex'),
+      {},
+      { id: 'E-FORMAT', message: /spreadsheet/, details: { fix: /as CSV/ as unknown as string } },
+    ],
+    [
       'NDJSON named .json',
       'x.json',
       '{"a":1}\n{"a":2}\n',
