@@ -22,7 +22,9 @@ export function failureError(
     why: failure.sent
       ? 'the service failed, throttled or did not answer in time'
       : 'no connection to the service could be made',
-    fix: 'run the same command again later; --max-attempts and --retry-for give it more time',
+    fix: failure.sent
+      ? 'run the same command again later; --max-attempts and --retry-for give it more time'
+      : 'check the base URL (engagectl config show) and the network; or run the same command again later',
   });
 }
 

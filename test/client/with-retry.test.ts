@@ -86,6 +86,15 @@ it.each<[string, Step, string, number]>([
   expect(JSON.stringify([error, run.lines])).not.toContain(passcode);
 });
 
+it('ends with the base URL to check where nobody listens', async () => {
+  const { client, server } = await rig([found]);
+  await server[Symbol.asyncDispose]();
+  await expect(withRetry(get(client), context())).rejects.toMatchObject({
+    id: 'E-UNAVAILABLE',
+    details: { fix: expect.stringContaining('check the base URL') as string },
+  });
+});
+
 it('gives a throttling service the whole time, and no more', async () => {
   const { client, server } = await rig([throttle()]);
   const run = context();
