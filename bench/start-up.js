@@ -1,7 +1,10 @@
 // Question: how long does a person wait before the tool says or does anything?
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { startServer } from './harness/server.js';
 import { engagectl, peer } from './harness/sides.js';
 
@@ -36,23 +39,24 @@ export const startUp = environments.flatMap(({ suffix, where, env }) => [
   },
 ]);
 
-/** Until it has printed what it was asked for. */
+/** Until it has printed what it was asked for, by somebody who has used the tool before. */
 async function openWords(args, { folder, env }) {
+  const { upload, sink } = await openSink(folder);
+  const [program, ...words] = upload.command;
+  await promisify(execFile)(program, words, { env: { ...process.env, ...upload.env, ...env } });
   const name = `engagectl ${args.join(' ')}`;
   return {
-    sides: sides(engagectl(args, { url: 'http://127.0.0.1:9', folder, name }), env),
+    sides: sides(engagectl(args, { url: sink.url, folder, name }), env),
     watch: async (_, run) => (await run(), {}),
-    [Symbol.asyncDispose]: async () => undefined,
+    [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
   };
 }
 
 /** Until its first request has arrived. */
 async function openUpload({ folder, env }) {
-  const input = join(folder, 'two.csv');
-  writeFileSync(input, 'identity,Name\na,Ann\nb,Ben\n');
-  const sink = await startServer(fileURLToPath(new URL('harness/sink.js', import.meta.url)));
+  const { upload, sink } = await openSink(folder);
   return {
-    sides: sides(engagectl(['upload', input, '--quiet'], { url: sink.url, folder }), env),
+    sides: sides(upload, env),
     async watch(_, run) {
       await sink.reset();
       const { start } = await run();
@@ -61,6 +65,14 @@ async function openUpload({ folder, env }) {
     },
     [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
   };
+}
+
+/** A small upload, and a sink for it. */
+async function openSink(folder) {
+  const input = join(folder, 'two.csv');
+  writeFileSync(input, 'identity,Name\na,Ann\nb,Ben\n');
+  const sink = await startServer(fileURLToPath(new URL('harness/sink.js', import.meta.url)));
+  return { upload: engagectl(['upload', input, '--quiet'], { url: sink.url, folder }), sink };
 }
 
 function sides(ours, env) {

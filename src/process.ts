@@ -22,7 +22,6 @@ export async function runProcess(keepCompiled?: () => void): Promise<void> {
   const onStatusRequest = listenForStatusRequests();
   let unwritten: EngagectlError | undefined;
   process.stdout.on('error', (error) => (unwritten ??= stdoutFailure(error)));
-  process.stderr.on('error', () => undefined); // there is nowhere left to tell it
 
   const argv = process.argv.slice(2);
   // Not a copy, which would open all standard streams.
@@ -33,13 +32,21 @@ export async function runProcess(keepCompiled?: () => void): Promise<void> {
       tuneEngine();
     },
   });
+  Object.defineProperty(runtime, 'stderr', { get: quietStderr });
   const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {
     const { errorSettings, showError } = await import('./ui/show-error.js');
-    showError(unwritten, process, errorSettings(argv, runtime));
+    showError(unwritten, runtime, errorSettings(argv, runtime));
   }
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);
+}
+
+/** Opened at its first use, as the other streams. */
+function quietStderr(): NodeJS.WriteStream {
+  const { stderr } = process;
+  if (stderr.listenerCount('error') === 0) stderr.on('error', () => undefined); // there is nowhere left to tell it
+  return stderr;
 }
 
 /** Takes away what may stand in a terminal's last line. */

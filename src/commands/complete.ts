@@ -1,4 +1,3 @@
-import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { configFolder, stateFolder } from '../config/folders.js';
@@ -16,6 +15,7 @@ export function registerComplete(program: Command, runtime: Runtime): void {
 }
 
 async function namesOf(kind: string, runtime: Runtime): Promise<string[]> {
+  const { readdir, readFile } = await import('node:fs/promises'); // no other command's help needs it
   if (kind === 'runs') return named(await readdir(path.join(stateFolder(runtime), 'runs')));
   // Read without the schema: checking it would cost more than the answer is worth.
   const text = await readFile(path.join(configFolder(runtime), 'config.json'), 'utf8').catch(

@@ -6,9 +6,9 @@ import type { Runtime } from '../runtime.js';
 export function needInput(
   files: readonly string[],
   command: Command,
-  { stdin }: Pick<Runtime, 'stdin'>,
+  runtime: Pick<Runtime, 'stdin'>,
 ): void {
-  if (files.length > 0 || stdin.isTTY !== true) return;
+  if (files.length > 0 || runtime.stdin.isTTY !== true) return;
   command.outputHelp({ error: true });
   throw new EngagectlError('E-USAGE', `${command.name()} needs input`, {
     why: 'no file was named, and standard input is a terminal',
