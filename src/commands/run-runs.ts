@@ -54,7 +54,7 @@ export async function resumeRun(id: string, runtime: Runtime, runArgv: RunArgv):
   await runArgv([...words, '--resume', ...meant], { ...runtime, cwd: header.cwd });
 }
 
-/** `runs prune`: milliseconds since they were begun. */
+/** `runs prune`: milliseconds since they were begun. One that a process works on stays. */
 export async function pruneRuns(
   olderThan: number,
   settings: Settings,
@@ -62,28 +62,38 @@ export async function pruneRuns(
 ): Promise<void> {
   const runs = await listRuns(runsFolder(runtime));
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
+  const said = messages(settings, runtime);
+  const pruned: string[] = [];
   const removed: string[] = [];
   const left: string[] = [];
   for (const run of old) {
-    const lock = await lockRun(`${runsFolder(runtime)}:${run.header.key}`);
+    const { key, run: id } = run.header;
+    const lock = await lockRun(`${runsFolder(runtime)}:${key}`).catch(undefinedIfHeld);
+    if (!lock) {
+      said.warn(`left run ${id}: another process is working on it`);
+      continue;
+    }
     try {
       const files = await removePartials(run);
       removed.push(...files.removed);
       left.push(...files.left);
       await removeRun(run);
+      pruned.push(id);
     } finally {
       await lock.release();
     }
   }
-  const pruned = old.map(({ header }) => header.run);
   if (settings.json) {
     runtime.stdout.write(`${JSON.stringify({ pruned, removed, left })}\n`);
     return;
   }
-  const said = messages(settings, runtime);
   for (const file of removed) said.note(`removed ${file}`);
   for (const file of left) said.warn(`left ${file}: it is not as the export left it`);
-  said.note(`forgot ${old.length} of ${runs.length} unfinished runs`);
+  said.note(`forgot ${pruned.length} of ${runs.length} unfinished runs`);
+}
+
+function undefinedIfHeld(error: unknown): undefined {
+  if (!(error instanceof EngagectlError && error.id === 'E-RUN-LOCKED')) throw error;
 }
 
 async function runOf(id: string, runtime: Runtime): Promise<RunFolder> {

@@ -10,6 +10,7 @@ import {
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { lockRun } from '../../src/bulk/run/run-lock.js';
 import { EngagectlError } from '../../src/errors.js';
 import {
   accept,
@@ -429,6 +430,25 @@ describe('runs', () => {
     const { code, stderr } = await world.run(['runs', 'resume', id], { env });
     expect([code, server.received.length]).toEqual([8, sent]);
     expect(stderr).toContain('ACCOUNT-1');
+  });
+
+  it('leaves those that a process works on, and forgets the others', async () => {
+    await using stage = await stages([accept()]);
+    const { world } = stage;
+    for (const name of ['a.csv', 'b.csv']) {
+      writeFileSync(world.path(name), `${csv(5)}broken\n`);
+      await run(world, ['upload', name, '--strict']);
+    }
+    const folder = path.join(world.stateDir, 'runs');
+    const headerOf = (id: string) =>
+      JSON.parse(readFileSync(path.join(folder, id, 'run.json'), 'utf8')) as { key: string };
+    const [held = '', other = ''] = runsOf(world);
+    const lock = await lockRun(`${folder}:${headerOf(held).key}`);
+    const { code, stdout, stderr } = await world.run(['runs', 'prune', '--json']);
+    await lock.release();
+    expect([code, JSON.parse(stdout)]).toEqual([0, { pruned: [other], removed: [], left: [] }]);
+    expect(stderr).toContain(`left run ${held}: another process is working on it`);
+    expect(runsOf(world)).toEqual([held]);
   });
 
   it('forgets them with prune', async () => {
