@@ -83,6 +83,11 @@ it('a name like no other is answered with where the names are', async () => {
   });
 });
 
+it('a request that may take no time at all is refused, rather than sent and given up', async () => {
+  const { code, stderr } = await makeWorld().run(['upload', 'users.csv', '--timeout', '0s']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('Use a duration from 1ms on.')]);
+});
+
 it('a passcode typed as a flag is not repeated', async () => {
   const world = makeWorld();
   for (const flag of ['--passcode=s3cret', '--pass=s3cret', '--passcode-stdin=s3cret']) {

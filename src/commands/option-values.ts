@@ -11,6 +11,13 @@ export function duration(text: string): number {
   return milliseconds;
 }
 
+/** A duration within which something can happen. */
+export function timeLimit(text: string): number {
+  const milliseconds = duration(text);
+  if (milliseconds > 0) return milliseconds;
+  throw new InvalidArgumentError('Use a duration from 1ms on.');
+}
+
 /** `4MiB`, `512KiB`, `1000`, in bytes. */
 export function byteCount(text: string): number {
   const match = /^(\d+)(B|KiB|MiB|GiB)?$/i.exec(text);

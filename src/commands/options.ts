@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Runtime } from '../runtime.js';
-import { choice, duration, integer, profileName, timezone } from './option-values.js';
+import { choice, duration, integer, profileName, timeLimit, timezone } from './option-values.js';
 
 /** The global options as the commands use them: flag, else environment, else default. */
 export interface Settings {
@@ -76,7 +76,7 @@ const globalOptions: readonly GlobalOption[] = [
     env: 'ENGAGECTL_TIMEOUT',
     help: 'whole request for writes, silence for reads',
     fallback: '60s',
-    parse: duration,
+    parse: timeLimit,
   },
   {
     flags: '--max-attempts <n>',

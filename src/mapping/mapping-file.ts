@@ -33,14 +33,36 @@ export async function columnMapping(
     identity: identity ?? 'identity',
     identityGiven: identity !== undefined,
     ...(objectId !== undefined && { objectId }),
-    map: new Map([...Object.entries(file.map ?? {}), ...(flags.map ?? []).map(parseMap)]),
+    map: new Map([
+      ...Object.entries(file.map ?? {}),
+      ...unambiguous('--map', (flags.map ?? []).map(parseMap)),
+    ]),
     types: new Map([
       ...Object.entries(file.types ?? {}),
-      ...(flags.types ?? []).flatMap(parseTypes),
+      ...unambiguous('--types', (flags.types ?? []).flatMap(parseTypes)),
     ]),
     drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
     ...(only.length > 0 && { only: new Set(only) }),
   };
+}
+
+/** Throws E-USAGE for a column with two values, of which the last would win in silence. */
+function unambiguous<T extends string>(
+  flag: string,
+  pairs: readonly [column: string, value: T][],
+): Map<string, T> {
+  const values = new Map<string, T>();
+  for (const [column, value] of pairs) {
+    const before = values.get(column) ?? value;
+    if (before !== value) {
+      throw new EngagectlError('E-USAGE', `${flag} names column ${JSON.stringify(column)} twice`, {
+        why: `once for ${before}, once for ${value}`,
+        fix: 'leave one of them out',
+      });
+    }
+    values.set(column, value);
+  }
+  return values;
 }
 
 /** `column=key`, split at the last `=`: a column's name may hold one. */

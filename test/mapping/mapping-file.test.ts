@@ -54,7 +54,17 @@ describe('the column mapping', () => {
     expect([...(await columnMapping({ types: [text] }, { cwd })).types]).toEqual(types);
   });
 
+  it('may be said twice in the same words', async () => {
+    const { map, types } = await columnMapping(
+      { map: ['a=b', 'a=b'], types: ['a:date', 'a:date'] },
+      { cwd },
+    );
+    expect([[...map], [...types]]).toEqual([[['a', 'b']], [['a', 'date']]]);
+  });
+
   it.each<ColumnFlags>([
+    { map: ['a=b', 'a=c'] },
+    { types: ['a:integer,b:date', 'a:string'] },
     { map: ['mail'] },
     { map: ['=Email'] },
     { map: ['mail='] },
