@@ -1,4 +1,11 @@
-import { appendFileSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -65,6 +72,27 @@ async function undisturbed(argv: readonly string[]) {
   expect((await world.run(argv)).code).toBe(0);
   return contents(world);
 }
+
+it('an export whose run folder could not be removed is done, and --resume says so', async () => {
+  const world = makeWorld();
+  const hideRun = () => {
+    const [id = ''] = runsOf(world);
+    const folder = path.join(world.stateDir, 'runs');
+    if (!id.endsWith('-renamed')) {
+      renameSync(path.join(folder, id), path.join(folder, `${id}-renamed`));
+    }
+    return [recordsPage('{"n":1}')];
+  };
+  await using server = await startPageServer(hideRun);
+  const argv = [...profiles, '-o', 'out.ndjson', '--json'];
+  const done = await world.run(argv, { env: server.env });
+  expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('cannot remove the run')]);
+  expect(JSON.parse(done.stdout)).toMatchObject({ records: 1, exitCode: 0 });
+
+  const again = await world.run([...argv, '--resume'], { env: server.env });
+  expect([again.code, server.asked.length, runsOf(world)]).toEqual([0, 1, []]);
+  expect(contents(world)).toEqual({ 'out.ndjson': '{"n":1}\n' });
+});
 
 const files = ['out.ndjson', 'out.ndjson.gz', 'out.csv', 'out.csv.gz', 'out.json', 'out.json.gz'];
 
