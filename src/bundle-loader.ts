@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { Script } from 'node:vm';
@@ -88,7 +88,8 @@ const isPrivate = (folder: string): boolean =>
 function makePrivate(folder: string): boolean {
   const place = dirname(dirname(folder));
   if (!isAbsolute(place) || !statSync(place).isDirectory()) return false;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // One by one: Node 20 never comes back from a recursive one under /proc.
+  for (const each of [dirname(folder), folder]) if (!existsSync(each)) mkdirSync(each, 0o700);
   return isPrivate(folder);
 }
 

@@ -8,7 +8,7 @@ import { makeWorld } from './support/world.js';
 
 // Contract §1: a closed stdout ends a command in silence, with 141; exports have a test of their own.
 
-const bin = fileURLToPath(new URL('../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
 const lines = [
   ['upload', '--help'],
   ['config', 'list', '--json'],

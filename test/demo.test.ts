@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { makeWorld } from './support/world.js';
 
-const demo = fileURLToPath(new URL('../bin/demo.js', import.meta.url));
+const demo = fileURLToPath(new URL('../bin/demo.mjs', import.meta.url));
 const runDemo = (folder: string) =>
   spawnSync(process.execPath, [demo, folder], { encoding: 'utf8' });
 

@@ -36,7 +36,7 @@ let packed: Packed;
 
 beforeAll(() => {
   const published = path.join(folder, 'published');
-  execFileSync(process.execPath, [path.join(root, 'bin/bundle.js'), published]);
+  execFileSync(process.execPath, [path.join(root, 'bin/bundle.mjs'), published]);
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
   const stdout = execFileSync('npm', args, { cwd: published, stdio: ['ignore', 'pipe', 'ignore'] });
   [packed] = JSON.parse(stdout.toString()) as [Packed];
@@ -50,10 +50,10 @@ const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(dist\/index\.js|dist\/[\w-]+\.(cjs|d\.ts|wasm)|dist\/man\/[\w-]+\.1|dist\/bundle-digest|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(bin\/engagectl\.js|bin\/package\.json|dist\/index\.js|dist\/[\w-]+\.(cjs|d\.ts|wasm)|dist\/man\/[\w-]+\.1|dist\/bundle-digest|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(3_000_000);
-  const bin = packed.files.find((file) => file.path === 'dist/engagectl.cjs');
+  const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
   expect(((bin?.mode ?? 0) & 0o777).toString(8)).toBe('755');
 });
 
@@ -69,7 +69,6 @@ it('names the licence of every package whose code is in it', () => {
 });
 
 it.each([
-  ['engagectl', []],
   ['bundle-loader', []],
   ['main', []],
   ['program', ['commander']],
@@ -111,7 +110,7 @@ function run(bin: string, args: readonly string[], env: Record<string, string> =
   return { status, stdout, stderr };
 }
 
-const bin = path.join(installed, 'dist/engagectl.cjs');
+const bin = path.join(installed, 'bin/engagectl.js');
 const fixture = (name: string) => path.join(root, 'fixtures', name);
 const upload = [
   'upload',
@@ -125,7 +124,7 @@ const upload = [
 describe('says what the build says', () => {
   const same = (args: readonly string[], env?: Record<string, string>) => {
     const outcome = run(bin, args, env);
-    expect(outcome).toEqual(run(path.join(root, 'dist/engagectl.cjs'), args, env));
+    expect(outcome).toEqual(run(path.join(root, 'bin/engagectl.js'), args, env));
     return outcome;
   };
 

@@ -35,7 +35,7 @@ const files: Readonly<Record<string, string>> = {
   'opt-outs.txt': 'u1@example.test\nu2@example.test\n',
   'leavers.txt': 'u2\n',
   'passcode.txt': `${account.passcode}\n`,
-  'bin/engagectl': `#!/bin/sh\nexec "${process.execPath}" "${root}dist/engagectl.cjs" "$@"\n`,
+  'bin/engagectl': `#!/bin/sh\nexec "${process.execPath}" "${root}bin/engagectl.js" "$@"\n`,
 };
 
 function eventOf(evtName: string): string {
@@ -57,7 +57,7 @@ beforeAll(async () => {
   for (const profile of ['old', 'new']) {
     const where = ['--profile', profile, '--region', 'eu1', '--base-url', service.url];
     const who = ['--account-id', account.accountId, '--passcode-file', 'passcode.txt'];
-    const bin = path.join(root, 'dist/engagectl.cjs');
+    const bin = path.join(root, 'bin/engagectl.js');
     const env = { ENGAGECTL_CONFIG_DIR: path.join(folder, 'config') };
     const args = [bin, 'config', 'set', ...where, ...who];
     await promisify(execFile)(process.execPath, args, { cwd: folder, env });

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { certificate, hasOpenssl } from '../support/certificate.js';
 
 // Node reads NODE_EXTRA_CA_CERTS at its start: these tests run the built command.
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const passcode = 'seeded-pass-7Q';
 
 async function listening(server: Server): Promise<number> {

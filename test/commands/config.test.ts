@@ -10,7 +10,7 @@ import { startService } from '../../src/service/start.js';
 import { makeWorld, type World } from '../support/world.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const secret = 'Seed3d"pass\'word-ü$(id)';
 const base = ['--region', 'eu1', '--base-url', 'https://eu1.example', '--account-id', 'ACC-1'];
 const setArgs = ['config', 'set', ...base];

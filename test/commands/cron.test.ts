@@ -11,7 +11,7 @@ import { makeWorld, type Outcome, type World } from '../support/world.js';
 
 // What a job without a person beside it relies on.
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const broken = { status: 500, body: 'broken' };
 const page = recordsPage('{"n":1}');
 const at = (instant: string) => ({ now: () => Date.parse(instant) });

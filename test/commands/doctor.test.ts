@@ -13,7 +13,7 @@ import { makeWorld, type Outcome, type World, type WorldOptions } from '../suppo
 
 // `doctor`: one fault at a time, and what its line, its fix and the exit code say.
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const secret = 'doctor-pass-8Yq';
 const found = '{"status":"success","record":{}}';
 const checks = ['node', 'config', 'state', 'lock', 'account', 'proxy', 'name', 'tls', 'request'];

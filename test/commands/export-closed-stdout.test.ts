@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { recordsPage, startPageServer } from '../support/page-server.js';
 import { makeWorld } from '../support/world.js';
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
 it.each(['ndjson', 'json'])(
   'stops at once, in silence, when the reader of stdout leaves: %s',

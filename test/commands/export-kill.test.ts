@@ -15,7 +15,7 @@ import { makeWorld, type World } from '../support/world.js';
 
 // Kills an export before each of its system calls that change a file, or lets that call fail, and
 // resumes it. A sample by default; ENGAGECTL_KILL_SWEEP=full tries every single one.
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const isFull = process.env['ENGAGECTL_KILL_SWEEP'] === 'full';
 const perExport = 3;
 const calls =

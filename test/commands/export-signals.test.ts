@@ -16,7 +16,7 @@ import { makeWorld, type World } from '../support/world.js';
 
 // The built program, real signals, and what they leave.
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const days = ['--event', 'A', '--from', '2024-01-01', '--to', '2024-01-03'];
 const daily = ({ from }: Opening): Page[] =>
   [1, 2].map((page) => recordsPage(`{"day":${from},"page":${page}}`));

@@ -10,7 +10,7 @@ import { makeWorld, type Outcome } from '../support/world.js';
 
 // `--log-format json`: every line of stderr is one object with a type.
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const format = ['--log-format', 'json'];
 
 async function start(script: Script) {

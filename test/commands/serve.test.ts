@@ -9,7 +9,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Outcome } from '../support/world.js';
 import { makeWorld, type World } from '../support/world.js';
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
 let world: World;
 beforeEach(() => {

@@ -11,7 +11,7 @@ import { makeWorld } from '../support/world.js';
 
 // Contract §1: Ctrl-C works at once, also while nobody writes into the pipe that is read.
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
 describe('Ctrl-C while standard input is silent', () => {
   const commands = [

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { hasCommand } from '../support/has-command.js';
 import { makeWorld, type World } from '../support/world.js';
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
 let world: World;
 beforeEach(async () => {

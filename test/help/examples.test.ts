@@ -34,7 +34,7 @@ const files: Readonly<Record<string, string | Buffer>> = {
   'passcode.txt': `${account.passcode}\n`,
 };
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const pages = await Promise.all((await helpPages()).map((names) => helpText(names, 80)));
 const examples = [...new Set(pages.flatMap(examplesIn))];
 

@@ -11,7 +11,7 @@ import type { World } from '../support/world.js';
 import { passcode } from './invariants.js';
 import { accountAt } from '../support/account-at.js';
 
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
 export const hasStrace = process.platform === 'linux' && spawnSync('strace', ['-V']).status === 0;
 

@@ -14,7 +14,7 @@ import { serviceDefaults } from '../support/service-defaults.js';
 // The built program at a real pseudo-terminal, made by `script` (util-linux), while it uploads.
 
 const canTry = hasCommand('script', 'progress is not tried at a terminal');
-const bin = fileURLToPath(new URL('../../dist/engagectl.cjs', import.meta.url));
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const account = { accountId: 'TERMINAL', passcode: 'passcode-of-the-terminal' };
 
 // No world of test/support: its clean-up does not know concurrent tests.

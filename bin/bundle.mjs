@@ -1,11 +1,10 @@
-// node bin/bundle.js [folder]: makes of the build in dist/ what is published, and puts it into the folder;
+// node bin/bundle.mjs [folder]: makes of the build in dist/ what is published, and puts it into the folder;
 // without one into the checkout, in the place of the build: part of `prepack`. Start-up is why: a few files
 // are loaded instead of hundreds, and of the dependencies what is used. libsql is native and stays outside.
 // It is CommonJS, which Node loads quicker; who imports the package gets an ES module all the same.
 // Comments are left out; more minifying hardly gains time, and stack traces stay readable.
 import { createHash } from 'node:crypto';
 import {
-  chmodSync,
   cpSync,
   mkdirSync,
   readdirSync,
@@ -149,7 +148,6 @@ const files = new Map([
   ['index.js', index(output)],
   ['bundle-digest', digest(output)],
   ...[
-    'engagectl.cjs',
     ...declarations('index.d.ts'),
     ...readdirSync(built).filter((name) => name.endsWith('.wasm')),
     ...readdirSync(join(built, 'man')).map((name) => `man/${name}`),
@@ -163,8 +161,8 @@ for (const [name, content] of files) {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, content);
 }
-chmodSync(join(folder, 'dist/engagectl.cjs'), 0o755);
 if (folder !== resolve(root)) {
-  for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'])
+  const bin = ['bin/engagectl.js', 'bin/package.json'];
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', ...bin])
     cpSync(join(root, name), join(folder, name));
 }

@@ -8,15 +8,16 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   );
   process.exitCode = 2;
 } else {
-  const { existsSync, readFileSync } = require('node:fs') as typeof import('node:fs');
-  const digestFile = `${__dirname}/bundle-digest`; // there in the bundle only
+  const { existsSync, readFileSync } = require('node:fs');
+  const path = require('node:path');
+  const folder = path.join(__dirname, '../dist');
+  const digestFile = path.join(folder, 'bundle-digest'); // there in the bundle only
   if (existsSync(digestFile)) {
-    const { bundleLoader } = require('./bundle-loader.cjs') as typeof import('./bundle-loader.js');
+    const { bundleLoader } = require('../dist/bundle-loader.cjs');
     const digest = readFileSync(digestFile, 'utf8');
-    const { load, keep } = bundleLoader({ folder: __dirname, digest, require });
-    const { runProcess } = load('./process.cjs') as typeof import('./process.js');
-    void runProcess(keep);
+    const { load, keep } = bundleLoader({ folder, digest, require });
+    void load('./process.cjs').runProcess(keep);
   } else {
-    void import('./process.js').then(({ runProcess }) => runProcess());
+    void import('../dist/process.js').then(({ runProcess }) => runProcess());
   }
 }

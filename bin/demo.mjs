@@ -138,7 +138,7 @@ function runStep({ say, args, exitCode = 0, figures = {}, checks = [] }) {
   const line = [...args, '--region', 'local'];
   if (say) console.log(`\n# ${say}`);
   console.log(`\n$ npx engagectl ${line.map(shellQuoted).join(' ')}`);
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/engagectl.cjs', ...line], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/engagectl.js', ...line], {
     env: ownEnvironment(),
     encoding: 'utf8',
     maxBuffer: 2 ** 26,
