@@ -54,8 +54,7 @@ export async function createRun(root: string, header: RunHeader): Promise<RunFol
     await writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
     await syncFolder(draft);
     await rename(draft, folder);
-    await syncFolder(root);
-    await syncFolder(path.dirname(root));
+    await Promise.all([syncFolder(root), syncFolder(path.dirname(root))]);
     return { path: folder, header };
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot make the run folder ${folder}`, {
