@@ -44,6 +44,13 @@ function readAll(texts: readonly string[], pad = 0): boolean[] {
 
 const lineEnd = Buffer.from('\n');
 
+/** A JSON text that was made, and whether an object in it repeats a key. */
+interface Made {
+  readonly text: string;
+  readonly repeats: boolean;
+}
+const one: Made = { text: '1', repeats: false };
+
 const literals = [
   ['1e400', true], ['-0', true], ['9007199254740993', true], ['0.10', true], ['1E+2', true],
   ['-1.5e-10', true], ['01', false], ['-', false], ['1.', false], ['.5', false], ['+1', false],
@@ -202,6 +209,7 @@ describe('JsonText', () => {
     ['{"a":1,"a":2}', 'a'],
     ['{"a":1,"\\u0061":2}', '\\u0061'],
     ['{"x":{"b":{},"c":[],"b":1}}', 'b'],
+    ['{"\\u006fnly here":1,"x":{"only here":1},"only here":2}', 'only here'],
     ['[{"a":1},{"":1,"":1}]', ''],
     ['{"😀":1,"\\ud83d\\ude00":2}', '\\ud83d\\ude00'],
     ['{"a\\/b":1,"a/b":2}', 'a/b'],
@@ -229,6 +237,34 @@ describe('JsonText', () => {
     expect(read(`{${[...keys, '"k2500":1'].join(',')}}`)).toBe(false);
     expect(json.fault).toBe('repeats the key "k2500"');
     expect(read('{"k1":1}')).toBe(true);
+  });
+
+  it('finds repeated keys at any depth, whichever names came before, in any spelling', () => {
+    const names = Array.from({ length: 300 }, (_, index) => `${index}`.padEnd(index % 90, 'x'));
+    const name = fc.oneof(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.constantFrom(...names));
+    const { value } = fc.letrec<{ value: Made; object: Made }>((tie) => ({
+      value: fc.oneof({ maxDepth: 6, depthSize: 'large' }, fc.constant(one), tie('object')),
+      object: fc
+        .array(fc.tuple(name, fc.nat(9), tie('value')), { maxLength: 4 })
+        .map((members): Made => {
+          const texts = members.map(([name, how, { text }]) => {
+            const first = how > 0 ? name[0]! : `\\u00${name.charCodeAt(0).toString(16)}`;
+            return `"${first}${name.slice(1)}":${text}`;
+          });
+          const repeats = new Set(members.map(([name]) => name)).size < members.length;
+          const areRepeated = repeats || members.some(([, , value]) => value.repeats);
+          return { text: `{${texts.join(',')}}`, repeats: areRepeated };
+        }),
+    }));
+    const used = new JsonText();
+    fc.assert(
+      fc.property(value, fc.boolean(), ({ text, repeats }, isNew) => {
+        const json = isNew ? new JsonText() : used;
+        expect({ text, isGood: read(text, json) }).toEqual({ text, isGood: !repeats });
+        expect(json.repeatsKey).toBe(repeats);
+      }),
+      { numRuns: 3000 },
+    );
   });
 
   it('finds a repeated key as a comparison of decoded keys does', () => {
