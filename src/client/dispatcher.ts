@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import { isLoopback } from '../contract/loopback.js';
 import { EngagectlError } from '../errors.js';
+import { connectorWithin } from './connector.js';
 
 type Env = Readonly<Record<string, string>>;
 
@@ -20,7 +21,7 @@ export async function openDispatcher(
     // undici gives a socket its next request only after a turn of the event loop: with spare
     // connections none stands idle meanwhile.
     connections: 2 * maxInFlight,
-    connect: { timeout: Math.min(connectMilliseconds, timeoutMs) },
+    connect: connectorWithin(Math.min(connectMilliseconds, timeoutMs)),
     // The transport has its own, exact limits.
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -4,3 +4,12 @@ declare module 'undici/lib/dispatcher/pool.js' {
   import { Pool } from 'undici';
   export default Pool;
 }
+
+declare module 'undici/lib/core/connect.js' {
+  import type { Socket } from 'node:net';
+  import type { buildConnector } from 'undici';
+  /** `buildConnector` of undici's index, whose connectors return the socket before it is connected. */
+  export default function connectorOf(
+    options: buildConnector.BuildOptions,
+  ): (...call: Parameters<buildConnector.connector>) => Socket;
+}

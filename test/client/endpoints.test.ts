@@ -101,6 +101,24 @@ it('hands a page on in chunks, with its length when that is known', async () => 
   expect(Buffer.concat(chunks).toString()).toBe(body);
 });
 
+it('reads every answer into memory of its own, small ones behind each other', async () => {
+  const sizes = [1, 70_000, 3, 2_000_000, 262_144, 5, 524_288, 40, 1_300_000, 2];
+  const bodies = sizes.map((size, at) => Buffer.alloc(size, `${at}.${size};`));
+  const [first, ...others] = bodies.map((body) => answer(200, body.toString()));
+  const { client } = await rig([first!, ...others]);
+  const pages: Buffer[][] = [];
+  for (const _ of bodies) {
+    const page = await client.page('profiles', 'c', never);
+    if (!page.ok) throw new Error(page.failure.message);
+    const pieces: Buffer[] = [];
+    await page.answer.read((piece) => void pieces.push(piece));
+    pages.push(pieces);
+  }
+  for (const [at, pieces] of pages.entries()) {
+    expect(Buffer.concat(pieces).equals(bodies[at]!)).toBe(true);
+  }
+});
+
 it('can be left in the middle of a page', async () => {
   const { client } = await rig([answer(200, 'x'.repeat(4_000_000)), accept()]);
   const page = await client.page('profiles', 'c', never);

@@ -67,6 +67,21 @@ it.skipIf(!hasOpenssl())(
   },
 );
 
+it.skipIf(!hasOpenssl())('reads an answer of many TLS records', async () => {
+  const tls = certificate('localhost');
+  const record = JSON.stringify({ identity: 'a', note: 'änd so on, '.repeat(200_000) });
+  const service = createServer(tls, (_, response) => {
+    response.end(`{"status":"success","record":${record}}`);
+  });
+  const env = {
+    ENGAGECTL_BASE_URL: `https://localhost:${await listening(service)}`,
+    NODE_EXTRA_CA_CERTS: tls.file,
+  };
+  const { code, stdout, stderr } = await getProfile(env);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout === `${record}\n`).toBe(true);
+});
+
 it.skipIf(!hasOpenssl())('sends nothing to a certificate that nobody vouches for', async () => {
   const { passcodes, url } = await behindProxy(certificate('region.test'));
   const { code, stdout, stderr } = await getProfile({ HTTPS_PROXY: url });
