@@ -37,12 +37,28 @@ export const recordOf = (block: RecordBlock, index: number): BulkRecord => ({
   end: block.bounds[2 * index + 1] ?? 0,
 });
 
+/** The memory of bodies that are done with, for the next ones: what was used last is near the processor. */
+export class Bodies {
+  readonly #free: Buffer[] = [];
+
+  take(): Buffer {
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(4096);
+  }
+
+  give(body: Buffer): void {
+    if (body.length > 0) this.#free.push(body);
+  }
+}
+
+const noBody: Buffer = Buffer.alloc(0);
+
 /**
  * The records of one request, and its body, which grows while the batch is filled. Its memory
  * is used again: per-record objects that live as long as a request would end as old garbage.
  */
 export class Batch {
   readonly #frame: Frame;
+  readonly #bodies: Bodies;
   readonly #rows = new RowRuns();
   /** Of the records in their order; longer than they are. */
   keys = new Int32Array(16);
@@ -50,11 +66,12 @@ export class Batch {
   #starts = new Int32Array(16);
   #converges = new Uint8Array(16);
   #size = 0;
-  #body = Buffer.allocUnsafeSlow(4096);
+  #body: Buffer = noBody;
   #end = 0;
 
-  constructor(frame: Frame) {
+  constructor(frame: Frame, bodies: Bodies) {
     this.#frame = frame;
+    this.#bodies = bodies;
     this.clear();
   }
 
@@ -62,7 +79,14 @@ export class Batch {
   clear(): void {
     this.#size = 0;
     this.#rows.clear();
+    if (this.#body === noBody) this.#body = this.#bodies.take();
     this.#end = this.#frame.open.copy(this.#body);
+  }
+
+  /** The records will not be looked at nor sent again, though their keys and sources may be asked for. */
+  giveBody(): void {
+    this.#bodies.give(this.#body);
+    this.#body = noBody;
   }
 
   get size(): number {
@@ -159,7 +183,7 @@ export class Batch {
 
   /** Another batch with the records at these positions. */
   pick(positions: readonly number[]): Batch {
-    const picked = new Batch(this.#frame);
+    const picked = new Batch(this.#frame, this.#bodies);
     for (const position of positions) picked.add(this.record(position));
     return picked;
   }

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import { Batch } from './batch.js';
+import { Batch, Bodies } from './batch.js';
 import type { Halt } from './halt.js';
 import { rejectLimitReached } from './reject-limit.js';
 import type { Fate, Settler } from './settler.js';
@@ -22,6 +22,7 @@ export class Sender {
   readonly #settling = new Set<Promise<void>>();
   /** Settled batches, to be filled again. */
   readonly #free: Batch[] = [];
+  readonly #bodies = new Bodies();
   #unknownInARow = 0;
   #refusedInARow = 0;
 
@@ -38,7 +39,9 @@ export class Sender {
 
   /** An empty batch. */
   takeBatch(): Batch {
-    return this.#free.pop() ?? new Batch(this.#job.frame);
+    const batch = this.#free.pop();
+    batch?.clear();
+    return batch ?? new Batch(this.#job.frame, this.#bodies);
   }
 
   /** Takes a batch when there is a place for it; false when the run stopped meanwhile. */
@@ -61,9 +64,7 @@ export class Sender {
       reusable = fate.attempts === 0;
     });
     this.onSettled(batch);
-    if (!reusable) return;
-    batch.clear();
-    this.#free.push(batch);
+    if (reusable) this.#free.push(batch);
   }
 
   async nextSettled(): Promise<void> {

@@ -139,6 +139,8 @@ export class Settler {
     if (!checked.addsUp) return { again: [], why: checked.why };
     const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
     if (!checked.outcomes) this.#accept(batch);
+    // After a failed attempt the body may still be on its way out of an old socket.
+    if (!checked.outcomes && fate.attempts === 0) batch.giveBody();
     await this.#halt.guard(async () => {
       await this.commits.join();
       fate.unwritten = false;
