@@ -61,32 +61,6 @@ let keyCount: i32 = 0;
 let firstObject: i64 = 1;
 let nextObject: i64 = 1;
 
-// Names that came before: a key is first compared with the name that last came behind the one before it, and with two that
-// came behind that, since some are left out; mostly it is one of them, and is neither hashed nor looked up. Of its keys at
-// the first depths a known name itself says which objects have them; of all others `keys` does. Names are found in a hash
-// table with the place of a record for each, of 128 bytes:
-const markedDepths: i32 = 4;
-/** For each of those depths the last object that has it (i64). */
-const objects: i32 = 0;
-/** Its number if it is wanted, else -1; the record of the name that last followed; bytes of the name (i32). */
-const number: i32 = 32;
-const follower: i32 = 36;
-const nameBytes: i32 = 40;
-/** The name with a quote behind it, where its last word of 8 bytes begins, and by how many bits that one is short (i32). */
-const lastWord: i32 = 44;
-const lastBits: i32 = 48;
-const spelling: i32 = 56;
-const recordBytes: i32 = 128;
-const longestKnown: i32 = recordBytes - spelling - 8;
-const mostKnown: i32 = 128;
-const knownBits: i32 = 8;
-const known: i32 = allocate(entryBytes << knownBits);
-let knownCount: i32 = 0;
-/** The record of the last key with a known name. */
-let lastKnown: i32 = 0;
-/** Number of the name of the key that `otherKey` read, if that is wanted, else -1. */
-let otherNumber: i32 = -1;
-
 /** How far beyond the end of a text it may be read. */
 const slack: i32 = 16;
 let textBytes: i32 = -1;
@@ -158,7 +132,6 @@ export function reserve(bytes: i32, first: i32): i32 {
 
 /** Reads the text between two positions; what it found out stands in `found`. */
 export function read(start: i32, end: i32): void {
-  if (knownCount == 0) lastKnown = learn(hashOf(found, found), found, found); // the empty one, so that there is one
   memberCount = 0;
   keyCount = 0;
   firstObject = nextObject;
@@ -346,73 +319,6 @@ function valueEnd(start: i32): i32 {
 @inline function memberValue(quote: i32, object: i64, depth: i32): i32 {
   if (load<u8>(quote) != 0x22) return fail(key, quote);
   const start = quote + 1;
-  const next = expected(start);
-  let end: i32;
-  let wantedAs: i32;
-  if (next != 0 && depth <= markedDepths) {
-    end = start + load<i32>(next, nameBytes);
-    wantedAs = load<i32>(next, number);
-    mark(next, object, depth, start, end);
-    lastKnown = next;
-  } else {
-    end = otherKey(start, object, depth);
-    if (end == 0) return 0;
-    wantedAs = otherNumber;
-  }
-
-  let at = spaceEnd(end + 1);
-  if (load<u8>(at) != 0x3a) return fail(colon, at);
-  at = spaceEnd(at + 1);
-  if (depth == 1) {
-    if (memberCount == mostMembers) growMembers();
-    memberCount += 1;
-    const member = lastMember();
-    store<i32>(member, start - base);
-    store<i32>(member, end - base, 4);
-    store<i32>(member, at - base, 8);
-    store<i32>(member, wantedAs, 20);
-    if (wantedAs >= 0) store<i32>(wantedAt + 4 * wantedAs, memberCount - 1);
-    hasEscape = false;
-  }
-  return at;
-}
-
-/** The record of the name at `start`, if that is one of the next, or 0. */
-// @ts-ignore
-@inline function expected(start: i32): i32 {
-  let record = load<i32>(lastKnown, follower);
-  if (isSpelled(record, start)) return record;
-  record = load<i32>(record, follower);
-  if (isSpelled(record, start)) return record;
-  record = load<i32>(record, follower);
-  return isSpelled(record, start) ? record : 0;
-}
-
-/** Whether the known name stands at `at`, and a quote behind it. */
-// @ts-ignore
-@inline function isSpelled(record: i32, at: i32): bool {
-  let word = record + spelling;
-  const last = word + load<i32>(record, lastWord);
-  for (; word < last; word += 8, at += 8) if (load<u64>(word) != load<u64>(at)) return false;
-  return ((load<u64>(word) ^ load<u64>(at)) << load<i32>(record, lastBits)) == 0;
-}
-
-/** Notes that the object has a key with the known name. */
-// @ts-ignore
-@inline function mark(record: i32, object: i64, depth: i32, start: i32, end: i32): void {
-  const place = record + 8 * (depth - 1);
-  if (load<i64>(place, objects) == object) noteRepeat(start, end);
-  store<i64>(place, object, objects);
-}
-
-function noteRepeat(start: i32, end: i32): void {
-  if (repeatStart != 0) return;
-  repeatStart = start;
-  repeatEnd = end;
-}
-
-/** Where the key ends that begins at `start`, or 0. */
-function otherKey(start: i32, object: i64, depth: i32): i32 {
   let end = start;
   let hash: u64 = 0;
   let word = load<u64>(end);
@@ -437,60 +343,27 @@ function otherKey(start: i32, object: i64, depth: i32): i32 {
     hash = hashOf(name, nameEnd);
   }
   if (load<u8>(name) == 0x24 && !hasOperator) hasOperator = isOperator(name, nameEnd);
-
-  let record = knownRecord(hash, name, nameEnd);
-  if (record == 0 || depth > markedDepths) {
-    if (!addKey(object, hash, name, nameEnd)) noteRepeat(start, end);
-    if (record == 0 && depth <= markedDepths && mayLearn(name, nameEnd)) record = learn(hash, name, nameEnd);
+  if (!addKey(object, hash, name, nameEnd) && repeatStart == 0) {
+    repeatStart = start;
+    repeatEnd = end;
   }
-  if (record == 0) {
-    otherNumber = wantedNumber(hash, name, nameEnd);
-    return end;
+
+  let at = spaceEnd(end + 1);
+  if (load<u8>(at) != 0x3a) return fail(colon, at);
+  at = spaceEnd(at + 1);
+  if (depth == 1) {
+    if (memberCount == mostMembers) growMembers();
+    memberCount += 1;
+    const member = lastMember();
+    store<i32>(member, start - base);
+    store<i32>(member, end - base, 4);
+    store<i32>(member, at - base, 8);
+    const number = wantedNumber(hash, name, nameEnd);
+    store<i32>(member, number, 20);
+    if (number >= 0) store<i32>(wantedAt + 4 * number, memberCount - 1);
+    hasEscape = false;
   }
-  otherNumber = load<i32>(record, number);
-  if (depth > markedDepths) return end;
-  mark(record, object, depth, start, end);
-  store<i32>(lastKnown, record, follower);
-  lastKnown = record;
-  return end;
-}
-
-/** The record of a known name, or 0. */
-function knownRecord(hash: u64, name: i32, end: i32): i32 {
-  let entry = firstEntry(known, knownBits, hash);
-  while (load<i64>(entry) != 0) {
-    if (isNamed(entry, hash, name, end)) return <i32>load<i64>(entry);
-    entry = nextEntry(known, knownBits, entry);
-  }
-  return 0;
-}
-
-/**
- * Whether a name may become known that is not. Only one that no object can have in `keys` already, which would not be found
- * there any more: that is the first of its name in this text, as long as there was no key with escapes.
- */
-function mayLearn(name: i32, end: i32): bool {
-  if (names != text + textBytes + slack || knownCount == mostKnown) return false;
-  return end - name <= longestKnown && load<u8>(name) != 0x24;
-}
-
-/** Makes a name known; returns its record. */
-function learn(hash: u64, name: i32, end: i32): i32 {
-  const record = allocate(recordBytes);
-  const place = record + spelling;
-  const bytes = end - name;
-  memory.copy(place, name, bytes);
-  store<u8>(place + bytes, 0x22);
-  store<i32>(record, wantedNumber(hash, name, end), number);
-  store<i32>(record, record, follower);
-  store<i32>(record, bytes, nameBytes);
-  store<i32>(record, bytes & ~7, lastWord);
-  store<i32>(record, 56 - 8 * (bytes & 7), lastBits);
-  let entry = firstEntry(known, knownBits, hash);
-  while (load<i64>(entry) != 0) entry = nextEntry(known, knownBits, entry);
-  setEntry(entry, record, hash, place, place + bytes);
-  knownCount += 1;
-  return record;
+  return at;
 }
 
 // @ts-ignore
