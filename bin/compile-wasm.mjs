@@ -1,4 +1,4 @@
-// Compiles the programs of wasm/ into dist/: part of `npm run build`.
+// Compiles the programs of wasm/ into dist/, each with the parts it imports from folders in there: part of `npm run build`.
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,3 @@
-import { divergingOperators } from '../contract/codes.js';
 import { limits } from '../contract/limits.js';
 import type { RowBlock } from '../input/rows.js';
 import { instantiate, type WasmMemory, type WasmNumber } from '../wasm.js';
@@ -8,7 +7,6 @@ import { explainFault, repeatsKey } from './json-fault.js';
 import { token } from './json-tokens.js';
 import { keySeeds } from './key-hash.js';
 import { memberNames } from './member-names.js';
-import { sameBytes } from './same-bytes.js';
 
 /** What `wasm/json-text.ts` exports. */
 interface Program {
@@ -48,7 +46,6 @@ const at = {
 const member = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, hasEscape: 4, name: 5 };
 const memberNumbers = 6;
 
-const operators = divergingOperators.map((operator) => Buffer.from(operator));
 const nothing = Buffer.alloc(0);
 
 /**
@@ -96,10 +93,7 @@ export class JsonText {
 
   /** The same of a block that never changes, and from which more will be read: it is loaded once. */
   readFrom(block: Buffer, start: number, end: number): boolean {
-    if (block !== this.#loaded) {
-      this.#load(block, 0, block.length);
-      this.#loaded = block;
-    }
+    this.#loadBlock(block);
     return this.#read(start, end);
   }
 
@@ -108,10 +102,7 @@ export class JsonText {
    * they stand. Returns the first other one, which it has read, or the number of rows.
    */
   pass({ bytes, bounds, count }: RowBlock, row: number): number {
-    if (bytes !== this.#loaded) {
-      this.#load(bytes, 0, bytes.length);
-      this.#loaded = bytes;
-    }
+    this.#loadBlock(bytes);
     const program = this.#program!;
     if (bounds !== this.#bounds) {
       this.#rows = program.rowTable(count);
@@ -197,6 +188,12 @@ export class JsonText {
     return this.#numbers[this.#members + memberNumbers * index + number]!;
   }
 
+  #loadBlock(block: Buffer): void {
+    if (block === this.#loaded) return;
+    this.#load(block, 0, block.length);
+    this.#loaded = block;
+  }
+
   #load(bytes: Buffer, start: number, end: number): void {
     this.bytes = bytes;
     this.#program ??= this.#open();
@@ -233,11 +230,7 @@ export class JsonText {
   }
 
   #open(): Program {
-    const isOperator = (start: number, end: number): boolean => {
-      this.#look(this.#program!);
-      return operators.some((operator) => sameBytes(this.#memory, start, end, operator));
-    };
-    const program = instantiate('json-text', { isOperator }) as Program;
+    const program = instantiate('json-text') as Program;
     program.expect(limits.identityLength, keySeeds.identity, epochDigits);
     program.want(this.#names.length);
     for (const [number, name] of this.#names.entries()) {

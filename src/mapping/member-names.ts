@@ -1,5 +1,11 @@
-/** The names that members of JSON records are looked for by, each known by its place in here. */
+import { divergingOperators } from '../contract/codes.js';
+
+/**
+ * The names that members of JSON records are looked for by, each known by its place in here. `wasm/json/` knows some of
+ * these: the operators in `value.ts`, members of upload records in `upload-row.ts`.
+ */
 export const memberNames = [
+  ...divergingOperators,
   'identity',
   'objectId',
   'FBID',
