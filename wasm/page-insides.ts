@@ -2,12 +2,15 @@
 // with the types of WebAssembly; https://www.assemblyscript.org): where it ends, and whether it is JSON (RFC 8259).
 //
 // It takes 64 bytes at a time. A set of them is a u64, bit i for byte i, and the grammar is arithmetic on such sets, as in
-// simdjson (https://arxiv.org/abs/1902.08318): only brackets, escapes and numbers of unusual form are looked at one by one.
+// simdjson (https://arxiv.org/abs/1902.08318): only brackets, escapes and numbers of unusual form are looked at one by one
+// (with `json/tokens.ts`).
 // What a block leaves to the next one stands in the globals, which change when the whole block is there and right; a
 // block of which the page ends too early is read again when there is more.
 //
 // Memory: a byte per open container from 1 on (1 an object, 0 an array); a copy of that; then, from `page` on, the bytes
 // of the page. A position is counted from there.
+
+import { isEscape, isHexDigit, isSpace, scalarEnd } from './json/tokens';
 
 // Told by position. Both throw.
 declare function refuse(at: i32): void;
@@ -275,19 +278,6 @@ function nameSize(at: i32, end: i32): i32 {
   return 5;
 }
 
-function isEscape(byte: i32): bool {
-  return byte == 0x2f || byte == 0x62 || byte == 0x66 || byte == 0x6e || byte == 0x72 || byte == 0x74; // b f n r t
-}
-
-function isHexDigit(byte: i32): bool {
-  const letter = byte | 0x20;
-  return isDigit(byte) || (letter >= 0x61 && letter <= 0x66);
-}
-
-function isDigit(byte: i32): bool {
-  return byte >= 0x30 && byte <= 0x39;
-}
-
 /** The first byte from `at` on that ends a number or word; `end` if none is there yet. */
 function bareEnd(at: i32, end: i32): i32 {
   while (at < end && !endsBare(byteAt(at))) at += 1;
@@ -295,36 +285,12 @@ function bareEnd(at: i32, end: i32): i32 {
 }
 
 function endsBare(byte: i32): bool {
-  if (byte <= 0x20) return byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09;
+  if (isSpace(byte)) return true;
   return byte == 0x2c || byte == 0x7d || byte == 0x5d || byte == 0x3a || byte == 0x22 || byte == 0x7b || byte == 0x5b;
 }
 
-/** Whether a number, `true`, `false` or `null` (RFC 8259, 3 and 6) ends before `end`; one of its bytes is at `at`. */
+/** Whether a number, `true`, `false` or `null` ends before `end`; one of its bytes is at `at`. */
 function isBare(at: i32, end: i32): bool {
   while (!endsBare(byteAt(at - 1))) at -= 1;
-  const word = load<u32>(at, page);
-  if (word == 0x65757274 || word == 0x6c6c756e) return at + 4 == end; // true, null
-  if (word == 0x736c6166 && byteAt(at + 4) == 0x65) return at + 5 == end; // fals, e
-  if (byteAt(at) == 0x2d) at += 1;
-  const first = at;
-  at = digitsEnd(at);
-  if (at == first || (byteAt(first) == 0x30 && at > first + 1)) return false;
-  if (byteAt(at) == 0x2e) {
-    const start = at + 1;
-    at = digitsEnd(start);
-    if (at == start) return false;
-  }
-  if ((byteAt(at) | 0x20) == 0x65) {
-    const sign = byteAt(at + 1);
-    const start = sign == 0x2b || sign == 0x2d ? at + 2 : at + 1;
-    at = digitsEnd(start);
-    if (at == start) return false;
-  }
-  return at == end;
-}
-
-function digitsEnd(start: i32): i32 {
-  let at = start;
-  while (isDigit(byteAt(at))) at += 1;
-  return at;
+  return scalarEnd(page + at) == page + end;
 }
