@@ -1,34 +1,9 @@
-import { limits } from '../contract/limits.js';
 import type { RowBlock } from '../input/rows.js';
-import { instantiate, type WasmMemory, type WasmNumber } from '../wasm.js';
 import type { CellText } from './cell-text.js';
-import { epochDigits } from './instants.js';
 import { explainFault, repeatsKey } from './json-fault.js';
+import { openJsonProgram, type JsonProgram } from './json-program.js';
 import { token } from './json-tokens.js';
-import { keySeeds } from './key-hash.js';
 import { memberNames } from './member-names.js';
-
-/** What `wasm/json-text.ts` exports. */
-interface Program {
-  readonly memory: WasmMemory;
-  /** Objects and arrays within each other; deeper texts are refused. */
-  readonly deepest: WasmNumber;
-  /** Where to put a text of so many bytes, the first of which is called `first` from then on. */
-  reserve(bytes: number, first: number): number;
-  /** Makes room for so many names that are looked for, numbered from 0. */
-  want(count: number): void;
-  /** Where to put a name of so many bytes, to be told to `wantName`. */
-  nameRoom(bytes: number): number;
-  wantName(start: number, end: number, number: number): void;
-  /** Reads what was put there from `start` to `end`. */
-  read(start: number, end: number): void;
-  /** What may be passed: most bytes of an identity, the seed of its hash, most digits of a time. */
-  expect(identityBytes: number, identitySeed: number, tsDigits: number): void;
-  /** Where to put the bounds of so many rows. */
-  rowTable(count: number): number;
-  /** Passes rows of that table; returns the first one that it read and did not pass, or their count. */
-  pass(row: number, count: number): number;
-}
 
 /** Indexes of what `read` leaves at the beginning of the memory, in numbers of 32 bits. */
 const at = {
@@ -68,7 +43,7 @@ export class JsonText {
   /** Set with `fault` when the text is good JSON and only repeats a key. */
   repeatsKey = false;
 
-  #program: Program | undefined;
+  #program: JsonProgram | undefined;
   /** Two views of its memory, which are empty once it has grown. */
   #memory: Buffer = nothing;
   #numbers = new Int32Array(0);
@@ -106,14 +81,14 @@ export class JsonText {
     const program = this.#program!;
     if (bounds !== this.#bounds) {
       this.#rows = program.rowTable(count);
-      this.#look(program);
+      this.#refreshViews(program);
       this.#numbers.set(bounds, this.#rows >> 2);
       this.#bounds = bounds;
       this.#rowCount = count;
     }
     const next = program.pass(row, count);
     if (next < count) this.#take(bounds[2 * next + 1]!);
-    else this.#look(program);
+    else this.#refreshViews(program);
     return next;
   }
 
@@ -196,9 +171,9 @@ export class JsonText {
 
   #load(bytes: Buffer, start: number, end: number): void {
     this.bytes = bytes;
-    this.#program ??= this.#open();
+    this.#program ??= openJsonProgram(this.#names);
     const place = this.#program.reserve(end - start, start);
-    this.#look(this.#program);
+    this.#refreshViews(this.#program);
     bytes.copy(this.#memory, place, start, end);
   }
 
@@ -210,7 +185,7 @@ export class JsonText {
   /** What was found out of the text that was read last, up to `end`. */
   #take(end: number): boolean {
     const program = this.#program!;
-    this.#look(program);
+    this.#refreshViews(program);
     const numbers = this.#numbers;
     this.start = numbers[at.start]!;
     this.end = numbers[at.end]!;
@@ -229,20 +204,8 @@ export class JsonText {
     return false;
   }
 
-  #open(): Program {
-    const program = instantiate('json-text') as Program;
-    program.expect(limits.identityLength, keySeeds.identity, epochDigits);
-    program.want(this.#names.length);
-    for (const [number, name] of this.#names.entries()) {
-      const start = program.nameRoom(Buffer.byteLength(name));
-      this.#look(program);
-      program.wantName(start, start + this.#memory.write(name, start), number);
-    }
-    return program;
-  }
-
   /** Makes the views anew if the memory has grown. */
-  #look({ memory }: Program): void {
+  #refreshViews({ memory }: JsonProgram): void {
     if (this.#numbers.length > 0) return;
     this.#memory = Buffer.from(memory.buffer);
     this.#numbers = new Int32Array(memory.buffer);
