@@ -11,21 +11,21 @@ let isTuned = false;
 
 /**
  * Fits V8 to a program that streams. Whatever we create lives as long as a request, so a nursery
- * that grows only takes memory. What arrives lies in buffers outside of the heap, which V8 counts as
- * if it were old: a heap as small as ours it would go through every 30 MB, though the nursery's
- * collections free them, so its limit is six times what is in use. Undici's parser of HTTP is one
- * function in WebAssembly that V8 would optimize at the cost of 30 MB and a quarter of a second of
- * CPU, more than it ever gives back: it runs as it was compiled first. Of JavaScript less is
- * optimized, and later, when what is known of it holds: a quarter of a second of CPU, too. To be
- * called before the first connection, which compiles that parser, and late: modules of Node's that
- * are loaded under other flags are compiled anew.
+ * that grows only takes memory. Undici's parser of HTTP is one function in WebAssembly that V8 would
+ * optimize at the cost of 30 MB and a quarter of a second of CPU, more than it ever gives back: it
+ * runs as it was compiled first. Of JavaScript less is optimized, and later, when what is known of
+ * it holds: a quarter of a second of CPU, too. Where much arrives, it lies in buffers outside of the
+ * heap, which V8 counts as if they were old: a heap as small as ours it would go through every
+ * 30 MB, though the nursery's collections free them, so its limit is six times what is in use. To
+ * be called before the first connection, which compiles that parser, and late: modules of Node's
+ * that are loaded under other flags are compiled anew.
  */
-export function tuneEngine(): void {
+export function tuneEngine({ receives }: { readonly receives: boolean }): void {
   const version = Number.parseInt(process.versions.node, 10);
   if (version > newestTried) return;
   if (version < firstWithMaglev) setFlagsFromString(`--interrupt-budget=${budgetBytes}`);
   setFlagsFromString('--semi-space-growth-factor=1');
-  setFlagsFromString('--heap-growing-percent=500');
+  if (receives) setFlagsFromString('--heap-growing-percent=500');
   setFlagsFromString('--no-wasm-tier-up');
   setFlagsFromString('--no-wasm-dynamic-tiering');
   isTuned = true;

@@ -26,10 +26,10 @@ export async function runProcess(keepCompiled?: () => void): Promise<void> {
   const argv = process.argv.slice(2);
   // Not a copy, which would open all standard streams.
   const runtime = Object.assign(nodeRuntime(stop.signal, onStatusRequest), {
-    beforeRequests: async () => {
+    beforeRequests: async (work: { readonly receives: boolean }) => {
       keepCompiled?.();
       const { tuneEngine } = await import('./engine.js');
-      tuneEngine();
+      tuneEngine(work);
     },
   });
   Object.defineProperty(runtime, 'stderr', { get: quietStderr });

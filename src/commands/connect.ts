@@ -26,6 +26,8 @@ interface ConnectOptions {
   /** Most requests in flight: the client keeps enough connections for them. */
   readonly maxInFlight: number;
   readonly messages: Messages;
+  /** Most of the data will arrive, not be sent. */
+  readonly receives?: boolean;
   /** Gets the headers of each answer. */
   readonly onHeaders?: ClientOptions['onHeaders'];
 }
@@ -51,7 +53,7 @@ export async function connectTo(
   chosen: Account,
   settings: Settings,
   runtime: Runtime,
-  { maxInFlight, messages, onHeaders }: ConnectOptions,
+  { maxInFlight, messages, receives = false, onHeaders }: ConnectOptions,
 ): Promise<Connection> {
   const zone = zoneOfAccount(chosen);
   const { createClient } = await import('../client/create-client.js');
@@ -69,7 +71,7 @@ export async function connectTo(
       log: (line) => messages.verbose(line),
       ...(onHeaders && { onHeaders }),
     });
-    await runtime.beforeRequests?.();
+    await runtime.beforeRequests?.({ receives });
     const close = async () => {
       await client.close();
       await service?.close();
