@@ -35,7 +35,7 @@ let textBytes: i32 = -1;
 let text: i32 = 0;
 
 // The rows of a block, one list behind the other: of each its start and end (two i32); then, of those that were passed,
-// the key (i32), whether it is an event, and whether it converges (a byte each); see `src/mapping/records.ts`.
+// the key (i32), whether it is an event, and whether it has no operator (a byte each); see `src/mapping/records.ts`.
 let mostRows: i32 = 0;
 let rows: i32 = 0;
 
@@ -107,7 +107,7 @@ export function pass(row: i32, count: i32): i32 {
     const isEvent = kind == RowKind.event;
     store<i32>(rows + 8 * count + 4 * row, keyHash());
     store<bool>(rows + 12 * count + row, isEvent);
-    store<bool>(rows + 13 * count + row, !isEvent && !hasOperator);
+    store<bool>(rows + 13 * count + row, !hasOperator);
   }
   return row;
 }

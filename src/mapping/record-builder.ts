@@ -16,6 +16,7 @@ export class RecordBuilder {
   readonly out: JsonWriter;
   /** Of the record being written; see RecordBlock. */
   key = 0;
+  /** Has no operator that diverges; an event never converges, whatever stands here. */
   converges = true;
   isEvent = false;
   #block!: ReturnType<typeof blockOf>;

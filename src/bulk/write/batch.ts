@@ -37,19 +37,6 @@ export const recordOf = (block: RecordBlock, index: number): BulkRecord => ({
   end: block.bounds[2 * index + 1] ?? 0,
 });
 
-/** The memory of bodies that are done with, for the next ones: what was used last is near the processor. */
-export class Bodies {
-  readonly #free: Buffer[] = [];
-
-  take(): Buffer {
-    return this.#free.pop() ?? Buffer.allocUnsafeSlow(4096);
-  }
-
-  give(body: Buffer): void {
-    if (body.length > 0) this.#free.push(body);
-  }
-}
-
 const noBody: Buffer = Buffer.alloc(0);
 
 /**
@@ -58,7 +45,8 @@ const noBody: Buffer = Buffer.alloc(0);
  */
 export class Batch {
   readonly #frame: Frame;
-  readonly #bodies: Bodies;
+  /** Bodies that are done with, for the next batch that has none: the last one is near the processor. */
+  readonly #spare: Buffer[];
   readonly #rows = new RowRuns();
   /** Of the records in their order; longer than they are. */
   keys = new Int32Array(16);
@@ -69,9 +57,9 @@ export class Batch {
   #body: Buffer = noBody;
   #end = 0;
 
-  constructor(frame: Frame, bodies: Bodies) {
+  constructor(frame: Frame, spare: Buffer[]) {
     this.#frame = frame;
-    this.#bodies = bodies;
+    this.#spare = spare;
     this.clear();
   }
 
@@ -79,13 +67,13 @@ export class Batch {
   clear(): void {
     this.#size = 0;
     this.#rows.clear();
-    if (this.#body === noBody) this.#body = this.#bodies.take();
+    if (this.#body === noBody) this.#body = this.#spare.pop() ?? Buffer.allocUnsafeSlow(4096);
     this.#end = this.#frame.open.copy(this.#body);
   }
 
   /** The records will not be looked at nor sent again, though their keys and sources may be asked for. */
   giveBody(): void {
-    this.#bodies.give(this.#body);
+    this.#spare.push(this.#body);
     this.#body = noBody;
   }
 
@@ -183,7 +171,7 @@ export class Batch {
 
   /** Another batch with the records at these positions. */
   pick(positions: readonly number[]): Batch {
-    const picked = new Batch(this.#frame, this.#bodies);
+    const picked = new Batch(this.#frame, this.#spare);
     for (const position of positions) picked.add(this.record(position));
     return picked;
   }

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import { Batch, Bodies } from './batch.js';
+import { Batch } from './batch.js';
 import type { Halt } from './halt.js';
 import { rejectLimitReached } from './reject-limit.js';
 import type { Fate, Settler } from './settler.js';
@@ -22,7 +22,7 @@ export class Sender {
   readonly #settling = new Set<Promise<void>>();
   /** Settled batches, to be filled again. */
   readonly #free: Batch[] = [];
-  readonly #bodies = new Bodies();
+  readonly #spareBodies: Buffer[] = [];
   #unknownInARow = 0;
   #refusedInARow = 0;
 
@@ -41,7 +41,7 @@ export class Sender {
   takeBatch(): Batch {
     const batch = this.#free.pop();
     batch?.clear();
-    return batch ?? new Batch(this.#job.frame, this.#bodies);
+    return batch ?? new Batch(this.#job.frame, this.#spareBodies);
   }
 
   /** Takes a batch when there is a place for it; false when the run stopped meanwhile. */

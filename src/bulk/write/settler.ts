@@ -138,9 +138,7 @@ export class Settler {
     const checked = answer === undefined ? allAccepted : checkAnswer(answer, batch);
     if (!checked.addsUp) return { again: [], why: checked.why };
     const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
-    if (!checked.outcomes) this.#accept(batch);
-    // After a failed attempt the body may still be on its way out of an old socket.
-    if (!checked.outcomes && fate.attempts === 0) batch.giveBody();
+    if (!checked.outcomes) this.#accept(batch, fate);
     await this.#halt.guard(async () => {
       await this.commits.join();
       fate.unwritten = false;
@@ -231,8 +229,9 @@ export class Settler {
     if (once.length > 0) await this.#halt.guard(async () => this.#job.tally.log?.takeBack(once));
   }
 
-  #accept(batch: Batch): void {
+  #accept(batch: Batch, { attempts }: Fate): void {
     for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
+    if (attempts === 0) batch.giveBody(); // else it may still be on its way out of an old socket
   }
 
   #reject(batch: Batch, position: number, reason: { code: number | undefined; error: string }) {
