@@ -37,8 +37,8 @@ export class Gate {
     return this.#burst;
   }
 
-  leave(): void {
-    this.#inFlight -= 1;
+  leave(places = 1): void {
+    this.#inFlight -= places;
     this.#letIn();
   }
 

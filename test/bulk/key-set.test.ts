@@ -5,7 +5,7 @@ import { KeySet } from '../../src/bulk/write/key-set.js';
 /** Few different keys, many of them with the same slot, so that keys are moved and found again. */
 const key = fc.oneof(
   fc.integer({ min: 0, max: 40 }),
-  fc.integer({ min: 0, max: 8 }).map((n) => n * 1024 + 7),
+  fc.integer({ min: 0, max: 8 }).map((n) => n * 65_536 + 7),
   fc.constant(0x7fff_ffff),
 );
 
@@ -31,14 +31,14 @@ it('tells like a Set which keys are in it', () => {
 it('takes and gives back many at once, as far as they are new', () => {
   const keys = new KeySet();
   const many = Int32Array.from(
-    { length: 10_000 },
+    { length: 100_000 },
     (_, n) => Math.imul(n, 2_654_435_761) & 0x7fff_ffff,
   );
-  expect(keys.addRun(many, 0, 6000)).toBe(6000);
-  expect(keys.addRun(many, 5000, 10_000)).toBe(5000);
-  expect(keys.addRun(many, 6000, 10_000)).toBe(10_000);
-  keys.deleteAll(many, 5000);
-  expect(keys.addRun(many, 0, 10_000)).toBe(5000);
+  expect(keys.addRun(many, 0, 60_000)).toBe(60_000);
+  expect(keys.addRun(many, 50_000, 100_000)).toBe(50_000);
+  expect(keys.addRun(many, 60_000, 100_000)).toBe(100_000);
+  keys.deleteAll(many, 50_000);
+  expect(keys.addRun(many, 0, 100_000)).toBe(50_000);
 });
 
 /** True when the key is new. */

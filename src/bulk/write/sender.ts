@@ -19,7 +19,9 @@ export class Sender {
   readonly halt: Halt;
   readonly #job: WriteJob;
   readonly #settler: Settler;
-  readonly #settling = new Set<Promise<void>>();
+  #open = 0;
+  /** Who waits for the next batch to be settled. */
+  #waiting: (() => void)[] = [];
   /** Settled batches, to be filled again. */
   readonly #free: Batch[] = [];
   readonly #spareBodies: Buffer[] = [];
@@ -34,7 +36,7 @@ export class Sender {
 
   /** Batches submitted and not settled. */
   get open(): number {
-    return this.#settling.size;
+    return this.#open;
   }
 
   /** An empty batch. */
@@ -47,32 +49,37 @@ export class Sender {
   /** Takes a batch when there is a place for it; false when the run stopped meanwhile. */
   async submit(batch: Batch): Promise<boolean> {
     const most = this.#job.concurrency + readyBatches;
-    while (this.open >= most && !this.halt.error) await this.nextSettled();
+    while (this.#open >= most && !this.halt.error) await this.nextSettled();
     if (this.halt.error) return false;
-    const settling = this.#settle(batch).finally(() => this.#settling.delete(settling));
-    this.#settling.add(settling);
+    void this.#settle(batch);
     return true;
   }
 
+  async nextSettled(): Promise<void> {
+    const settled = new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
+    });
+    await this.#settler.commits.hurry(settled);
+  }
+
+  async idle(): Promise<void> {
+    while (this.#open > 0) await this.nextSettled();
+  }
+
   async #settle(batch: Batch): Promise<void> {
+    this.#open += 1;
     let reusable = false;
     await this.halt.guard(async () => {
       const fate = await this.#settler.settle(batch);
       this.#judge(batch, fate); // before the disk is waited for: until then others are sent
-      if (fate.unwritten) await this.#job.tally.commit();
+      await (fate.written ?? this.#job.tally.commit());
       // After a failed attempt the body may still be on its way out of an old socket.
       reusable = fate.attempts === 0;
     });
     this.onSettled(batch);
     if (reusable) this.#free.push(batch);
-  }
-
-  async nextSettled(): Promise<void> {
-    await this.#settler.commits.hurry(Promise.race(this.#settling));
-  }
-
-  async idle(): Promise<void> {
-    await this.#settler.commits.hurry(Promise.all(this.#settling));
+    this.#open -= 1;
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   /** Stops a run with too many rejects, or whose every batch goes wrong in the same way. */

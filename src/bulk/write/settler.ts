@@ -19,8 +19,8 @@ export interface Fate {
   readonly since: number;
   unknown: number;
   refused: number;
-  /** Some outcomes may not be on the disk yet. */
-  unwritten: boolean;
+  /** Resolves when all outcomes are on the disk; undefined: some are not being written. */
+  written: Promise<void> | undefined;
 }
 
 /** What an answer left open. */
@@ -43,12 +43,12 @@ export class Settler {
     this.#job = job;
     this.#halt = halt;
     this.gate = new Gate(job.concurrency);
-    this.commits = new GroupCommit(job.tally, job.concurrency);
+    this.commits = new GroupCommit(job, { halt, gate: this.gate });
   }
 
   async settle(batch: Batch): Promise<Fate> {
     const since = this.#job.runtime.monotonic();
-    const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0, unwritten: true };
+    const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0, written: undefined };
     // What cannot be written down stops the run; then the batch ends as not sent.
     await this.#halt.guard(async () => this.#intend(batch));
     await this.#send(batch, fate);
@@ -74,24 +74,29 @@ export class Settler {
 
   /** One request and what its answer settles; undefined when the run stopped before it. */
   async #attempt(batch: Batch, fate: Fate): Promise<Attempt<Rest> | undefined> {
-    fate.unwritten = true;
+    fate.written = undefined;
     const body = batch.body();
     const entering = this.gate.enter();
     const ticket = await (this.gate.isCrowded ? this.commits.hurry(entering) : entering);
+    let keepsPlace = false;
     try {
       if (this.#halt.error) return undefined;
       this.traffic.requests += 1;
       this.traffic.bytesSent += body.length;
       const attempt = await this.#job.send?.(body, this.#halt.givingUp);
       if (attempt === undefined) return undefined;
-      if (attempt.ok) return { ok: true, answer: await this.#book(batch, attempt.answer, fate) };
+      if (attempt.ok) {
+        const answer = this.#book(batch, attempt.answer, fate);
+        keepsPlace = fate.written !== undefined;
+        return { ok: true, answer };
+      }
       if (isThrottled(attempt.failure)) this.gate.throttled(ticket);
       return attempt;
     } catch (error) {
       if (!this.#halt.givingUp.aborted) throw error;
       return { ok: false, failure: { kind: 'connection', sent: true, message: 'interrupted' } };
     } finally {
-      this.gate.leave();
+      if (!keepsPlace) this.gate.leave();
     }
   }
 
@@ -129,20 +134,14 @@ export class Settler {
     }
   }
 
-  /**
-   * Counts what an answer settles, and waits until it is on the disk: so long the request is in
-   * flight, and a crash sends no others again.
-   */
-  async #book(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Promise<Rest> {
+  /** Counts what an answer settles. The request keeps its place until that is on the disk. */
+  #book(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Rest {
     this.gate.succeeded();
     const checked = answer === undefined ? allAccepted : checkAnswer(answer, batch);
     if (!checked.addsUp) return { again: [], why: checked.why };
     const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
     if (!checked.outcomes) this.#accept(batch, fate);
-    await this.#halt.guard(async () => {
-      await this.commits.join();
-      fate.unwritten = false;
-    });
+    fate.written = this.commits.keepPlace();
     return { again };
   }
 
