@@ -1,7 +1,7 @@
 // A set of 31-bit keys for `src/bulk/write/key-set.ts`, in AssemblyScript (TypeScript with the types of WebAssembly;
 // https://www.assemblyscript.org). Open addressing, linear probing: a key stands in the slot that its low bits name, or
-// behind it, and no free slot lies between. At most a quarter is taken, so that most keys stand where they are looked
-// for first: what a processor foresees wrongly costs more here than memory does.
+// behind it, and no free slot lies between. At most half of them is taken, and no more are there than that takes: they
+// compete with the text for the processor's cache.
 //
 // The memory holds the keys that the caller passes, and behind them the slots, which are named by their place in bytes.
 
@@ -12,7 +12,7 @@ const slots: usize = 4 * most;
 const free: i32 = -1;
 
 /** Of a place: bytes of all slots, less one. */
-let mask: i32 = 256 * 1024 - 1;
+let mask: i32 = 64 * 1024 - 1;
 let size: i32 = 0;
 
 memory.grow(((<i32>slots + mask) >> 16) + 1);
@@ -20,7 +20,7 @@ memory.fill(slots, 0xff, mask + 1);
 
 /** Adds the first `count` keys that were passed, up to one that is there already; returns how many. */
 export function add(count: i32): i32 {
-  while (16 * (size + count) > mask) grow();
+  while (8 * (size + count) > mask) grow();
   const ring = mask;
   let added = 0;
   for (; added < count; added += 1) {

@@ -69,9 +69,9 @@ export async function connectTo(
       now: runtime.now,
       monotonic: runtime.monotonic,
       log: (line) => messages.verbose(line),
+      beforeRequests: async () => runtime.beforeRequests?.({ receives }),
       ...(onHeaders && { onHeaders }),
     });
-    await runtime.beforeRequests?.({ receives });
     const close = async () => {
       await client.close();
       await service?.close();

@@ -11,7 +11,7 @@ import { removeLeftovers, type Leftovers } from '../output/leftovers.js';
  */
 export async function removePartials({ path: folder, header }: RunFolder): Promise<Leftovers> {
   if (!header.command.startsWith('export-')) return { removed: [], left: [] };
-  const entries = await entriesOf(path.join(folder, 'journal.ndjson'));
+  const entries = entriesOf(path.join(folder, 'journal.ndjson'));
   const [first] = entries;
   const documents = first && 'plan' in first ? first.plan.documents : [];
   const documentOf = documents.flatMap(({ slices }, index) => Array<number>(slices).fill(index));
@@ -39,10 +39,10 @@ export async function removePartials({ path: folder, header }: RunFolder): Promi
 }
 
 /** None when it is damaged: then nobody can tell what the export wrote, and its files stay. */
-async function entriesOf(file: string): Promise<readonly ExportEntry[]> {
+function entriesOf(file: string): readonly ExportEntry[] {
   try {
-    const { journal, entries } = await Journal.open<ExportEntry>(file);
-    await journal.close();
+    const { journal, entries } = Journal.open<ExportEntry>(file);
+    journal.close();
     return entries;
   } catch {
     return [];

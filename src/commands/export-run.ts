@@ -79,13 +79,13 @@ async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
   const identity = identityOf(request);
   const lock = await lockRun(`${root}:${runKey(identity)}`);
   try {
-    const found = await unfinished(root, request);
-    const folder = found ?? (await newRun(root, request));
+    const found = unfinished(root, request);
+    const folder = found ?? newRun(root, request);
     if (folder === undefined) {
       await lock.release();
       return unkeptRun(request);
     }
-    const { journal: file, entries } = await Journal.open<ExportEntry>(journalOf(folder));
+    const { journal: file, entries } = Journal.open<ExportEntry>(journalOf(folder));
     const plan = await planOf(request, { folder, file, entries });
     return {
       id: folder.header.run,
@@ -95,8 +95,8 @@ async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
       resumed: found !== undefined,
       close: async ({ keep }) => {
         try {
-          await file.close();
-          if (!keep) await removeRun(folder);
+          file.close();
+          if (!keep) removeRun(folder);
         } catch (error) {
           said.warn(notForgotten(folder, error));
         } finally {
@@ -120,15 +120,15 @@ const identityOf = ({ command, output = '', connection, runtime }: ExportRequest
 });
 
 /** The run to go on with; undefined when there is none, or when `--fresh` removed it. */
-async function unfinished(root: string, request: ExportRequest): Promise<RunFolder | undefined> {
+function unfinished(root: string, request: ExportRequest): RunFolder | undefined {
   const { command, accountId, host, files } = identityOf(request);
-  const found = (await listRuns(root)).find(
+  const found = listRuns(root).find(
     ({ header }) => header.command === command && header.files[0] === files[0],
   );
   if (!found) return undefined;
   const { header } = found;
   if (request.fresh) {
-    await removeRun(found);
+    removeRun(found);
     return undefined;
   }
   if (!request.resume) throw notFinished(found);
@@ -159,11 +159,11 @@ function changed(
 }
 
 /** Undefined where the state folder cannot be written: reading must work there, too. */
-async function newRun(root: string, request: ExportRequest): Promise<RunFolder | undefined> {
+function newRun(root: string, request: ExportRequest): RunFolder | undefined {
   const { runtime, argv, plan, said } = request;
   const identity = identityOf(request);
   try {
-    return await createRun(root, {
+    return createRun(root, {
       version: 1,
       run: runId(runtime),
       key: runKey(identity),
@@ -200,7 +200,7 @@ async function planOf(
   for (const name of names) {
     const [was, is] = [before[name], plan.options[name]];
     if (JSON.stringify(was) !== JSON.stringify(is)) {
-      await file.close();
+      file.close();
       throw changed(folder, name, was, is);
     }
   }

@@ -12,7 +12,7 @@ import { runsFolder } from './unfinished-run.js';
 
 /** `runs list`: the oldest first. */
 export async function listUnfinished(settings: Settings, runtime: Runtime): Promise<void> {
-  const runs = await listRuns(runsFolder(runtime));
+  const runs = listRuns(runsFolder(runtime));
   if (settings.json) return void runtime.stdout.write(`${JSON.stringify(runs.map(asObject))}\n`);
   if (runs.length === 0) return messages(settings, runtime).note('no unfinished runs');
   const rows = runs.map(({ header }) => [
@@ -27,7 +27,7 @@ export async function listUnfinished(settings: Settings, runtime: Runtime): Prom
 /** `runs show`. Throws E-USAGE for an id that is none. */
 export async function showRun(id: string, { json }: Settings, runtime: Runtime): Promise<void> {
   const { stdout } = runtime;
-  const run = await runOf(id, runtime);
+  const run = runOf(id, runtime);
   if (json) return void stdout.write(`${JSON.stringify(asObject(run))}\n`);
   const rows = Object.entries(asObject(run)).map(([name, value]) => [name, String(value)]);
   stdout.write(inert(aligned(rows)));
@@ -47,7 +47,7 @@ const asObject = ({ path, header }: RunFolder) => ({
 
 /** `runs resume`: the command line the run was begun with, in the same folder, with --resume. */
 export async function resumeRun(id: string, runtime: Runtime, runArgv: RunArgv): Promise<void> {
-  const { header } = await runOf(id, runtime);
+  const { header } = runOf(id, runtime);
   const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
   // An export is found by its output, and refuses another account by itself.
   const meant = header.command.startsWith('export-') ? [] : ['--run', id];
@@ -60,7 +60,7 @@ export async function pruneRuns(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const runs = await listRuns(runsFolder(runtime));
+  const runs = listRuns(runsFolder(runtime));
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
   const said = messages(settings, runtime);
   const pruned: string[] = [];
@@ -77,7 +77,7 @@ export async function pruneRuns(
       const files = await removePartials(run);
       removed.push(...files.removed);
       left.push(...files.left);
-      await removeRun(run);
+      removeRun(run);
       pruned.push(id);
     } finally {
       await lock.release();
@@ -96,8 +96,8 @@ function undefinedIfHeld(error: unknown): undefined {
   if (!(error instanceof EngagectlError && error.id === 'E-RUN-LOCKED')) throw error;
 }
 
-async function runOf(id: string, runtime: Runtime): Promise<RunFolder> {
-  const runs = await listRuns(runsFolder(runtime));
+function runOf(id: string, runtime: Runtime): RunFolder {
+  const runs = listRuns(runsFolder(runtime));
   const found = runs.find(({ header }) => header.run === id);
   if (found) return found;
   const known = runs.map(({ header }) => header.run).join(', ');

@@ -41,15 +41,15 @@ type Wanted = Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files' | 'opti
  * The unfinished run to go on with; undefined when there is none, or when `--fresh` removed it.
  * To be called while holding the run's lock. Throws E-RUN-UNFINISHED and E-RUN-CHANGED.
  */
-export async function unfinishedRun(root: string, wanted: Wanted): Promise<RunFolder | undefined> {
+export function unfinishedRun(root: string, wanted: Wanted): RunFolder | undefined {
   const key = runKey(wanted);
-  const runs = await listRuns(root);
+  const runs = listRuns(root);
   const found = runs.find(({ header }) => header.key === key);
   const { run: meant } = wanted.flags;
   if (meant !== undefined && found?.header.run !== meant) throw otherRun(meant, runs);
   if (!found) return undefined;
   if (wanted.flags.fresh === true) {
-    await removeRun(found);
+    removeRun(found);
     return undefined;
   }
   const { run, started, options } = found.header;

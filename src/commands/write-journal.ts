@@ -55,14 +55,11 @@ export async function openRun(run: RunToOpen): Promise<OpenRun> {
   const { runtime, inputs } = run;
   const lock = await lockOf(run);
   try {
-    const folder =
-      (await findUnfinished(run)) ?? (await createRun(runsFolder(runtime), headerOf(run)));
-    const { journal, entries } = await Journal.open<WriteEntry>(
-      path.join(folder.path, 'journal.ndjson'),
-    );
+    const folder = findUnfinished(run) ?? createRun(runsFolder(runtime), headerOf(run));
+    const { journal, entries } = Journal.open<WriteEntry>(path.join(folder.path, 'journal.ndjson'));
     const earlier = earlierParts(entries);
     await inputs.verify(earlier.digests).catch(async (error: unknown) => {
-      await journal.close();
+      journal.close();
       throw error;
     });
     return {
@@ -71,10 +68,9 @@ export async function openRun(run: RunToOpen): Promise<OpenRun> {
       attach: (tally) => attach(tally, { journal, earlier, inputs }),
       close: async ({ done }) => {
         try {
-          await journal.close();
-          // A journal that cannot be read now may be readable later: the run stays.
-          const stays = !done && (await hasContent(folder).catch(() => true));
-          if (!stays) await removeRun(folder);
+          journal.close();
+          const stays = !done && mayHaveContent(folder);
+          if (!stays) removeRun(folder);
           return stays;
         } catch (error) {
           run.said.warn(notForgotten(folder, error));
@@ -98,7 +94,7 @@ export async function refuseUnfinished(run: RunToOpen): Promise<void> {
   if (!hasPlaceForRuns(run.runtime)) return;
   const lock = await lockOf(run);
   try {
-    await findUnfinished(run);
+    findUnfinished(run);
   } finally {
     await lock.release();
   }
@@ -107,7 +103,7 @@ export async function refuseUnfinished(run: RunToOpen): Promise<void> {
 const lockOf = async (run: RunToOpen) =>
   lockRun(`${runsFolder(run.runtime)}:${runKey(identityOf(run))}`);
 
-const findUnfinished = async (run: RunToOpen) =>
+const findUnfinished = (run: RunToOpen) =>
   unfinishedRun(runsFolder(run.runtime), {
     ...identityOf(run),
     options: digest(run.meaning),
@@ -152,12 +148,17 @@ const headerOf = (run: RunToOpen) => ({
   options: digest(run.meaning),
 });
 
-/** An outcome, an intent or the beginning of a rejects file was written down. */
-async function hasContent(folder: RunFolder): Promise<boolean> {
-  const { journal, entries } = await Journal.open<WriteEntry>(
-    path.join(folder.path, 'journal.ndjson'),
-  );
-  await journal.close();
-  const earlier = earlierParts(entries);
-  return hasRecords(earlier) || earlier.rejectsFile !== undefined;
+/**
+ * An outcome, an intent or the beginning of a rejects file was written down; or the journal cannot
+ * be read now, and may be readable later.
+ */
+function mayHaveContent(folder: RunFolder): boolean {
+  try {
+    const { journal, entries } = Journal.open<WriteEntry>(path.join(folder.path, 'journal.ndjson'));
+    journal.close();
+    const earlier = earlierParts(entries);
+    return hasRecords(earlier) || earlier.rejectsFile !== undefined;
+  } catch {
+    return true;
+  }
 }

@@ -1,8 +1,11 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { closeSync, ftruncateSync, openSync, readFileSync, write as writeFile } from 'node:fs';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../../errors.js';
 import { syncFolder } from './run-folder.js';
+
+const write = promisify(writeFile);
 
 /**
  * An append-only file of lines `<CRC-32> <JSON>`, each an array of the entries that were appended
@@ -11,7 +14,7 @@ import { syncFolder } from './run-folder.js';
  */
 export class Journal<Entry> {
   readonly path: string;
-  readonly #file: FileHandle;
+  readonly #file: number;
   /** Writes go one after the other: a torn line must stay the last one. */
   #writing: Promise<void> = Promise.resolve();
   /** The write after that, which takes all entries that wait by then. */
@@ -19,21 +22,22 @@ export class Journal<Entry> {
   #waiting: Entry[] = [];
 
   /** Starts a journal, or goes on after its last complete line. Throws E-FILE-WRITE, E-JOURNAL. */
-  static async open<Entry>(path: string) {
-    // Each write waits for the disk by itself: one call where write and sync would be two.
-    const file = await guarded(path, () => open(path, 'as+', 0o600));
+  static open<Entry>(path: string) {
+    let file: number | undefined;
     try {
-      await guarded(path, () => syncFolder(dirname(path)));
-      const { entries, bytes } = parse(await guarded(path, () => file.readFile()), path);
-      await guarded(path, () => file.truncate(bytes));
+      // Each write waits for the disk by itself: one call where write and sync would be two.
+      file = openSync(path, 'as+', 0o600);
+      syncFolder(dirname(path));
+      const { entries, bytes } = parse(readFileSync(file), path);
+      ftruncateSync(file, bytes);
       return { journal: new Journal<Entry>(path, file), entries: entries as readonly Entry[] };
-    } catch (error) {
-      await file.close();
-      throw error;
+    } catch (cause) {
+      if (file !== undefined) closeSync(file);
+      throw cause instanceof EngagectlError ? cause : notWritten(path, cause);
     }
   }
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, file: number) {
     this.path = path;
     this.#file = file;
   }
@@ -50,13 +54,15 @@ export class Journal<Entry> {
     this.#writing = this.#next ?? before;
     this.#next = undefined;
     const line = Buffer.from(lineOf(this.#waiting.splice(0)));
-    await guarded(this.path, async () => {
-      for (let at = 0; at < line.length;) at += (await this.#file.write(line, at)).bytesWritten;
-    });
+    try {
+      for (let at = 0; at < line.length;) at += (await write(this.#file, line, at)).bytesWritten;
+    } catch (cause) {
+      throw notWritten(this.path, cause);
+    }
   }
 
-  async close(): Promise<void> {
-    await this.#file.close();
+  close(): void {
+    closeSync(this.#file);
   }
 }
 
@@ -96,15 +102,10 @@ const damaged = (file: string, line: number): EngagectlError =>
     line,
   });
 
-async function guarded<T>(file: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    throw new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
-      why: cause instanceof Error ? cause.message : String(cause),
-      fix: 'free space; the same command with --resume goes on',
-      file,
-      cause,
-    });
-  }
-}
+const notWritten = (file: string, cause: unknown): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
+    why: cause instanceof Error ? cause.message : String(cause),
+    fix: 'free space; the same command with --resume goes on',
+    file,
+    cause,
+  });

@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { makeFolder } from '../../make-folder.js';
@@ -44,17 +54,18 @@ export const digest = (value: unknown): string =>
  * Makes a run folder under `root`, to be called while holding the run's lock. It exists for
  * others once its header is on the disk.
  */
-export async function createRun(root: string, header: RunHeader): Promise<RunFolder> {
+export function createRun(root: string, header: RunHeader): RunFolder {
   const folder = path.join(root, header.run);
   const draft = draftOf(root, header);
   try {
     makeFolder(root);
-    await rm(draft, { recursive: true, force: true });
-    await mkdir(draft, { mode: 0o700 });
-    await writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
-    await syncFolder(draft);
-    await rename(draft, folder);
-    await Promise.all([syncFolder(root), syncFolder(path.dirname(root))]);
+    rmSync(draft, { recursive: true, force: true });
+    mkdirSync(draft, { mode: 0o700 });
+    writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
+    syncFolder(draft);
+    renameSync(draft, folder);
+    syncFolder(root);
+    syncFolder(path.dirname(root));
     return { path: folder, header };
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot make the run folder ${folder}`, {
@@ -73,29 +84,38 @@ export async function createRun(root: string, header: RunHeader): Promise<RunFol
 const draftOf = (root: string, { key }: RunHeader): string => path.join(root, `.${key}`);
 
 /** The unfinished runs under `root`, the oldest first. Folders without a header are none. */
-export async function listRuns(root: string): Promise<readonly RunFolder[]> {
-  const all = await readdir(root).catch(() => []);
-  const names = all.filter((name) => !name.startsWith('.'));
+export function listRuns(root: string): readonly RunFolder[] {
+  const names = namesIn(root).filter((name) => !name.startsWith('.'));
   const runs: RunFolder[] = [];
   for (const name of names.toSorted((a, b) => (a < b ? -1 : 1))) {
-    const header = await readHeader(path.join(root, name, headerFile));
+    const header = readHeader(path.join(root, name, headerFile));
     if (header) runs.push({ path: path.join(root, name), header });
   }
   return runs;
 }
 
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
 /** To be called while holding the run's lock. Throws E-FILE-WRITE. */
-export async function removeRun({ path: folder, header }: RunFolder): Promise<void> {
+export function removeRun({ path: folder, header }: RunFolder): void {
   const draft = draftOf(path.dirname(folder), header);
   try {
-    await rm(draft, { recursive: true, force: true });
-    await rename(folder, draft);
-    // A power cut must not bring it back without its journal: it would be begun once more.
-    await syncFolder(path.dirname(folder)).catch(async (error: unknown) => {
-      await rename(draft, folder); // it would be begun once more by --resume, too
+    rmSync(draft, { recursive: true, force: true });
+    renameSync(folder, draft);
+    try {
+      // A power cut must not bring it back without its journal: it would be begun once more.
+      syncFolder(path.dirname(folder));
+    } catch (error) {
+      renameSync(draft, folder); // it would be begun once more by --resume, too
       throw error;
-    });
-    await rm(draft, { recursive: true, force: true });
+    }
+    rmSync(draft, { recursive: true, force: true });
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
       why: cause instanceof Error ? cause.message : String(cause),
@@ -106,30 +126,30 @@ export async function removeRun({ path: folder, header }: RunFolder): Promise<vo
   }
 }
 
-async function writeSynced(file: string, text: string): Promise<void> {
-  const handle = await open(file, 'wx', 0o600);
+function writeSynced(file: string, text: string): void {
+  const descriptor = openSync(file, 'wx', 0o600);
   try {
-    await handle.writeFile(text);
-    await handle.sync();
+    writeFileSync(descriptor, text);
+    fsyncSync(descriptor);
   } finally {
-    await handle.close();
+    closeSync(descriptor);
   }
 }
 
 /** Makes new and renamed files of a folder survive a power cut. */
-export async function syncFolder(folder: string): Promise<void> {
+export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return; // folders cannot be opened there
-  const handle = await open(folder, 'r');
+  const descriptor = openSync(folder, 'r');
   try {
-    await handle.sync();
+    fsyncSync(descriptor);
   } finally {
-    await handle.close();
+    closeSync(descriptor);
   }
 }
 
-async function readHeader(file: string): Promise<RunHeader | undefined> {
+function readHeader(file: string): RunHeader | undefined {
   try {
-    const header = JSON.parse(await readFile(file, 'utf8')) as RunHeader;
+    const header = JSON.parse(readFileSync(file, 'utf8')) as RunHeader;
     return header.version === 1 ? header : undefined;
   } catch {
     return undefined;
