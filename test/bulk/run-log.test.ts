@@ -14,8 +14,8 @@ import { makeWorld } from '../support/world.js';
 const rows = jsonRows(Array.from({ length: 40 }, (_, n) => `{"n":${n}}`));
 
 /** A journal and a rejects file on the disk, and the tally that writes to both. */
-async function begin(files: { readonly journal: string; readonly rejects: string }) {
-  const { journal } = await Journal.open<WriteEntry>(files.journal);
+function begin(files: { readonly journal: string; readonly rejects: string }) {
+  const { journal } = Journal.open<WriteEntry>(files.journal);
   const rejects = new RejectsFile(files.rejects, files.rejects);
   const tally = new Tally({ rejects, sourceRecord: (_, row) => `${row}`, listNotSent: false });
   const start = { input: 0, offset: 0, line: 1, ordinal: 0 };
@@ -35,7 +35,7 @@ it('journals a length of the rejects file that holds the settled records and no 
         journal: world.path(`journal-${runs}`),
         rejects: world.path(`rejects-${runs}`),
       };
-      const { journal, tally } = await begin(files);
+      const { journal, tally } = begin(files);
       const unknown = new Set<number>();
       const commits: Promise<void>[] = [];
       for (const [row, what] of steps.entries()) {
@@ -49,10 +49,10 @@ it('journals a length of the rejects file that holds the settled records and no 
       }
       await Promise.all(commits);
       await tally.close();
-      await journal.close();
+      journal.close();
 
-      const { journal: written, entries } = await Journal.open<WriteEntry>(files.journal);
-      await written.close();
+      const { journal: written, entries } = Journal.open<WriteEntry>(files.journal);
+      written.close();
       for (let known = 1; known <= entries.length; known += 1) {
         const { settled, rejects } = earlierParts(entries.slice(0, known));
         const listed = linesOf(files.rejects, rejects.bytes);
