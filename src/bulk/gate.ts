@@ -23,11 +23,6 @@ export class Gate {
     return Math.floor(this.#limit);
   }
 
-  /** Somebody waits for a place. */
-  get isCrowded(): boolean {
-    return this.#waiting.length > 0;
-  }
-
   /** Waits for a place; the ticket tells `throttled` to which burst the request belongs. */
   async enter(): Promise<number> {
     await new Promise<void>((resolve) => {

@@ -32,7 +32,7 @@ export class GroupCommit {
     this.#tally = tally;
     this.#halt = parts.halt;
     this.#gate = parts.gate;
-    this.#most = (3 / 4) * concurrency;
+    this.#most = (5 / 8) * concurrency;
   }
 
   /**

@@ -15,11 +15,12 @@ interface Program {
 export class KeySet {
   readonly #program = instantiate('key-set') as Program;
   readonly #most = this.#program.most.value;
+  #passed = new Int32Array(0);
 
   /** Adds `keys[from, to)` up to the first one that is there already; returns its index, or `to`. */
   addRun(keys: Int32Array, from: number, to: number): number {
     for (let index = from; index < to;) {
-      const count = this.#pass(keys.subarray(index, to));
+      const count = this.#pass(keys, index, to);
       const added = this.#program.add(count);
       index += added;
       if (added < count) return index;
@@ -33,17 +34,17 @@ export class KeySet {
 
   /** Deletes those of the first `count` keys that are there. */
   deleteAll(keys: Int32Array, count: number): void {
-    for (let index = 0; index < count;) {
-      const passed = this.#pass(keys.subarray(index, count));
-      this.#program.remove(passed);
-      index += passed;
+    for (let index = 0; index < count; index += this.#most) {
+      this.#program.remove(this.#pass(keys, index, count));
     }
   }
 
-  /** Gives the program as many of the keys as it takes at once; returns how many. */
-  #pass(keys: Int32Array): number {
-    const passed = keys.subarray(0, this.#most);
-    new Int32Array(this.#program.memory.buffer).set(passed);
-    return passed.length;
+  /** Gives the program `keys[from, to)`, as many as it takes at once; returns how many. */
+  #pass(keys: Int32Array, from: number, to: number): number {
+    const count = Math.min(to - from, this.#most);
+    const { buffer } = this.#program.memory;
+    if (this.#passed.buffer !== buffer) this.#passed = new Int32Array(buffer); // it grew
+    this.#passed.set(keys.subarray(from, from + count));
+    return count;
   }
 }

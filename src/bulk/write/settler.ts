@@ -76,8 +76,7 @@ export class Settler {
   async #attempt(batch: Batch, fate: Fate): Promise<Attempt<Rest> | undefined> {
     fate.written = undefined;
     const body = batch.body();
-    const entering = this.gate.enter();
-    const ticket = await (this.gate.isCrowded ? this.commits.hurry(entering) : entering);
+    const ticket = await this.gate.enter();
     let keepsPlace = false;
     try {
       if (this.#halt.error) return undefined;
