@@ -15,7 +15,7 @@ const free: i32 = -1;
 let mask: i32 = 64 * 1024 - 1;
 let size: i32 = 0;
 
-memory.grow(((<i32>slots + mask) >> 16) + 1);
+reserve(<i32>slots + mask + 1);
 memory.fill(slots, 0xff, mask + 1);
 
 /** Adds the first `count` keys that were passed, up to one that is there already; returns how many. */
@@ -70,8 +70,7 @@ export function remove(count: i32): void {
 function grow(): void {
   const bytes = mask + 1;
   const old = 2 * bytes;
-  const missing = <i32>slots + old + bytes - (memory.size() << 16);
-  if (missing > 0) memory.grow((missing + 65_535) >> 16);
+  reserve(<i32>slots + old + bytes);
   memory.copy(slots + old, slots, bytes);
   memory.fill(slots, 0xff, old);
   mask = old - 1;
@@ -79,6 +78,12 @@ function grow(): void {
     const key = keyAt(from);
     if (key != free) put(find(key, mask), key);
   }
+}
+
+/** Makes the memory at least so long. */
+function reserve(bytes: i32): void {
+  const missing = bytes - (memory.size() << 16);
+  if (missing > 0 && memory.grow((missing + 0xffff) >> 16) < 0) unreachable();
 }
 
 // @ts-ignore

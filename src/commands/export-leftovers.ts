@@ -1,17 +1,17 @@
-import path from 'node:path';
 import type { ExportEntry } from '../bulk/export/export-entries.js';
 import { emptyCheckpoint, ExportProgress } from '../bulk/export/export-progress.js';
 import { Journal } from '../bulk/run/journal.js';
-import type { RunFolder } from '../bulk/run/run-folder.js';
+import { journalOf, type RunFolder } from '../bulk/run/run-folder.js';
 import { removeLeftovers, type Leftovers } from '../output/leftovers.js';
 
 /**
  * Removes the partial files of an unfinished export, which nobody can go on with once it is
  * forgotten, and which would be in the way of the next one. To be called while holding its lock.
  */
-export async function removePartials({ path: folder, header }: RunFolder): Promise<Leftovers> {
+export async function removePartials(run: RunFolder): Promise<Leftovers> {
+  const { header } = run;
   if (!header.command.startsWith('export-')) return { removed: [], left: [] };
-  const entries = entriesOf(path.join(folder, 'journal.ndjson'));
+  const entries = entriesOf(journalOf(run));
   const [first] = entries;
   const documents = first && 'plan' in first ? first.plan.documents : [];
   const documentOf = documents.flatMap(({ slices }, index) => Array<number>(slices).fill(index));

@@ -4,6 +4,7 @@ import type { ExportEntry, ExportPlan } from '../bulk/export/export-entries.js';
 import {
   createRun,
   digest,
+  journalOf,
   listRuns,
   removeRun,
   runKey,
@@ -109,8 +110,6 @@ async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
     throw error;
   }
 }
-
-const journalOf = ({ path: folder }: RunFolder): string => path.join(folder, 'journal.ndjson');
 
 const identityOf = ({ command, output = '', connection, runtime }: ExportRequest) => ({
   command,

@@ -2,7 +2,14 @@ import path from 'node:path';
 import { earlierParts, hasRecords, type EarlierParts } from '../bulk/run/earlier-parts.js';
 import { Journal } from '../bulk/run/journal.js';
 import type { WriteEntry } from '../bulk/run/settlement.js';
-import { createRun, digest, removeRun, runKey, type RunFolder } from '../bulk/run/run-folder.js';
+import {
+  createRun,
+  digest,
+  journalOf,
+  removeRun,
+  runKey,
+  type RunFolder,
+} from '../bulk/run/run-folder.js';
 import { lockRun } from '../bulk/run/run-lock.js';
 import { JournalLog } from '../bulk/run/run-log.js';
 import type { Tally } from '../bulk/tally.js';
@@ -56,7 +63,7 @@ export async function openRun(run: RunToOpen): Promise<OpenRun> {
   const lock = await lockOf(run);
   try {
     const folder = findUnfinished(run) ?? createRun(runsFolder(runtime), headerOf(run));
-    const { journal, entries } = Journal.open<WriteEntry>(path.join(folder.path, 'journal.ndjson'));
+    const { journal, entries } = Journal.open<WriteEntry>(journalOf(folder));
     const earlier = earlierParts(entries);
     await inputs.verify(earlier.digests).catch(async (error: unknown) => {
       journal.close();
@@ -154,7 +161,7 @@ const headerOf = (run: RunToOpen) => ({
  */
 function mayHaveContent(folder: RunFolder): boolean {
   try {
-    const { journal, entries } = Journal.open<WriteEntry>(path.join(folder.path, 'journal.ndjson'));
+    const { journal, entries } = Journal.open<WriteEntry>(journalOf(folder));
     journal.close();
     const earlier = earlierParts(entries);
     return hasRecords(earlier) || earlier.rejectsFile !== undefined;

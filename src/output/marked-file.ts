@@ -3,6 +3,7 @@ import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
+import { syncFolder } from '../sync-folder.js';
 import { fileError } from './file-error.js';
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
@@ -46,7 +47,7 @@ export class MarkedFile {
     try {
       const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0o600);
       try {
-        await syncFolder(dirname(path));
+        syncFolder(dirname(path));
       } catch (error) {
         await file.close();
         if (flags === O_EXCL) await rm(path); // made just now
@@ -150,16 +151,5 @@ async function readAll(file: FileHandle, bytes: Buffer, position: number): Promi
     const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
     if (bytesRead === 0) throw new Error('it was cut short');
     done += bytesRead;
-  }
-}
-
-/** Without this a power cut may take back a new name. */
-export async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === 'win32') return; // folders cannot be opened there
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

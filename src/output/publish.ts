@@ -2,8 +2,9 @@ import { constants } from 'node:fs';
 import { link, lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { syncFolder } from '../sync-folder.js';
 import { fileError } from './file-error.js';
-import { syncFolder, verifyMark, type FileMark } from './marked-file.js';
+import { verifyMark, type FileMark } from './marked-file.js';
 import { targetExists, type FileTarget } from './target.js';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
@@ -16,7 +17,7 @@ export async function publish(
   try {
     if (overwrite) await rename(partial, path);
     else await renameToNew(partial, path);
-    await syncFolder(dirname(path));
+    syncFolder(dirname(path));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' && !(await inodeOf(partial))) throw vanished(partial, error);

@@ -188,7 +188,7 @@ async function untilDrawn(runtime: { output(): { stderr: string } }): Promise<vo
   for (let waited = 0; waited < 100 && runtime.output().stderr === ''; waited += 1) await delay(20);
 }
 
-const control = /\u001B\[[?0-9]*[A-Za-z]|\u001B[78]|[\r\n]/g; // oxlint-disable-line no-control-regex
+const control = /\u001B\[[?0-9]*[A-Za-z]|\u001B[78]|[\r\n]/g; // oxlint-disable-line no-control-regex -- what a terminal is told begins with one
 
 const widestLine = (text: string): number =>
   Math.max(...text.split(control).map((part) => part.length));
@@ -198,7 +198,7 @@ function screen(text: string): string[] {
   const lines = [''];
   let [row, column] = [0, 0];
   let saved = [0, 0] as [number, number];
-  const sequence = /\u001B\[([?0-9]*)([A-Za-z])|\u001B([78])|([\r\n])|[^]/gu; // oxlint-disable-line no-control-regex
+  const sequence = /\u001B\[([?0-9]*)([A-Za-z])|\u001B([78])|([\r\n])|[^]/gu; // oxlint-disable-line no-control-regex -- what a terminal is told begins with one
   for (const [all, count = '', command, keep, move] of text.matchAll(sequence)) {
     if (move === '\r') column = 0;
     else if (move === '\n') [row, column] = [row + 1, 0];

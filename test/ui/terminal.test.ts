@@ -85,7 +85,7 @@ function expectTidy(shown: string): void {
 
 /** Columns of the widest piece that was drawn without moving the cursor. */
 function widest(shown: string): number {
-  const pieces = shown.split(/\r|\n|\u001B\[\d*G/); // oxlint-disable-line no-control-regex
+  const pieces = shown.split(/\r|\n|\u001B\[\d*G/); // oxlint-disable-line no-control-regex -- what a terminal is told begins with one
   return Math.max(...pieces.map((piece) => stripVTControlCharacters(piece).length));
 }
 
@@ -120,7 +120,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
   it('with NO_COLOR gets no colour', async () => {
     const { shown } = await upload({ columns: 80, env: { NO_COLOR: '1' } });
     expect(framesOf(shown)).toContain('\u001B');
-    expect(shown).not.toMatch(/\u001B\[[\d;]*m/); // oxlint-disable-line no-control-regex
+    expect(shown).not.toMatch(/\u001B\[[\d;]*m/); // oxlint-disable-line no-control-regex -- what a terminal is told begins with one
   });
 
   it('--progress never draws nothing', async () => {
@@ -171,7 +171,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
       act: ({ pid }) => process.kill(pid, 'SIGUSR1'),
     });
     expect(code, shown).toBe(0);
-    expect(shown).toMatch(/\r\u001B\[Kupload users\.csv: [\d,]+ records[^\r\n]*\r\n/); // oxlint-disable-line no-control-regex
+    expect(shown).toMatch(/\r\u001B\[Kupload users\.csv: [\d,]+ records[^\r\n]*\r\n/); // oxlint-disable-line no-control-regex -- what a terminal is told begins with one
     expect(shown).not.toContain('Debugger');
   });
 });

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../../errors.js';
-import { syncFolder } from './run-folder.js';
+import { syncFolder } from '../../sync-folder.js';
 
 const write = promisify(writeFile);
 

@@ -13,6 +13,7 @@ import {
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { makeFolder } from '../../make-folder.js';
+import { syncFolder } from '../../sync-folder.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {
@@ -42,6 +43,10 @@ export interface RunFolder {
 }
 
 const headerFile = 'run.json';
+
+/** The file that tells how far the run came. */
+export const journalOf = ({ path: folder }: RunFolder): string =>
+  path.join(folder, 'journal.ndjson');
 
 export const runKey = (what: Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files'>): string =>
   digest([what.command, what.accountId, what.host, what.files]);
@@ -130,17 +135,6 @@ function writeSynced(file: string, text: string): void {
   const descriptor = openSync(file, 'wx', 0o600);
   try {
     writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Makes new and renamed files of a folder survive a power cut. */
-export function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return; // folders cannot be opened there
-  const descriptor = openSync(folder, 'r');
-  try {
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

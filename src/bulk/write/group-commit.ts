@@ -47,11 +47,11 @@ export class GroupCommit {
   }
 
   /** Waits for an event that may need what was put off. */
-  async hurry<T>(event: Promise<T>): Promise<T> {
+  async hurry(event: Promise<void>): Promise<void> {
     this.#waiting += 1;
     this.#start();
     try {
-      return await event;
+      await event;
     } finally {
       this.#waiting -= 1;
     }

@@ -10,7 +10,7 @@ interface Program {
 
 /**
  * A set of 31-bit keys. A Set of tens of thousands of numbers, most of them short-lived, leaves its
- * old tables behind as garbage, and takes ten times as long.
+ * old tables behind as garbage.
  */
 export class KeySet {
   readonly #program = instantiate('key-set') as Program;
@@ -26,10 +26,6 @@ export class KeySet {
       if (added < count) return index;
     }
     return to;
-  }
-
-  delete(key: number): void {
-    this.deleteAll(Int32Array.of(key), 1);
   }
 
   /** Deletes those of the first `count` keys that are there. */

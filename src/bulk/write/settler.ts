@@ -77,25 +77,20 @@ export class Settler {
     fate.written = undefined;
     const body = batch.body();
     const ticket = await this.gate.enter();
-    let keepsPlace = false;
     try {
       if (this.#halt.error) return undefined;
       this.traffic.requests += 1;
       this.traffic.bytesSent += body.length;
       const attempt = await this.#job.send?.(body, this.#halt.givingUp);
       if (attempt === undefined) return undefined;
-      if (attempt.ok) {
-        const answer = this.#book(batch, attempt.answer, fate);
-        keepsPlace = fate.written !== undefined;
-        return { ok: true, answer };
-      }
+      if (attempt.ok) return { ok: true, answer: this.#book(batch, attempt.answer, fate) };
       if (isThrottled(attempt.failure)) this.gate.throttled(ticket);
       return attempt;
     } catch (error) {
       if (!this.#halt.givingUp.aborted) throw error;
       return { ok: false, failure: { kind: 'connection', sent: true, message: 'interrupted' } };
     } finally {
-      if (!keepsPlace) this.gate.leave();
+      if (!fate.written) this.gate.leave(); // else the commit does
     }
   }
 

@@ -41,16 +41,18 @@ export class Window {
   /** The records with the first `count` of these keys are settled. */
   settle(keys: Int32Array, count: number): void {
     if (this.#held.size === 0) return this.#busy.deleteAll(keys, count);
-    for (let index = 0; index < count; index += 1) this.#settleOne(keys[index] ?? 0);
+    const free = keys.subarray(0, count).filter((key) => !this.#readyNext(key));
+    this.#busy.deleteAll(free, free.length);
   }
 
-  /** The next held record of the key, if any, becomes ready. */
-  #settleOne(key: number): void {
+  /** The next held record of the key becomes ready, so that the key stays busy; false: there is none. */
+  #readyNext(key: number): boolean {
     const queue = this.#held.get(key);
     const next = queue?.shift();
-    if (next === undefined) this.#busy.delete(key);
-    else this.#ready.push(next);
+    if (next === undefined) return false;
+    this.#ready.push(next);
     if (queue?.length === 0) this.#held.delete(key);
+    return true;
   }
 
   /** Held records whose turn has come; they pass before any new input. */
