@@ -28,7 +28,8 @@ export async function runWrite(
   const said = messages(settings, runtime);
   const others = [...command.files, command.flags.rejects];
   const report = await openReport(command.flags.report, { others }, runtime);
-  const inputs = await openInputs({ ...inputsOf(command), checksum: true }, runtime);
+  const digests = command.flags.journal;
+  const inputs = await openInputs({ ...inputsOf(command), digests }, runtime);
   let connection: Connection | undefined;
   try {
     if (!command.checkOnly) {

@@ -3,6 +3,7 @@ import type { CutInput } from './blocks.js';
 import { CsvCutter } from './csv.js';
 import type { Cutter } from './cutter.js';
 import { decode } from './decode.js';
+import { DigestedText } from './digested-text.js';
 import { dialectOf } from './dialect.js';
 import { expectDelimiter } from './expect-delimiter.js';
 import { expectArray, formatOfName, formatOfText } from './format.js';
@@ -18,6 +19,8 @@ import { TextWindow } from './window.js';
 
 /** One input, open and past its header. */
 export interface OpenInput extends CutInput {
+  /** All that was read of it, with the option `digests`. */
+  readonly text: DigestedText | undefined;
   bytesRead(): number;
   close(): void;
 }
@@ -34,14 +37,15 @@ export async function openInput(
   signal?: AbortSignal,
 ): Promise<OpenInput> {
   const { name } = source;
-  const opened = source.open();
+  const isDigested = options.digests === true && source.size !== undefined;
+  const text = isDigested ? new DigestedText() : undefined;
+  const opened = source.open(text?.buffers);
   const leave = (): void => opened.close();
   signal?.addEventListener('abort', leave, { once: true });
   try {
     const inflated = gunzip(opened.chunks, name);
-    const window = new TextWindow(decode(inflated, name, options.encoding), {
-      checksum: options.checksum === true,
-    });
+    const decoded = decode(inflated, name, options.encoding);
+    const window = new TextWindow(text ? text.pass(decoded) : decoded);
     await window.grow(); // a source that cannot be read at all shows it here
     const format = options.format ?? (await detectFormat(name, window, options));
     const { maxRecordBytes } = options;
@@ -52,6 +56,7 @@ export async function openInput(
     signal?.throwIfAborted();
     return {
       source: name,
+      text,
       window,
       cutter,
       start,

@@ -26,7 +26,7 @@ export interface Inputs {
    * half-way (rows before that are given out), E-INPUT-CHANGED when a file is not what it was.
    */
   blocks(from?: Position): AsyncGenerator<RowBlock>;
-  /** Of the text read since the last call, per input. Only with the option `checksum`. */
+  /** Of the text read since the last call, per input. Only with the option `digests`. */
   takeDigests(): readonly TextDigest[];
   /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED when it is another. */
   verify(digests: readonly TextDigest[]): Promise<void>;
@@ -49,7 +49,7 @@ export async function openInputs(
   const sources = await Promise.all(
     names.map(async (name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd))),
   );
-  const checked = await checkAll(sources, options, signal);
+  const checked = await checkAll(sources, { ...options, digests: false }, signal);
   return new SequentialInputs(checked, options);
 }
 
@@ -137,24 +137,16 @@ class SequentialInputs implements Inputs {
   /** Of what was read of the current input so far. */
   #noteDigest(): void {
     if (!this.#current) return;
-    const { window, start } = this.#current;
-    this.#digests.push({
-      input: start.input,
-      offset: window.offset,
-      crc: window.crc,
-      lastByte: window.lastByte,
-    });
+    const { text, cutter, start } = this.#current;
+    if (!text) return;
+    const { length, hash } = text;
+    const endsInLine = text.endsInLine && cutter.state === undefined;
+    this.#digests.push({ input: start.input, offset: length, hash, endsInLine });
   }
 
   async verify(digests: readonly TextDigest[]): Promise<void> {
     for (const digest of digests) {
-      const { source } = this.#inputs[digest.input]!;
-      const open = await openInput(source, this.#options, { ...inputsStart, ...digest });
-      try {
-        await verifyText(open, digest);
-      } finally {
-        open.close();
-      }
+      await verifyText(this.#inputs[digest.input]!.source, this.#options, digest);
     }
   }
 

@@ -18,8 +18,8 @@ export interface InputOptions {
   readonly encoding?: string;
   /** The column that a bare list stands for; without it no list is accepted. */
   readonly listColumn?: string;
-  /** Keep checksums of what was read, so that another process can go on. */
-  readonly checksum?: boolean;
+  /** Keep digests of the files that are read, so that another process can go on. */
+  readonly digests?: boolean;
   /** A longer record is a fault. */
   readonly maxRecordBytes: number;
 }

@@ -21,9 +21,10 @@ export interface TextDigest {
   readonly input: number;
   /** Bytes of decoded UTF-8 text it stands for. */
   readonly offset: number;
-  /** CRC-32 of them, and the last of them. */
-  readonly crc: number;
-  readonly lastByte: number;
+  /** Of all of them; see TextHash. */
+  readonly hash: string;
+  /** Nothing followed, not even the end of its last line. */
+  readonly endsInLine: boolean;
 }
 
 /**

@@ -14,8 +14,8 @@ export interface Source {
   readonly name: string;
   /** Bytes on disk; undefined where that is unknown (pipes). */
   readonly size: number | undefined;
-  /** Starts to read; a source without a size (a pipe) can be read only once. */
-  open(): OpenSource;
+  /** Starts to read, a file into these buffers; a source without a size (a pipe) can be read only once. */
+  open(buffers?: readonly [Buffer, Buffer]): OpenSource;
 }
 
 export interface OpenSource {
@@ -35,21 +35,28 @@ export async function fileSource(name: string, cwd: string): Promise<Source> {
   });
   if (found.isDirectory()) throw isDirectory(name);
   const size = found.isFile() ? found.size : undefined;
-  const openAgain = (): OpenSource => {
-    if (found.isFile()) return openFile(name, path, found.size);
+  const openAgain: Source['open'] = (buffers) => {
+    if (found.isFile()) return openFile({ name, path, size: found.size }, buffers);
     return openStream(name, found.isFIFO() ? fifoStream(path) : createReadStream(path));
   };
   return { name, size, open: openAgain };
 }
 
+const newBuffers = (): readonly [Buffer, Buffer] => [
+  Buffer.allocUnsafeSlow(readBytes),
+  Buffer.allocUnsafeSlow(readBytes),
+];
+
 /**
  * Reads ahead into one of two buffers while the other one is looked at. A file that ends before
  * the size it was found with was cut meanwhile: its end is not the end of what was to be read.
  */
-function openFile(name: string, path: string, size: number): OpenSource {
+function openFile(
+  { name, path, size }: { name: string; path: string; size: number },
+  buffers: readonly [Buffer, Buffer] = newBuffers(),
+): OpenSource {
   async function* read(): AsyncGenerator<Buffer> {
     const file = await open(path);
-    const buffers = [Buffer.allocUnsafeSlow(readBytes), Buffer.allocUnsafeSlow(readBytes)] as const;
     let reading = file.read(buffers[0]);
     let total = 0;
     try {

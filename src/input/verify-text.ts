@@ -1,21 +1,37 @@
 import { changedInput } from './changed-input.js';
-import type { CutInput } from './blocks.js';
+import { decode } from './decode.js';
+import { gunzip } from './gunzip.js';
+import type { InputOptions } from './options.js';
 import type { TextDigest } from './rows.js';
-
-const lineEnds: ReadonlySet<number | undefined> = new Set([0x0a, 0x0d]);
+import type { Source } from './source.js';
+import { TextHash } from './text-hash.js';
 
 /**
- * Holds a text that is open at the digest's place against the digest. More text may follow, but
- * only on a new line: otherwise the last record is another one now. Throws E-INPUT-CHANGED.
+ * Holds the text of an input against the digest of what an earlier process read of it. More text
+ * may follow, but only on a new line: otherwise the last record is another one now. Throws
+ * EngagectlError E-INPUT-CHANGED, E-FILE-READ.
  */
 export async function verifyText(
-  { window, cutter, source }: CutInput,
-  { crc, lastByte }: TextDigest,
+  source: Source,
+  { encoding }: Pick<InputOptions, 'encoding'>,
+  digest: TextDigest,
 ): Promise<void> {
-  if (window.crc !== crc) throw changedInput(source, 'a part that was sent already is another now');
-  while (window.bytes.length === 0 && !window.ended) await window.grow();
-  const goesOn = window.bytes.length > 0;
-  if (goesOn && cutter.state === undefined && !lineEnds.has(lastByte)) {
-    throw changedInput(source, 'text was added to its last line, which had no line end');
+  const { name } = source;
+  const hash = new TextHash();
+  const opened = source.open(hash.buffers);
+  let left = digest.offset;
+  try {
+    for await (const text of decode(gunzip(opened.chunks, name), name, encoding)) {
+      hash.update(text.subarray(0, left));
+      if (text.length > left && digest.endsInLine) throw changedInput(name, lineGoesOn);
+      left -= Math.min(left, text.length);
+      if (left === 0 && !digest.endsInLine) break;
+    }
+  } finally {
+    opened.close();
   }
+  if (left > 0) throw changedInput(name, 'it is shorter now');
+  if (hash.hash() !== digest.hash) throw changedInput(name, 'a part that was read is another now');
 }
+
+const lineGoesOn = 'text was added to its last line, which had no line end';

@@ -1,4 +1,3 @@
-import { crc32 } from 'node:zlib';
 import { TextMemory } from './text-memory.js';
 
 /** Up to here one more chunk is worth a look at once: it may come from a slow pipe. */
@@ -19,17 +18,12 @@ export class TextWindow {
   ended = false;
   /** Bytes given up so far: where in the text `bytes` starts. */
   offset = 0;
-  /** CRC-32 of them; 0 when nobody wants to know. */
-  crc = 0;
-  lastByte = 0;
-  readonly #checksum: boolean;
   readonly #chunks: AsyncGenerator<Buffer>;
   /** Thrown by the next `grow`, after the bytes that came before it. */
   #failure: unknown;
 
-  constructor(chunks: AsyncGenerator<Buffer>, { checksum = false } = {}) {
+  constructor(chunks: AsyncGenerator<Buffer>) {
     this.#chunks = chunks;
-    this.#checksum = checksum;
   }
 
   /**
@@ -64,8 +58,6 @@ export class TextWindow {
   /** Gives up the first `count` bytes. */
   drop(count: number): void {
     if (count === 0) return;
-    if (this.#checksum) this.crc = crc32(this.bytes.subarray(0, count), this.crc);
-    this.lastByte = this.bytes[count - 1]!;
     this.offset += count;
     this.bytes = this.bytes.subarray(count);
   }

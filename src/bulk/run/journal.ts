@@ -1,4 +1,11 @@
-import { closeSync, ftruncateSync, openSync, readFileSync, write as writeFile } from 'node:fs';
+import {
+  closeSync,
+  fdatasyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  write as writeFile,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
@@ -30,6 +37,7 @@ export class Journal<Entry> {
       syncFolder(dirname(path));
       const { entries, bytes } = parse(readFileSync(file), path);
       ftruncateSync(file, bytes);
+      if (bytes > 0) fdatasyncSync(file); // a process that was killed may not have waited for its last line
       return { journal: new Journal<Entry>(path, file), entries: entries as readonly Entry[] };
     } catch (cause) {
       if (file !== undefined) closeSync(file);
