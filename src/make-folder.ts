@@ -2,10 +2,10 @@ import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * Makes a folder (0700) and those it lies in. Node's own `recursive` never returns on Linux where a
+ * Makes a folder (0700) and those it lies in; returns the ones that were missing. Node's own `recursive` never returns on Linux where a
  * parent exists and cannot hold a folder: under /proc, behind a link to a disk that is not there.
  */
-export function makeFolder(folder: string): void {
+export function makeFolder(folder: string): readonly string[] {
   const missing: string[] = [];
   for (let at = folder; !isFolder(at) && at !== path.dirname(at); at = path.dirname(at)) {
     missing.unshift(at);
@@ -17,6 +17,7 @@ export function makeFolder(folder: string): void {
       if (!isFolder(each)) throw error; // else another process was quicker
     }
   }
+  return missing;
 }
 
 function isFolder(name: string): boolean {

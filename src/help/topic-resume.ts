@@ -15,7 +15,7 @@ export const resumeTopic: Topic = {
     {
       heading: 'What happened, and what to do:',
       rows: [
-        ['killed', 'what was settled is on the disk: --resume'],
+        ['killed, power cut', 'what was settled is on the disk: --resume'],
         ['130, 143', 'requests in flight got up to 10 s to finish: --resume'],
         ['4, 5', '--resume when account or service work again'],
         ['9', 'free space, then --resume'],

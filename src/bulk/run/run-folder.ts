@@ -63,14 +63,13 @@ export function createRun(root: string, header: RunHeader): RunFolder {
   const folder = path.join(root, header.run);
   const draft = draftOf(root, header);
   try {
-    makeFolder(root);
+    for (const made of makeFolder(root)) syncFolder(path.dirname(made));
     rmSync(draft, { recursive: true, force: true });
     mkdirSync(draft, { mode: 0o700 });
     writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
     syncFolder(draft);
     renameSync(draft, folder);
     syncFolder(root);
-    syncFolder(path.dirname(root));
     return { path: folder, header };
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot make the run folder ${folder}`, {
