@@ -20,6 +20,13 @@ if (memory.grow((2 * bufferBytes) >> 16) < 0) unreachable();
 let endBytes: i32 = 0;
 let bytes: f64 = 0;
 
+/** Another text begins. */
+export function begin(): void {
+  memory.fill(0, 0, laneBytes);
+  endBytes = 0;
+  bytes = 0;
+}
+
 /** Takes in the text that lies there. */
 export function update(at: i32, length: i32): void {
   bytes += length;

@@ -1,4 +1,4 @@
-import { TextHash } from './text-hash.js';
+import type { TextHash } from './text-hash.js';
 
 const lineEnds: ReadonlySet<number | undefined> = new Set([0x0a, 0x0d, undefined]);
 
@@ -6,9 +6,15 @@ const lineEnds: ReadonlySet<number | undefined> = new Set([0x0a, 0x0d, undefined
 export class DigestedText {
   /** Bytes. */
   length = 0;
-  readonly #hash = new TextHash();
+  readonly #hash: TextHash;
   #lastByte: number | undefined;
   #ended = false;
+
+  /** `hash` is for this text alone until it was read to its end. */
+  constructor(hash: TextHash) {
+    hash.begin();
+    this.#hash = hash;
+  }
 
   /** What its file is best read into. */
   get buffers(): readonly [Buffer, Buffer] {

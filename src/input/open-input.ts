@@ -15,11 +15,12 @@ import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import type { InputFormat, Position } from './rows.js';
 import type { Source } from './source.js';
+import type { TextHash } from './text-hash.js';
 import { TextWindow } from './window.js';
 
 /** One input, open and past its header. */
 export interface OpenInput extends CutInput {
-  /** All that was read of it, with the option `digests`. */
+  /** All that was read of it, where that is hashed. */
   readonly text: DigestedText | undefined;
   bytesRead(): number;
   close(): void;
@@ -34,11 +35,10 @@ export async function openInput(
   source: Source,
   options: InputOptions,
   from: Position,
-  signal?: AbortSignal,
+  { signal, hash }: { readonly signal?: AbortSignal; readonly hash?: TextHash | undefined } = {},
 ): Promise<OpenInput> {
   const { name } = source;
-  const isDigested = options.digests === true && source.size !== undefined;
-  const text = isDigested ? new DigestedText() : undefined;
+  const text = hash && new DigestedText(hash);
   const opened = source.open(text?.buffers);
   const leave = (): void => opened.close();
   signal?.addEventListener('abort', leave, { once: true });

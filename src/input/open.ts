@@ -6,6 +6,7 @@ import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import type { Position, RowBlock, TextDigest } from './rows.js';
+import { TextHash } from './text-hash.js';
 import { verifyText } from './verify-text.js';
 import { fileSource, stdinSource, type Source } from './source.js';
 
@@ -49,7 +50,7 @@ export async function openInputs(
   const sources = await Promise.all(
     names.map(async (name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd))),
   );
-  const checked = await checkAll(sources, { ...options, digests: false }, signal);
+  const checked = await checkAll(sources, options, signal);
   return new SequentialInputs(checked, options);
 }
 
@@ -69,7 +70,7 @@ async function checkAll(
   const checked: CheckedInput[] = [];
   try {
     for (const source of sources) {
-      const open = await openInput(source, options, inputsStart, signal);
+      const open = await openInput(source, options, inputsStart, { signal });
       const { header } = open.cutter;
       const once = source.size === undefined;
       checked.push({ source, header, open: once ? open : undefined });
@@ -88,6 +89,8 @@ class SequentialInputs implements Inputs {
   readonly first: string;
   readonly #inputs: readonly CheckedInput[];
   readonly #options: InputOptions;
+  /** Of the input that is read. */
+  readonly #hash: TextHash | undefined;
   #current: OpenInput | undefined;
   #bytesBefore = 0;
   #digests: TextDigest[] = [];
@@ -97,6 +100,7 @@ class SequentialInputs implements Inputs {
     this.#options = options;
     this.first = inputs[0]!.source.name;
     this.totalBytes = total(inputs.map(({ source }) => source.size));
+    this.#hash = options.digests && this.totalBytes !== undefined ? new TextHash() : undefined;
     this.headers = inputs.flatMap(({ source, header }) =>
       header ? [{ source: source.name, header }] : [],
     );
@@ -110,7 +114,8 @@ class SequentialInputs implements Inputs {
     try {
       let start = from;
       for (const input of this.#inputs.slice(from.input)) {
-        const open = input.open ?? (await openInput(input.source, this.#options, start));
+        const hash = this.#hash;
+        const open = input.open ?? (await openInput(input.source, this.#options, start, { hash }));
         this.#current = open;
         if (open.cutter.header?.join('\n') !== input.header?.join('\n')) throw changed(input);
         let { ordinal } = start;
@@ -145,8 +150,10 @@ class SequentialInputs implements Inputs {
   }
 
   async verify(digests: readonly TextDigest[]): Promise<void> {
+    if (!this.#hash) return;
     for (const digest of digests) {
-      await verifyText(this.#inputs[digest.input]!.source, this.#options, digest);
+      const { source } = this.#inputs[digest.input]!;
+      await verifyText(source, digest, { ...this.#options, hash: this.#hash });
     }
   }
 

@@ -7,6 +7,7 @@ interface Program {
   readonly roomBytes: WasmNumber;
   readonly buffers: WasmNumber;
   readonly bufferBytes: WasmNumber;
+  begin(): void;
   update(at: number, length: number): void;
   hash(): bigint;
 }
@@ -15,7 +16,7 @@ interface Program {
  * A hash of 64 bits of a text that comes in parts, wherever it was cut. It tells whether a file
  * was changed, not whether someone forged it. CRC-32 of zlib takes three times as long, and what
  * takes most of it is to bring the text to the processor: so it is looked at first thing, where
- * it was read into.
+ * it was read into. Making one takes longer than reading a small file: it takes texts in turn.
  */
 export class TextHash {
   /** To read into: text that lies there need not be copied. */
@@ -31,6 +32,11 @@ export class TextHash {
       this.#memory.subarray(buffers.value, middle),
       this.#memory.subarray(middle, end),
     ];
+  }
+
+  /** Another text begins. */
+  begin(): void {
+    this.#program.begin();
   }
 
   update(text: Buffer): void {

@@ -4,7 +4,7 @@ import { gunzip } from './gunzip.js';
 import type { InputOptions } from './options.js';
 import type { TextDigest } from './rows.js';
 import type { Source } from './source.js';
-import { TextHash } from './text-hash.js';
+import type { TextHash } from './text-hash.js';
 
 /**
  * Holds the text of an input against the digest of what an earlier process read of it. More text
@@ -13,11 +13,11 @@ import { TextHash } from './text-hash.js';
  */
 export async function verifyText(
   source: Source,
-  { encoding }: Pick<InputOptions, 'encoding'>,
   digest: TextDigest,
+  { encoding, hash }: Pick<InputOptions, 'encoding'> & { readonly hash: TextHash },
 ): Promise<void> {
   const { name } = source;
-  const hash = new TextHash();
+  hash.begin();
   const opened = source.open(hash.buffers);
   let left = digest.offset;
   try {

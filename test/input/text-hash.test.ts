@@ -78,6 +78,14 @@ describe('TextHash', () => {
     );
   });
 
+  it('knows nothing of a text before the one that began last', () => {
+    const hash = new TextHash();
+    hash.update(Buffer.alloc(77, 'x'));
+    hash.begin();
+    hash.update(Buffer.from('Zürich'));
+    expect(hash.hash()).toBe(hashOf(Buffer.from('Zürich')));
+  });
+
   it('takes texts of any length at once', () => {
     const text = Buffer.alloc(1_000_003, 'Zürich,🏔\n');
     const parts = [
