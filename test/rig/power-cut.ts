@@ -2,8 +2,7 @@ import { existsSync, readFileSync, renameSync, rmSync, truncateSync } from 'node
 import path from 'node:path';
 
 /** The calls that change files, and those after which the disk has what was changed. */
-export const fileCalls =
-  'openat write pwrite64 ftruncate fsync fdatasync mkdir rename unlink rmdir'.split(' ');
+export const fileCalls = 'openat write pwrite64 fsync fdatasync mkdir rename'.split(' ');
 
 interface Content {
   length: number;
@@ -22,7 +21,8 @@ interface Naming {
 /**
  * Leaves of the files under `root` what a disk must have of them when the power is cut: what a
  * killed process wrote and did not sync is gone, and so are names in folders that it did not sync.
- * `trace` is what `strace -y` wrote of its `fileCalls`, and it began with no files of its own.
+ * What it removed stays removed. `trace` is what `strace -y` wrote of its `fileCalls`, and it began
+ * with no files of its own.
  */
 export function cutPower(root: string, trace: string): void {
   const contents = new Map<string, Content>();
@@ -35,7 +35,7 @@ export function cutPower(root: string, trace: string): void {
     const [from = '', to = ''] = args.match(/(?<=")\/[^"]*(?=")/g) ?? [];
     const content = contents.get(file);
     if (![file, from].some((name) => name.startsWith(root))) continue;
-    if (call === 'openat' && args.includes('O_CREAT')) {
+    if (call === 'openat' && args.includes('O_CREAT') && !content) {
       contents.set(file, { length: 0, synced: 0, isSync: args.includes('O_SYNC') });
       named(file, () => rmSync(file, { force: true }));
     } else if ((call === 'write' || call === 'pwrite64') && content) {
