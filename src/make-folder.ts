@@ -2,8 +2,9 @@ import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * Makes a folder (0700) and those it lies in; returns the ones that were missing. Node's own `recursive` never returns on Linux where a
- * parent exists and cannot hold a folder: under /proc, behind a link to a disk that is not there.
+ * Makes a folder (0700) and those it lies in; returns the ones that were missing. Node's own
+ * `recursive` never returns on Linux where a parent exists and cannot hold a folder: under /proc,
+ * behind a link to a disk that is not there.
  */
 export function makeFolder(folder: string): readonly string[] {
   const missing: string[] = [];

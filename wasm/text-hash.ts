@@ -3,8 +3,10 @@
 // Four lanes take every fourth word of 8 bytes each, so that the processor multiplies for all of them at once. Each step
 // is reversible: two texts of which a single word differs never have the same hash.
 //
-// The memory holds the lanes, the end of the text that fills no block, room for text that the caller copies there, and,
-// on pages of their own, two buffers for files to be read into.
+// The memory holds the lanes, the end of the text that fills no block, and room for text that the caller copies there;
+// behind that it is the caller's.
+
+import { mixed } from './json/names';
 
 const laneBytes: i32 = 32;
 const blockBytes: i32 = 32;
@@ -12,10 +14,6 @@ const end: i32 = laneBytes;
 
 export const room: i32 = end + blockBytes;
 export const roomBytes: i32 = 32 * 1024;
-
-export const buffers: i32 = 64 * 1024;
-export const bufferBytes: i32 = 128 * 1024;
-if (memory.grow((2 * bufferBytes) >> 16) < 0) unreachable();
 
 let endBytes: i32 = 0;
 let bytes: f64 = 0;
@@ -69,9 +67,4 @@ function takeIn(at: i32, length: i32): void {
   store<u64>(8, b);
   store<u64>(16, c);
   store<u64>(24, d);
-}
-
-// @ts-ignore
-@inline function mixed(hash: u64, word: u64): u64 {
-  return (rotl(hash, 23) ^ word) * 0x9e3779b97f4a7c15;
 }

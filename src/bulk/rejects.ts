@@ -12,6 +12,7 @@ import {
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
+import { syncFolder } from '../sync-folder.js';
 
 export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
 
@@ -101,7 +102,7 @@ export class RejectsFile {
     this.#guard(() => {
       if (!existsSync(this.file)) return;
       renameSync(this.file, `${this.file}.1`);
-      syncName(this.file);
+      syncFolder(dirname(this.file)); // the journal will count on the name
     });
     this.#hasWay = true;
     return true;
@@ -148,7 +149,7 @@ export class RejectsFile {
   #create(): number {
     const descriptor = openSync(this.file, 'wx', 0o600);
     this.#exists = true;
-    syncName(this.file);
+    syncFolder(dirname(this.file));
     return descriptor;
   }
 
@@ -197,17 +198,6 @@ const otherFile = (begun: string): EngagectlError =>
     fix: `go on with --rejects ${begun}`,
     file: begun,
   });
-
-/** Makes a new or renamed file's name survive a power cut, as the journal will count on the file. */
-function syncName(file: string): void {
-  if (process.platform === 'win32') return; // folders cannot be opened there
-  const folder = openSync(dirname(file), 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
-}
 
 function lineOf({ source, line, stage, code, error, record, recordBase64 }: Reject): string {
   const head = JSON.stringify({ source, line, stage, code, error }).slice(0, -1);

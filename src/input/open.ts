@@ -150,10 +150,10 @@ class SequentialInputs implements Inputs {
   }
 
   async verify(digests: readonly TextDigest[]): Promise<void> {
-    if (!this.#hash) return;
+    const hash = this.#hash ?? new TextHash();
     for (const digest of digests) {
       const { source } = this.#inputs[digest.input]!;
-      await verifyText(source, digest, { ...this.#options, hash: this.#hash });
+      await verifyText(source, digest, { ...this.#options, hash });
     }
   }
 

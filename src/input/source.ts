@@ -6,7 +6,7 @@ import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 
 /** Small enough that the event loop turns between reads, large enough to be fast. */
-const readBytes = 128 * 1024;
+export const readBytes = 128 * 1024;
 
 /** Where bytes come from: a file, or standard input. */
 export interface Source {
@@ -14,7 +14,10 @@ export interface Source {
   readonly name: string;
   /** Bytes on disk; undefined where that is unknown (pipes). */
   readonly size: number | undefined;
-  /** Starts to read, a file into these buffers; a source without a size (a pipe) can be read only once. */
+  /**
+   * Starts to read, a file into these buffers of `readBytes`; a source without a size (a pipe) can
+   * be read only once.
+   */
   open(buffers?: readonly [Buffer, Buffer]): OpenSource;
 }
 

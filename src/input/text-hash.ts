@@ -1,12 +1,11 @@
-import { instantiate, type WasmMemory, type WasmNumber } from '../wasm.js';
+import { instantiate, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
+import { readBytes } from './source.js';
 
 /** What `wasm/text-hash.ts` exports. */
 interface Program {
   readonly memory: WasmMemory;
   readonly room: WasmNumber;
   readonly roomBytes: WasmNumber;
-  readonly buffers: WasmNumber;
-  readonly bufferBytes: WasmNumber;
   begin(): void;
   update(at: number, length: number): void;
   hash(): bigint;
@@ -22,16 +21,16 @@ export class TextHash {
   /** To read into: text that lies there need not be copied. */
   readonly buffers: readonly [Buffer, Buffer];
   readonly #program = instantiate('text-hash') as Program;
-  readonly #memory = Buffer.from(this.#program.memory.buffer);
+  readonly #memory: Buffer;
 
   constructor() {
-    const { buffers, bufferBytes } = this.#program;
-    const middle = buffers.value + bufferBytes.value;
-    const end = middle + bufferBytes.value;
-    this.buffers = [
-      this.#memory.subarray(buffers.value, middle),
-      this.#memory.subarray(middle, end),
-    ];
+    const { memory, room, roomBytes } = this.#program;
+    const start = room.value + roomBytes.value;
+    const middle = start + readBytes;
+    const end = middle + readBytes;
+    reserve(memory, end);
+    this.#memory = Buffer.from(memory.buffer);
+    this.buffers = [this.#memory.subarray(start, middle), this.#memory.subarray(middle, end)];
   }
 
   /** Another text begins. */

@@ -20,7 +20,8 @@ import { startTruth, type Truth } from './truth.js';
 import { accountAt } from '../support/account-at.js';
 
 // Kills the built program at each of its writes, syncs, renames and sends, with or without all that
-// the disk was not asked to keep, or lets that call fail, and resumes. A sample from the seed in the test's name; ENGAGECTL_FULL_SWEEP=1 tries every one.
+// the disk was not asked to keep, or lets that call fail, and resumes. A sample from the seed in the
+// test's name; ENGAGECTL_FULL_SWEEP=1 tries every one.
 
 const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
 const kinds: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'demerge'];
@@ -126,6 +127,7 @@ async function begin(kind: ScenarioKind, seed: number): Promise<Stage & AsyncDis
 
 const traceOf = (world: World): string => path.join(path.dirname(world.cwd), 'trace');
 
+/** Without --seccomp-bpf, which makes strace (6.1) drop the signals it is to inject. */
 async function runTraced({ world, truth, scenario }: Stage, strace: readonly string[]) {
   const tracer = ['strace', '-f', '-qq', '-o', traceOf(world), ...strace];
   const argv = [...scenario.argv, ...flags];

@@ -37,7 +37,8 @@ export class Journal<Entry> {
       syncFolder(dirname(path));
       const { entries, bytes } = parse(readFileSync(file), path);
       ftruncateSync(file, bytes);
-      if (bytes > 0) fdatasyncSync(file); // a process that was killed may not have waited for its last line
+      // A process that was killed may not have waited for its last line.
+      if (bytes > 0) fdatasyncSync(file);
       return { journal: new Journal<Entry>(path, file), entries: entries as readonly Entry[] };
     } catch (cause) {
       if (file !== undefined) closeSync(file);
