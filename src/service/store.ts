@@ -24,11 +24,26 @@ export class Store {
   constructor(dataDir: string | undefined) {
     this.#database = new Database(dataDir === undefined ? ':memory:' : privateFile(dataDir));
     this.#database.exec(`PRAGMA busy_timeout = ${busyMilliseconds}`);
-    this.#database.pragma('journal_mode = WAL');
+    this.#useWal();
     this.#database.exec(`PRAGMA synchronous = NORMAL`);
     this.#database.pragma(`wal_autocheckpoint = ${checkpointPages}`);
     this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
     this.transaction(() => this.#createTables());
+  }
+
+  /** SQLite does not wait for another process that does the same just then: both could wait for ever. */
+  #useWal(): void {
+    const until = Date.now() + busyMilliseconds;
+    for (;;) {
+      try {
+        this.#database.pragma('journal_mode = WAL');
+        return;
+      } catch (error) {
+        const isBusy = error instanceof Database.SqliteError && error.code === 'SQLITE_BUSY';
+        if (!isBusy || Date.now() > until) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+      }
+    }
   }
 
   /** The first row, or undefined. `Row` names its columns. */

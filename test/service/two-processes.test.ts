@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { expect, it, onTestFinished } from 'vitest';
 import { eventRecord, makeFolder, profileRecord, run, Running } from './running.js';
 import { serviceDefaults } from '../support/service-defaults.js';
@@ -35,6 +37,32 @@ async function runProcess(dataDir: string): Promise<Running> {
   const [url] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
   return new Running({ url: url.trim(), close });
 }
+
+const opener = `
+  import { existsSync } from 'node:fs';
+  import { Store } from ${JSON.stringify(new URL('../../dist/service/store.js', import.meta.url).href)};
+  for (const folder of process.argv.slice(1)) {
+    console.log('ready');
+    while (!existsSync(folder));
+    new Store(folder).close();
+  }
+`;
+
+it('processes that create a store at the same instant wait for each other', async () => {
+  const folders = Array.from({ length: 30 }, () => `${makeFolder()}/store`);
+  const children = [1, 2, 3].map(() =>
+    spawn(process.execPath, ['--input-type=module', '-e', opener, ...folders], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  );
+  const exits = children.map(async (child) => once(child, 'exit'));
+  const lines = children.map(({ stdout }) => createInterface(stdout)[Symbol.asyncIterator]());
+  for (const folder of folders) {
+    await Promise.all(lines.map(async (line) => line.next()));
+    mkdirSync(folder);
+  }
+  expect((await Promise.all(exits)).flat()).toEqual([0, null, 0, null, 0, null]);
+});
 
 it('two processes create and use one store at once, and a third finds everything', async () => {
   const dataDir = makeFolder();
