@@ -1,4 +1,5 @@
 // Question: what do the journal and the order of records cost an upload?
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeProfilesCsv } from './data.js';
@@ -10,6 +11,14 @@ const question = 'the same upload with journal and order, and without one or bot
 /** Many at the first: what is asked for is less than the machine varies by from round to round. */
 const rounds = 25;
 
+/** Each sync takes 5 ms longer, as on many a disk that is reached over a network. */
+const slowDisk =
+  'strace -f --seccomp-bpf -qq -o /dev/null -etrace=fsync,fdatasync -einject=fsync,fdatasync:delay_exit=5000'.split(
+    ' ',
+  );
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
+if (!hasStrace) console.error('SKIPPED: journal-50ms-slow-disk needs strace');
+
 /** At a service that answers at once, and at one as far away as most are. */
 export const journals = [
   { name: 'journal', question, size: 1_000_000, rounds, open: (place) => open(place, 0) },
@@ -19,21 +28,26 @@ export const journals = [
     size: 200_000,
     open: (place) => open(place, 50),
   },
-];
+  {
+    name: 'journal-50ms-slow-disk',
+    question: `${question}, at a service that takes 50 ms and on a disk that takes 5 ms for a sync`,
+    size: 500_000,
+    open: (place) => open(place, 50, slowDisk),
+  },
+].filter(({ name }) => hasStrace || !name.endsWith('slow-disk'));
 
-async function open({ size, folder }, latency) {
+async function open({ size, folder }, latency, tracer = []) {
   const input = join(folder, 'profiles.csv');
   writeProfilesCsv(input, size);
   const sink = await startServer(
     fileURLToPath(new URL('harness/sink.js', import.meta.url)),
     latency,
   );
-  const side = (name, ...flags) =>
-    engagectl(['upload', input, '--concurrency', '8', '--json', ...flags], {
-      url: sink.url,
-      folder,
-      name,
-    });
+  const side = (name, ...flags) => {
+    const args = ['upload', input, '--concurrency', '8', '--json', ...flags];
+    const ours = engagectl(args, { url: sink.url, folder, name });
+    return { ...ours, command: [...tracer, ...ours.command] };
+  };
   const without = (name, ...flags) => ({ ...side(name, ...flags), role: 'peer' });
   return {
     records: size,
