@@ -87,6 +87,11 @@ export class RejectsFile {
     return this.#lines.length;
   }
 
+  /** The disk has all lines that were added. */
+  get isSynced(): boolean {
+    return this.#synced && this.#lines.length === 0;
+  }
+
   /** Collects a line; `flush` writes it. */
   add(reject: Reject): void {
     this.#lines.push(lineOf(reject));

@@ -121,6 +121,13 @@ export class Tally {
     this.turnDown(rows, row, { stage: 'notSent', error });
   }
 
+  /** Writes down what was counted so far; false when that has to wait for `commit`. */
+  write(): boolean {
+    if (this.log) return this.log.write();
+    this.rejects.flush();
+    return true;
+  }
+
   /** Resolves when what was counted so far is written down; with a journal, on the disk. */
   async commit(): Promise<void> {
     if (this.log) await this.log.commit();

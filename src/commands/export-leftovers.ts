@@ -1,6 +1,6 @@
 import type { ExportEntry } from '../bulk/export/export-entries.js';
 import { emptyCheckpoint, ExportProgress } from '../bulk/export/export-progress.js';
-import { Journal } from '../bulk/run/journal.js';
+import { readJournal } from '../bulk/run/journal.js';
 import { journalOf, type RunFolder } from '../bulk/run/run-folder.js';
 import { removeLeftovers, type Leftovers } from '../output/leftovers.js';
 
@@ -41,9 +41,7 @@ export async function removePartials(run: RunFolder): Promise<Leftovers> {
 /** None when it is damaged: then nobody can tell what the export wrote, and its files stay. */
 function entriesOf(file: string): readonly ExportEntry[] {
   try {
-    const { journal, entries } = Journal.open<ExportEntry>(file);
-    journal.close();
-    return entries;
+    return readJournal(file) as readonly ExportEntry[];
   } catch {
     return [];
   }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { earlierParts, hasRecords, type EarlierParts } from '../bulk/run/earlier-parts.js';
-import { Journal } from '../bulk/run/journal.js';
+import { Journal, readJournal } from '../bulk/run/journal.js';
 import type { WriteEntry } from '../bulk/run/settlement.js';
 import {
   createRun,
@@ -161,9 +161,7 @@ const headerOf = (run: RunToOpen) => ({
  */
 function mayHaveContent(folder: RunFolder): boolean {
   try {
-    const { journal, entries } = Journal.open<WriteEntry>(journalOf(folder));
-    journal.close();
-    const earlier = earlierParts(entries);
+    const earlier = earlierParts(readJournal(journalOf(folder)) as readonly WriteEntry[]);
     return hasRecords(earlier) || earlier.rejectsFile !== undefined;
   } catch {
     return true;

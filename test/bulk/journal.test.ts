@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Journal } from '../../src/bulk/run/journal.js';
 import { makeWorld } from '../support/world.js';
@@ -42,6 +43,28 @@ describe('Journal', () => {
     bytes.fill(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1, bytes.length - 1);
     writeFileSync(path, bytes);
     expect(await reopened(path)).toEqual([1, 2, 3].map(entry));
+  });
+
+  it('goes on behind what is whole, whatever a power cut left of lines that were not synced', async () => {
+    const world = makeWorld();
+    const path = await written(world);
+    const { journal: file } = Journal.open<Entry>(path);
+    const synced = readFileSync(path).length;
+    for (const n of [6, 7, 8]) file.write(entry(n));
+    file.close();
+    const whole = readFileSync(path);
+    const place = fc.integer({ min: synced, max: whole.length });
+    await fc.assert(
+      fc.asyncProperty(place, place, place, async (end, hole, holeEnd) => {
+        const left = Buffer.from(whole).fill(0, hole, Math.max(hole, holeEnd)).subarray(0, end);
+        writeFileSync(path, left);
+        const intact = Math.min(end, hole < holeEnd ? hole : end);
+        const lines = whole.subarray(0, intact).toString().split('\n').length - 1;
+        const expected = [1, 2, 3, 4, 5, 6, 7, 8].slice(0, lines + 2).map(entry); // 3 lines of 5 entries
+        expect(await reopened(path)).toEqual(expected);
+        expect(await reopened(path)).toEqual([...expected, entry(9)]);
+      }),
+    );
   });
 
   it('refuses damage before the last line: E-JOURNAL with the line', async () => {

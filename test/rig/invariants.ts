@@ -171,7 +171,8 @@ export function checkRejectsMark(world: World): void {
     const entries = readFileSync(journal, 'utf8')
       .split('\n')
       .slice(0, -1) // a torn line
-      .flatMap((line) => JSON.parse(line.slice('01234567 '.length)) as WriteEntry[]);
+      .map((line) => JSON.parse(line.slice('01234567 '.length)) as { entries: WriteEntry[] })
+      .flatMap((together) => together.entries);
     const { rejectsFile, rejects, counts } = earlierParts(entries);
     const known = rejects.bytes === 0 ? Buffer.of() : readFileSync(rejectsFile ?? '');
     const lines = known.subarray(0, rejects.bytes).toString().split('\n').length - 1;

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { openSync, writeFileSync } from 'node:fs';
+import { openSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { accept, after, hang, startFaultServer, type Script } from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
 import { makeWorld } from '../support/world.js';
-import { outcomeOf, startInto, start } from './bin.js';
+import { hasStrace, outcomeOf, startInto, start } from './bin.js';
 import { passcode, runsOf, type Summary } from './invariants.js';
 import { accountAt } from '../support/account-at.js';
 
@@ -106,6 +107,30 @@ it('kill -9: the lock is gone with its holder, and the run goes on', async () =>
   expect(new Set(sent.map(({ identity }) => identity)).size).toBe(60);
   expect(sent).toHaveLength(60);
 });
+
+it.runIf(hasStrace)(
+  'requests do not wait for the disk: twice as many as may be in flight, and those; kill -9 loses none',
+  async () => {
+    await using run = await stage([accept()]);
+    const argv = ['upload', 'users.csv', '--chunk-size', '5', '--concurrency', '2', '--json'];
+    const hangs = ['-e', 'trace=fdatasync', '-e', 'inject=fdatasync:delay_enter=3600s'];
+    const tracer = ['strace', '-f', '-qq', '-o', run.world.path('trace'), ...hangs];
+    const strace = start(run.world, { url: run.server.url, argv, tracer });
+    await run.arrived(6);
+    const [id = ''] = runsOf(run.world);
+    const journal = path.join(run.world.stateDir, 'runs', id, 'journal.ndjson');
+    while (readFileSync(journal, 'utf8').split('\n').length <= 6) await delay(5);
+    const children = `/proc/${strace.pid}/task/${strace.pid}/children`;
+    process.kill(Number.parseInt(readFileSync(children, 'utf8'), 10), 'SIGKILL');
+    strace.kill('SIGKILL'); // it would go on waiting by itself
+    await once(strace, 'close');
+
+    const { stdout, code } = await outcomeOf(run.start('--resume'));
+    expect([code, summaryOf(stdout).resumed, summaryOf(stdout).accepted]).toEqual([0, 30, 30]);
+    const sent = run.server.executed.flatMap(({ body }) => recordsOf(body));
+    expect(sent).toHaveLength(60);
+  },
+);
 
 it.runIf(process.platform === 'linux')(
   'a journal line that a full disk cut is dropped, and the run goes on',

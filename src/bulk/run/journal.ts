@@ -1,73 +1,97 @@
 import {
   closeSync,
-  fdatasyncSync,
-  ftruncateSync,
+  existsSync,
+  fdatasync,
   openSync,
   readFileSync,
-  write as writeFile,
+  renameSync,
+  writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../../errors.js';
 import { syncFolder } from '../../sync-folder.js';
+import { writeSynced } from '../../write-synced.js';
 
-const write = promisify(writeFile);
+const syncData = promisify(fdatasync);
+
+/** The entries of a journal that is not open; none when there is no such file. Throws E-JOURNAL. */
+export const readJournal = (path: string): readonly unknown[] =>
+  parse(existsSync(path) ? readFileSync(path) : Buffer.of(), path).entries;
 
 /**
- * An append-only file of lines `<CRC-32> <JSON>`, each an array of the entries that were appended
- * together. What `append` resolved for is on the disk. A last line that is cut was never
- * acknowledged, and is dropped when the file is opened.
+ * An append-only file of lines `<CRC-32> <JSON>`. What was written outlives the process, what was
+ * synced a power cut as well. It may leave anything of the rest, which is dropped from its first
+ * damaged line on when the file is opened; each line tells how far the file was synced by then.
  */
 export class Journal<Entry> {
   readonly path: string;
   readonly #file: number;
-  /** Writes go one after the other: a torn line must stay the last one. */
-  #writing: Promise<void> = Promise.resolve();
-  /** The write after that, which takes all entries that wait by then. */
+  #length: number;
+  #synced: number;
+  #syncing: Promise<void> = Promise.resolve();
+  /** The sync after that, for all that is written by then. */
   #next: Promise<void> | undefined;
-  #waiting: Entry[] = [];
+  #failure: EngagectlError | undefined;
 
-  /** Starts a journal, or goes on after its last complete line. Throws E-FILE-WRITE, E-JOURNAL. */
+  /** Starts a journal, or goes on behind its last good line. Throws E-FILE-WRITE, E-JOURNAL. */
   static open<Entry>(path: string) {
-    let file: number | undefined;
     try {
-      // Each write waits for the disk by itself: one call where write and sync would be two.
-      file = openSync(path, 'as+', 0o600);
+      const { entries, bytes } = existsSync(path) ? cleaned(path) : { entries: [], bytes: 0 };
+      const file = openSync(path, 'a', 0o600);
       syncFolder(dirname(path));
-      const { entries, bytes } = parse(readFileSync(file), path);
-      ftruncateSync(file, bytes);
-      // A process that was killed may not have waited for its last line.
-      if (bytes > 0) fdatasyncSync(file);
-      return { journal: new Journal<Entry>(path, file), entries: entries as readonly Entry[] };
+      const journal = new Journal<Entry>(path, { file, length: bytes });
+      return { journal, entries: entries as readonly Entry[] };
     } catch (cause) {
-      if (file !== undefined) closeSync(file);
       throw cause instanceof EngagectlError ? cause : notWritten(path, cause);
     }
   }
 
-  private constructor(path: string, file: number) {
+  private constructor(path: string, { file, length }: { file: number; length: number }) {
     this.path = path;
     this.#file = file;
+    this.#length = length;
+    this.#synced = length;
   }
 
-  /** Throws E-FILE-WRITE, and again for all that follows; then nothing more may be done. */
-  async append(...entries: readonly Entry[]): Promise<void> {
-    this.#waiting.push(...entries);
-    this.#next ??= this.#writeAfter(this.#writing);
+  /** Throws E-FILE-WRITE, and again for all that follows: a torn line must stay the last one. */
+  write(...entries: readonly Entry[]): void {
+    if (this.#failure) throw this.#failure;
+    const line = Buffer.from(lineOf({ synced: this.#synced, entries }));
+    try {
+      for (let at = 0; at < line.length;) at += writeSync(this.#file, line, at);
+    } catch (cause) {
+      throw (this.#failure = notWritten(this.path, cause));
+    }
+    this.#length += line.length;
+  }
+
+  /** Resolves when all that was written is on the disk. Throws E-FILE-WRITE like `write`. */
+  async sync(): Promise<void> {
+    this.#next ??= this.#syncAfter(this.#syncing);
     return this.#next;
   }
 
-  async #writeAfter(before: Promise<void>): Promise<void> {
+  async #syncAfter(before: Promise<void>): Promise<void> {
     await before;
-    this.#writing = this.#next ?? before;
+    this.#syncing = this.#next ?? before;
     this.#next = undefined;
-    const line = Buffer.from(lineOf(this.#waiting.splice(0)));
+    if (this.#failure) throw this.#failure;
+    const length = this.#length;
+    if (length === this.#synced) return;
     try {
-      for (let at = 0; at < line.length;) at += (await write(this.#file, line, at)).bytesWritten;
+      await syncData(this.#file);
     } catch (cause) {
-      throw notWritten(this.path, cause);
+      throw (this.#failure ??= notWritten(this.path, cause));
     }
+    this.#synced = length;
+  }
+
+  /** Writes and syncs. Throws E-FILE-WRITE; then nothing more may be done. */
+  async append(...entries: readonly Entry[]): Promise<void> {
+    this.write(...entries);
+    return this.sync();
   }
 
   close(): void {
@@ -75,30 +99,62 @@ export class Journal<Entry> {
   }
 }
 
-/** The complete lines and their length. Throws E-JOURNAL when one before the last is damaged. */
+/**
+ * Leaves the good lines in the file, and has them on the disk. They are written anew: a disk that
+ * failed to write them says so once, and nothing more to who only syncs them a second time.
+ */
+function cleaned(path: string): { entries: readonly unknown[]; bytes: number } {
+  const content = readFileSync(path);
+  const { entries, bytes } = parse(content, path);
+  writeSynced(`${path}.new`, content.subarray(0, bytes));
+  renameSync(`${path}.new`, path);
+  return { entries, bytes };
+}
+
+/** What a line holds. */
+interface Together<Entry = unknown> {
+  /** Bytes of the file that were on the disk when the line was written. */
+  readonly synced: number;
+  readonly entries: readonly Entry[];
+}
+
+/**
+ * The good lines at the beginning, and their length. Throws E-JOURNAL when one is damaged of which
+ * a later one knows that it was on the disk.
+ */
 function parse(content: Buffer, path: string): { entries: unknown[]; bytes: number } {
   const entries: unknown[] = [];
   let bytes = 0;
-  for (let number = 1; bytes < content.length; number += 1) {
-    const end = content.indexOf('\n', bytes) + 1;
-    const together = end === 0 ? undefined : parseLine(content.subarray(bytes, end - 1));
-    if (together === undefined && (end === 0 || end === content.length)) break; // torn
-    if (together === undefined) throw damaged(path, number);
-    entries.push(...together);
-    bytes = end;
+  let damagedLine: number | undefined;
+  let number = 0;
+  for (const { line, end } of linesOf(content)) {
+    number += 1;
+    const together = parseLine(line);
+    if (!together) damagedLine ??= number;
+    else if (damagedLine === undefined) {
+      entries.push(...together.entries);
+      bytes = end;
+    } else if (together.synced > bytes) throw damaged(path, damagedLine);
   }
   return { entries, bytes };
 }
 
-function lineOf(entries: readonly unknown[]): string {
-  const json = JSON.stringify(entries);
+/** The complete lines, without and with their line feed. */
+function* linesOf(content: Buffer): Generator<{ line: Buffer; end: number }> {
+  for (let start = 0, end = 0; (end = content.indexOf('\n', start) + 1) > 0; start = end) {
+    yield { line: content.subarray(start, end - 1), end };
+  }
+}
+
+function lineOf(together: Together): string {
+  const json = JSON.stringify(together);
   return `${checksum(json)} ${json}\n`;
 }
 
-function parseLine(line: Buffer): unknown[] | undefined {
+function parseLine(line: Buffer): Together | undefined {
   const json = line.subarray(9);
-  if (line.toString('latin1', 0, 8) !== checksum(json)) return undefined;
-  return JSON.parse(json.toString()) as unknown[];
+  if (line.toString('latin1', 0, 9) !== `${checksum(json)} `) return undefined;
+  return JSON.parse(json.toString()) as Together;
 }
 
 const checksum = (json: string | Buffer): string => crc32(json).toString(16).padStart(8, '0');

@@ -1,19 +1,10 @@
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { makeFolder } from '../../make-folder.js';
 import { syncFolder } from '../../sync-folder.js';
+import { writeSynced } from '../../write-synced.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {
@@ -127,16 +118,6 @@ export function removeRun({ path: folder, header }: RunFolder): void {
       file: folder,
       cause,
     });
-  }
-}
-
-function writeSynced(file: string, text: string): void {
-  const descriptor = openSync(file, 'wx', 0o600);
-  try {
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }
 

@@ -19,11 +19,16 @@ export interface RunLog {
   intend(ordinals: readonly number[]): Promise<void>;
   /** Takes an intent back: these records provably were not processed. */
   takeBack(ordinals: readonly number[]): Promise<void>;
-  /** Throws E-FILE-WRITE; then nothing more may be sent. */
+  /**
+   * Writes down what was noted, so that it outlives the process; false when that has to wait for
+   * `commit`. Throws E-FILE-WRITE; then nothing more may be sent.
+   */
+  write(): boolean;
+  /** The same, and resolves when the disk has it. */
   commit(): Promise<void>;
 }
 
-/** Writes outcomes to a journal. Commits asked for while one is under way share the next. */
+/** Writes outcomes to a journal. */
 export class JournalLog implements RunLog {
   readonly #journal: Journal<WriteEntry>;
   readonly #rejects: RejectsFile;
@@ -31,8 +36,8 @@ export class JournalLog implements RunLog {
   readonly #watermark: Watermark;
   readonly #ordinals = new CollectedRanges();
   #counts = noCounts();
-  #current: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  /** Resolves when the journal tells of the rejects file; undefined: there is none. */
+  #announced: Promise<void> | undefined;
 
   constructor(options: {
     readonly journal: Journal<WriteEntry>;
@@ -68,24 +73,27 @@ export class JournalLog implements RunLog {
     await this.#journal.append({ unsent: rangesOf(ordinals) });
   }
 
-  async commit(): Promise<void> {
-    // What is noted and not waiting is being written just now.
-    if (this.#ordinals.isEmpty) return this.#current;
-    this.#next ??= this.#writeAfter(this.#current);
-    return this.#next;
+  write(): boolean {
+    // What the journal says of the rejects must stand in the file, also after a power cut.
+    if (!this.#rejects.isSynced) return false;
+    this.#writeSettlement();
+    return true;
   }
 
-  async #writeAfter(current: Promise<void>): Promise<void> {
-    await current;
+  async commit(): Promise<void> {
     // A rejects file is announced, so that what a crash leaves of it is known to be of this run.
-    if (this.#rejects.makeWay()) await this.#journal.append({ rejectsFile: this.#rejects.file });
-    // From here to the mark nothing is waited for: it counts the lines of this settlement and no others.
-    this.#current = this.#next ?? current;
-    this.#next = undefined;
-    const settlement = this.#takeSettlement();
-    // The rejects first: what the journal says of them must stand in the file.
+    if (this.#rejects.makeWay()) {
+      this.#announced = this.#journal.append({ rejectsFile: this.#rejects.file });
+    }
+    await this.#announced;
     this.#rejects.sync();
-    await this.#journal.append({ ...settlement, rejects: this.#rejects.mark });
+    this.#writeSettlement();
+    await this.#journal.sync();
+  }
+
+  #writeSettlement(): void {
+    if (this.#ordinals.isEmpty) return;
+    this.#journal.write({ ...this.#takeSettlement(), rejects: this.#rejects.mark });
   }
 
   #takeSettlement(): Omit<Settlement, 'rejects'> {

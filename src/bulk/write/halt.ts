@@ -44,9 +44,17 @@ export class Halt {
     try {
       await work();
     } catch (error) {
-      if (error instanceof EngagectlError) return this.stopAt(error);
-      this.#defect ??= error;
-      this.stopAt(new EngagectlError('E-INTERRUPTED', 'stopped by a defect', { cause: error }));
+      this.#stopBy(error);
+    }
+  }
+
+  /** The same for work that waits for nothing; false when it threw. */
+  attempt(work: () => boolean): boolean {
+    try {
+      return work();
+    } catch (error) {
+      this.#stopBy(error);
+      return false;
     }
   }
 
@@ -66,6 +74,12 @@ export class Halt {
     this.#runtime.signal.removeEventListener('abort', this.#interrupted);
     this.#giveUp.abort();
     if (this.#defect !== undefined) throw this.#defect;
+  }
+
+  #stopBy(error: unknown): void {
+    if (error instanceof EngagectlError) return this.stopAt(error);
+    this.#defect ??= error;
+    this.stopAt(new EngagectlError('E-INTERRUPTED', 'stopped by a defect', { cause: error }));
   }
 
   readonly #interrupted = (): void => {

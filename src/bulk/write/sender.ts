@@ -20,7 +20,9 @@ export class Sender {
   readonly #job: WriteJob;
   readonly #settler: Settler;
   #open = 0;
-  /** Who waits for the next batch to be settled. */
+  /** Batches without an answer to each of their records. */
+  #unanswered = 0;
+  /** Who waits for the next batch to be answered or settled. */
   #waiting: (() => void)[] = [];
   /** Settled batches, to be filled again. */
   readonly #free: Batch[] = [];
@@ -49,17 +51,15 @@ export class Sender {
   /** Takes a batch when there is a place for it; false when the run stopped meanwhile. */
   async submit(batch: Batch): Promise<boolean> {
     const most = this.#job.concurrency + readyBatches;
-    while (this.#open >= most && !this.halt.error) await this.nextSettled();
+    while (this.#unanswered >= most && !this.halt.error) await this.#next();
     if (this.halt.error) return false;
     void this.#settle(batch);
     return true;
   }
 
+  /** Waits for a batch to be settled, or to come nearer to it. */
   async nextSettled(): Promise<void> {
-    const settled = new Promise<void>((resolve) => {
-      this.#waiting.push(resolve);
-    });
-    await this.#settler.commits.hurry(settled);
+    await this.#settler.commits.hurry(this.#next());
   }
 
   async idle(): Promise<void> {
@@ -68,17 +68,35 @@ export class Sender {
 
   async #settle(batch: Batch): Promise<void> {
     this.#open += 1;
-    let reusable = false;
-    await this.halt.guard(async () => {
-      const fate = await this.#settler.settle(batch);
-      this.#judge(batch, fate); // before the disk is waited for: until then others are sent
-      await (fate.written ?? this.#job.tally.commit());
-      // After a failed attempt the body may still be on its way out of an old socket.
-      reusable = fate.attempts === 0;
-    });
+    const fate = await this.#answers(batch);
+    await this.halt.guard(async () => fate?.written ?? this.#job.tally.commit());
     this.onSettled(batch);
-    if (reusable) this.#free.push(batch);
+    // After a failed attempt the body may still be on its way out of an old socket.
+    if (fate?.attempts === 0) this.#free.push(batch);
     this.#open -= 1;
+    this.#wake();
+  }
+
+  /** Undefined when the run stopped by a defect. */
+  async #answers(batch: Batch): Promise<Fate | undefined> {
+    this.#unanswered += 1;
+    let fate: Fate | undefined;
+    await this.halt.guard(async () => {
+      fate = await this.#settler.settle(batch);
+      this.#judge(batch, fate); // before the disk is waited for: until then others are sent
+    });
+    this.#unanswered -= 1;
+    this.#wake();
+    return fate;
+  }
+
+  async #next(): Promise<void> {
+    return new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
+    });
+  }
+
+  #wake(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 

@@ -90,7 +90,7 @@ export class Settler {
       if (!this.#halt.givingUp.aborted) throw error;
       return { ok: false, failure: { kind: 'connection', sent: true, message: 'interrupted' } };
     } finally {
-      if (!fate.written) this.gate.leave(); // else the commit does
+      if (!fate.written) this.gate.leave(); // else it goes with the outcomes
     }
   }
 
@@ -128,14 +128,14 @@ export class Settler {
     }
   }
 
-  /** Counts what an answer settles. The request keeps its place until that is on the disk. */
+  /** Counts what an answer settles, and gives the request's place back. */
   #book(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Rest {
     this.gate.succeeded();
     const checked = answer === undefined ? allAccepted : checkAnswer(answer, batch);
     if (!checked.addsUp) return { again: [], why: checked.why };
     const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
     if (!checked.outcomes) this.#accept(batch, fate);
-    fate.written = this.commits.keepPlace();
+    fate.written = this.commits.leave(batch);
     return { again };
   }
 
