@@ -92,6 +92,7 @@ class SequentialInputs implements Inputs {
   /** Of the input that is read. */
   readonly #hash: TextHash | undefined;
   #current: OpenInput | undefined;
+  #isClosed = false;
   #bytesBefore = 0;
   #digests: TextDigest[] = [];
 
@@ -117,6 +118,7 @@ class SequentialInputs implements Inputs {
         const hash = this.#hash;
         const open = input.open ?? (await openInput(input.source, this.#options, start, { hash }));
         this.#current = open;
+        if (this.#isClosed) return; // meanwhile, by who did not wait for this input
         if (open.cutter.header?.join('\n') !== input.header?.join('\n')) throw changed(input);
         let { ordinal } = start;
         for await (const block of readBlocks(open)) {
@@ -158,6 +160,7 @@ class SequentialInputs implements Inputs {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const { open } of this.#inputs) open?.close();
     this.#current?.close();
   }

@@ -399,6 +399,15 @@ describe('standard input', () => {
   });
 });
 
+it('an input that is closed while its file is being opened gives no rows, and closes the file', async () => {
+  await write('x.csv', 'a,b\n1,2\n');
+  const options = { files: ['x.csv'], maxRecordBytes };
+  const inputs = await openInputs(options, { stdin: Readable.from([]), cwd, signal });
+  const opening = inputs.blocks().next();
+  await inputs.close();
+  expect(await opening).toEqual({ done: true, value: undefined });
+});
+
 async function failure(work: Promise<unknown>): Promise<EngagectlError> {
   const error = await work.then(
     () => undefined,
