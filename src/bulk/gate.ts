@@ -4,6 +4,8 @@
  * it back slowly.
  */
 export class Gate {
+  /** Called when there is no place for somebody who asks: one may be given back now. */
+  onFull: () => void = () => undefined;
   readonly #maximum: number;
   readonly #waiting: (() => void)[] = [];
   #limit: number;
@@ -23,8 +25,14 @@ export class Gate {
     return Math.floor(this.#limit);
   }
 
+  /** Somebody waits for a place. */
+  get isAsked(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   /** Waits for a place; the ticket tells `throttled` to which burst the request belongs. */
   async enter(): Promise<number> {
+    if (this.#inFlight >= this.limit) this.onFull();
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
       this.#letIn();

@@ -2,26 +2,28 @@ import type { Gate } from '../gate.js';
 import type { Tally } from '../tally.js';
 import type { Halt } from './halt.js';
 
-/** Requests whose outcomes are committed together. */
+/** Requests whose outcomes are synced together. */
 interface Group {
-  /** Requests that keep their places in flight until then. */
+  /** Requests that keep their places in flight: nothing of them is written yet. */
   places: number;
-  /** Requests that gave them back already. */
-  behind: number;
+  /** Requests that gave them back. */
+  written: number;
+  converges: boolean;
   readonly committed: Promise<void>;
   readonly resolve: () => void;
 }
 
 /**
- * Commits the outcomes of several requests at once: a sync of the disk costs about the same for
- * one and for eight.
+ * Commits the outcomes of several requests at once: a line of the journal costs about the same for
+ * one and for eight, and so does a sync of the disk.
  *
- * What is written outlives the process, what is synced a power cut as well. A request of records
- * that converge gives its place back when its outcomes are written: the next one does not wait for
- * the disk. Only their keys stay taken until they are synced, so that no record overtakes an earlier
- * one of the same key after a power cut, which sends up to twice as many requests again as may be
- * in flight, beside those that were. A request of other records keeps its place until the disk has
- * their outcomes: what it loses is unknown for good.
+ * What is written outlives the process, what is synced a power cut as well. A request keeps its
+ * place until its outcomes are written, which is put off until somebody asks for a place: after
+ * `kill -9` no others are sent again than were in flight. The disk is not waited for where records
+ * converge; only their keys stay taken until they are synced, so that no record overtakes an
+ * earlier one of the same key after a power cut. That sends up to twice as many requests again as
+ * may be in flight, beside those that were. Other records keep their place until they are synced:
+ * what is lost of them is unknown for good.
  */
 export class GroupCommit {
   readonly #tally: Tally;
@@ -29,19 +31,20 @@ export class GroupCommit {
   readonly #gate: Gate;
   readonly #concurrency: number;
   #group: Group | undefined;
-  /** Of all groups that are not committed yet. */
-  #behind = 0;
-  /** Who waits for what a commit gives back. */
+  /** Requests that are written and not synced. */
+  #unsynced = 0;
+  /** Who waits for what a sync gives back. */
   #waiting = 0;
 
   constructor(
     { tally, concurrency }: { readonly tally: Tally; readonly concurrency: number },
-    parts: { readonly halt: Halt; readonly gate: Gate },
+    { halt, gate }: { readonly halt: Halt; readonly gate: Gate },
   ) {
     this.#tally = tally;
-    this.#halt = parts.halt;
-    this.#gate = parts.gate;
+    this.#halt = halt;
+    this.#gate = gate;
     this.#concurrency = concurrency;
+    gate.onFull = () => this.#write();
   }
 
   /**
@@ -50,22 +53,17 @@ export class GroupCommit {
    */
   async leave({ converges }: { readonly converges: boolean }): Promise<void> {
     const group = (this.#group ??= openGroup());
-    if (converges && this.#write()) {
-      group.behind += 1;
-      this.#behind += 1;
-      this.#gate.leave();
-    } else {
-      group.places += 1;
-    }
-    const canWait = group.places === 0 && this.#waiting === 0 && this.#tally.log;
-    if (!canWait || group.behind >= this.#concurrency) this.#start();
+    group.places += 1;
+    group.converges &&= converges;
+    if (this.#waiting > 0 || !this.#tally.log) this.#sync();
+    else if (this.#gate.isAsked) this.#write();
     return group.committed;
   }
 
-  /** Waits for an event that may need what a commit gives back. */
+  /** Waits for an event that may need what a sync gives back. */
   async hurry(event: Promise<void>): Promise<void> {
     this.#waiting += 1;
-    this.#start();
+    this.#sync();
     try {
       await event;
     } finally {
@@ -73,20 +71,32 @@ export class GroupCommit {
     }
   }
 
-  /** False when the disk has to be waited for. */
-  #write(): boolean {
-    if (this.#behind >= 2 * this.#concurrency) return false;
-    return this.#halt.attempt(() => this.#tally.write());
+  /** Gives the group's places back, as soon as it may. */
+  #write(): void {
+    const group = this.#group;
+    if (!group) return;
+    if (!this.#mayLag(group) || !this.#halt.attempt(() => this.#tally.write())) return this.#sync();
+    const { places } = group;
+    group.places = 0;
+    group.written += places;
+    this.#unsynced += places;
+    this.#gate.leave(places);
+    if (group.written >= this.#concurrency) this.#sync();
   }
 
-  #start(): void {
-    if (this.#group) void this.#commit(this.#group);
+  #mayLag({ converges, places }: Group): boolean {
+    return converges && this.#unsynced + places <= 2 * this.#concurrency;
+  }
+
+  #sync(): void {
+    const group = this.#group;
     this.#group = undefined;
+    if (group) void this.#commit(group);
   }
 
-  async #commit({ places, behind, resolve }: Group): Promise<void> {
+  async #commit({ places, written, resolve }: Group): Promise<void> {
     await this.#halt.guard(async () => this.#tally.commit());
-    this.#behind -= behind;
+    this.#unsynced -= written;
     this.#gate.leave(places);
     resolve();
   }
@@ -97,5 +107,5 @@ function openGroup(): Group {
   const committed = new Promise<void>((done) => {
     resolve = done;
   });
-  return { places: 0, behind: 0, committed, resolve };
+  return { places: 0, written: 0, converges: true, committed, resolve };
 }
