@@ -28,7 +28,7 @@ export interface RunLog {
   commit(): Promise<void>;
 }
 
-/** Writes outcomes to a journal. */
+/** Writes outcomes to a journal. Commits asked for while one is under way share the next. */
 export class JournalLog implements RunLog {
   readonly #journal: Journal<WriteEntry>;
   readonly #rejects: RejectsFile;
@@ -36,8 +36,8 @@ export class JournalLog implements RunLog {
   readonly #watermark: Watermark;
   readonly #ordinals = new CollectedRanges();
   #counts = noCounts();
-  /** Resolves when the journal tells of the rejects file; undefined: there is none. */
-  #announced: Promise<void> | undefined;
+  #current: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
 
   constructor(options: {
     readonly journal: Journal<WriteEntry>;
@@ -81,11 +81,18 @@ export class JournalLog implements RunLog {
   }
 
   async commit(): Promise<void> {
+    this.#next ??= this.#commitAfter(this.#current);
+    return this.#next;
+  }
+
+  async #commitAfter(current: Promise<void>): Promise<void> {
+    await current;
     // A rejects file is announced, so that what a crash leaves of it is known to be of this run.
-    if (this.#rejects.makeWay()) {
-      this.#announced = this.#journal.append({ rejectsFile: this.#rejects.file });
-    }
-    await this.#announced;
+    if (this.#rejects.makeWay()) await this.#journal.append({ rejectsFile: this.#rejects.file });
+    // From here to the mark nothing is waited for: it counts the lines of this settlement and no others.
+    this.#current = this.#next ?? current;
+    this.#next = undefined;
+    // The rejects first: what the journal says of them must stand in the file.
     this.#rejects.sync();
     this.#writeSettlement();
     await this.#journal.sync();

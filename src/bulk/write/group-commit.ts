@@ -55,14 +55,16 @@ export class GroupCommit {
     const group = (this.#group ??= openGroup());
     group.places += 1;
     group.converges &&= converges;
-    if (this.#waiting > 0 || !this.#tally.log) this.#sync();
-    else if (this.#gate.isAsked) this.#write();
+    const isUrgent = this.#waiting > 0 || !this.#tally.log;
+    if (isUrgent || this.#gate.isAsked) this.#write();
+    if (isUrgent) this.#sync();
     return group.committed;
   }
 
   /** Waits for an event that may need what a sync gives back. */
   async hurry(event: Promise<void>): Promise<void> {
     this.#waiting += 1;
+    this.#write();
     this.#sync();
     try {
       await event;
@@ -75,7 +77,8 @@ export class GroupCommit {
   #write(): void {
     const group = this.#group;
     if (!group) return;
-    if (!this.#mayLag(group) || !this.#halt.attempt(() => this.#tally.write())) return this.#sync();
+    const isWritten = this.#halt.attempt(() => this.#tally.write());
+    if (!isWritten || !this.#mayLag(group)) return this.#sync();
     const { places } = group;
     group.places = 0;
     group.written += places;
