@@ -37,7 +37,7 @@ const groups = [
   {
     name: 'run',
     test: isOneOf(
-      'commands/write-run',
+      'jobs/write-run',
       'commands/confirm-production',
       'mapping/upload',
       'mapping/mapping-file',

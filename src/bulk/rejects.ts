@@ -12,7 +12,7 @@ import {
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../errors.js';
-import { syncFolder } from '../sync-folder.js';
+import { syncFolder } from '../files/sync-folder.js';
 
 export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
 

@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime.js';
 import { confirmWrite } from '../ui/confirm-write.js';
-import type { WriteCommand } from './write-context.js';
+import type { WriteCommand } from '../jobs/write-context.js';
 
 interface Write {
   readonly command: string;

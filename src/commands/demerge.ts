@@ -48,7 +48,7 @@ async function demerge(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { runWrite } = await import('./write-run.js');
+  const { runWrite } = await import('../jobs/write-run.js');
   const { demergeMapper } = await import('../mapping/demerge.js');
   const { confirmDemerge } = await import('../ui/confirm.js');
   const { surveyIdentities } = await import('../bulk/write/identities.js');

@@ -77,7 +77,7 @@ export async function exportEvents(
   refuseEvents(flags.event);
   refuseUnsplitDays(flags);
   const [{ runExportCommand }, { planEvents }, { eventNamer }] = await Promise.all([
-    import('./run-export.js'),
+    import('../jobs/run-export.js'),
     import('./plan-events.js'),
     import('../output/event-name.js'),
   ]);

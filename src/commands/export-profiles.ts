@@ -50,7 +50,7 @@ export async function exportProfiles(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { runExportCommand } = await import('./run-export.js');
+  const { runExportCommand } = await import('../jobs/run-export.js');
   await runExportCommand(
     {
       name: 'export-profiles',

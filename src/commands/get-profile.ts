@@ -53,6 +53,6 @@ async function getProfile(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { runLookUp } = await import('./run-look-up.js');
+  const { runLookUp } = await import('../jobs/run-look-up.js');
   await runLookUp(command, settings, runtime);
 }

@@ -1,5 +1,5 @@
-import { listRuns, removeRun, type RunFolder } from '../bulk/run/run-folder.js';
-import { lockRun } from '../bulk/run/run-lock.js';
+import { listRuns, removeRun, type RunFolder } from '../jobs/run-folder.js';
+import { lockRun } from '../files/run-lock.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from '../ui/aligned.js';
@@ -8,7 +8,7 @@ import { messages } from '../ui/messages.js';
 import { removePartials } from './export-leftovers.js';
 import type { Settings } from './options.js';
 import type { RunArgv } from './runs.js';
-import { runsFolder } from './unfinished-run.js';
+import { runsFolder } from '../jobs/unfinished-run.js';
 
 /** `runs list`: the oldest first. */
 export async function listUnfinished(settings: Settings, runtime: Runtime): Promise<void> {

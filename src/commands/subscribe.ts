@@ -68,7 +68,7 @@ async function subscribe(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { runWrite } = await import('./write-run.js');
+  const { runWrite } = await import('../jobs/write-run.js');
   const { confirmProduction } = await import('./confirm-production.js');
   const { subscribeMapper } = await import('../mapping/subscribe.js');
   const { type, status } = flags;

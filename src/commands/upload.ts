@@ -123,7 +123,7 @@ async function upload(
   }
   // Together, since most of the time is waiting for small files to be read.
   const [{ runWrite }, { confirmProduction }, { uploadMapper }] = await Promise.all([
-    import('./write-run.js'),
+    import('../jobs/write-run.js'),
     import('./confirm-production.js'),
     import('../mapping/upload.js'),
   ]);

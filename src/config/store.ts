@@ -1,7 +1,7 @@
 import { chmod, open, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { makeFolder } from '../make-folder.js';
+import { makeFolder } from '../files/make-folder.js';
 import type { Runtime } from '../runtime.js';
 import { configFolder } from './folders.js';
 import { notUsable, readPrivate, shellQuoted } from './private-file.js';

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { link, lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { syncFolder } from '../sync-folder.js';
+import { syncFolder } from '../files/sync-folder.js';
 import { fileError } from './file-error.js';
 import { verifyMark, type FileMark } from './marked-file.js';
 import { targetExists, type FileTarget } from './target.js';

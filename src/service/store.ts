@@ -2,7 +2,7 @@ import Database from 'libsql';
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../make-folder.js';
+import { makeFolder } from '../files/make-folder.js';
 import { schema, schemaVersion } from './schema.js';
 
 export type Value = string | number | Uint8Array | null;

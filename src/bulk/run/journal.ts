@@ -11,8 +11,8 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { EngagectlError } from '../../errors.js';
-import { syncFolder } from '../../sync-folder.js';
-import { writeSynced } from '../../write-synced.js';
+import { syncFolder } from '../../files/sync-folder.js';
+import { writeSynced } from '../../files/write-synced.js';
 
 const syncData = promisify(fdatasync);
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { lockRun } from '../../bulk/run/run-lock.js';
+import { lockRun } from '../../files/run-lock.js';
 import { stateFolder } from '../../config/folders.js';
 import { shellQuoted } from '../../config/private-file.js';
 import { configPath, readConfig } from '../../config/store.js';

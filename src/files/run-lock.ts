@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError } from '../errors.js';
 
 /** Held until `release`, or until the process is gone, however it went. */
 export interface RunLock {

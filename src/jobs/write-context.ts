@@ -6,10 +6,10 @@ import type { Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
-import type { Connection } from './connect.js';
-import type { Settings } from './options.js';
-import type { Report } from './report.js';
-import type { WriteFlags } from './write-options.js';
+import type { Connection } from '../commands/connect.js';
+import type { Settings } from '../commands/options.js';
+import type { Report } from '../commands/report.js';
+import type { WriteFlags } from '../commands/write-options.js';
 
 /** What makes one write command different from the others. */
 export interface WriteCommand {

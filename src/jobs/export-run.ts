@@ -9,13 +9,13 @@ import {
   removeRun,
   runKey,
   type RunFolder,
-} from '../bulk/run/run-folder.js';
-import { lockRun } from '../bulk/run/run-lock.js';
+} from './run-folder.js';
+import { lockRun } from '../files/run-lock.js';
 import { EngagectlError } from '../errors.js';
 import { findTarget } from '../output/target.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
-import type { Connection } from './connect.js';
+import type { Connection } from '../commands/connect.js';
 import { runId } from './run-id.js';
 import { hasPlaceForRuns, hostOf, notForgotten, runsFolder } from './unfinished-run.js';
 

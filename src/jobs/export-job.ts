@@ -11,10 +11,10 @@ import {
   tidyOutput,
 } from '../output/open-output.js';
 import type { Runtime } from '../runtime.js';
-import type { DateRange } from './date-range.js';
-import type { ExportFlags } from './export-options.js';
+import type { DateRange } from '../commands/date-range.js';
+import type { ExportFlags } from '../commands/export-options.js';
 import type { OpenExportRun } from './export-run.js';
-import { outputOf } from './output-options.js';
+import { outputOf } from '../commands/output-options.js';
 
 /** What makes one export different from the other. */
 export interface ExportCommand {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { EngagectlError } from '../../errors.js';
-import { makeFolder } from '../../make-folder.js';
-import { syncFolder } from '../../sync-folder.js';
-import { writeSynced } from '../../write-synced.js';
+import { EngagectlError } from '../errors.js';
+import { makeFolder } from '../files/make-folder.js';
+import { syncFolder } from '../files/sync-folder.js';
+import { writeSynced } from '../files/write-synced.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {

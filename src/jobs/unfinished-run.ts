@@ -1,11 +1,5 @@
 import path from 'node:path';
-import {
-  listRuns,
-  removeRun,
-  runKey,
-  type RunFolder,
-  type RunHeader,
-} from '../bulk/run/run-folder.js';
+import { listRuns, removeRun, runKey, type RunFolder, type RunHeader } from './run-folder.js';
 import type { Account } from '../config/account.js';
 import { stateFolder } from '../config/folders.js';
 import { localRegion } from '../config/saved-account.js';

@@ -3,7 +3,7 @@ import { Tally } from '../bulk/tally.js';
 import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Mapper } from '../mapping/records.js';
 import { sourceRecord } from '../mapping/source-record.js';
-import { openRejects } from './rejects-file.js';
+import { openRejects } from '../commands/rejects-file.js';
 import type { WriteCommand, WriteContext } from './write-context.js';
 import type { OpenRun } from './write-journal.js';
 

@@ -2,21 +2,14 @@ import path from 'node:path';
 import { earlierParts, hasRecords, type EarlierParts } from '../bulk/run/earlier-parts.js';
 import { Journal, readJournal } from '../bulk/run/journal.js';
 import type { WriteEntry } from '../bulk/run/settlement.js';
-import {
-  createRun,
-  digest,
-  journalOf,
-  removeRun,
-  runKey,
-  type RunFolder,
-} from '../bulk/run/run-folder.js';
-import { lockRun } from '../bulk/run/run-lock.js';
+import { createRun, digest, journalOf, removeRun, runKey, type RunFolder } from './run-folder.js';
+import { lockRun } from '../files/run-lock.js';
 import { JournalLog } from '../bulk/run/run-log.js';
 import type { Tally } from '../bulk/tally.js';
 import type { Inputs } from '../input/open.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
-import type { Connection } from './connect.js';
+import type { Connection } from '../commands/connect.js';
 import { runId } from './run-id.js';
 import {
   hasPlaceForRuns,
@@ -25,7 +18,7 @@ import {
   runsFolder,
   unfinishedRun,
 } from './unfinished-run.js';
-import type { WriteFlags } from './write-options.js';
+import type { WriteFlags } from '../commands/write-options.js';
 
 /** What a run is found by, and made of. */
 interface RunToOpen {

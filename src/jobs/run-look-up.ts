@@ -1,7 +1,7 @@
 import { Tally } from '../bulk/tally.js';
 import { Interruptible } from '../bulk/interruptible.js';
 import { lookUp, type LookedUp, type Wanted } from '../bulk/look-up.js';
-import { withReachability } from '../bulk/reachability.js';
+import { withReachability } from '../mapping/reachability.js';
 import { EngagectlError, exitCodes } from '../errors.js';
 import type { RowBlock } from '../input/rows.js';
 import { isIdentifier } from '../mapping/identifier.js';
@@ -11,15 +11,15 @@ import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
-import { connect, type Connection } from './connect.js';
-import { withDatedOutput } from './dated-output.js';
-import { openProfileSink, type ProfileSink } from './profile-sink.js';
-import { openUsers, type Users } from './open-users.js';
-import type { Settings } from './options.js';
-import { refuseCsvFlags } from './output-options.js';
-import { openRejects, showRejects } from './rejects-file.js';
+import { connect, type Connection } from '../commands/connect.js';
+import { withDatedOutput } from '../commands/dated-output.js';
+import { openProfileSink, type ProfileSink } from '../commands/profile-sink.js';
+import { openUsers, type Users } from '../commands/open-users.js';
+import type { Settings } from '../commands/options.js';
+import { refuseCsvFlags } from '../commands/output-options.js';
+import { openRejects, showRejects } from '../commands/rejects-file.js';
 import { runId } from './run-id.js';
-import type { LookUpCommand } from './wanted-users.js';
+import type { LookUpCommand } from '../commands/wanted-users.js';
 
 /** Where a user was asked for. */
 interface Place {

@@ -9,14 +9,14 @@ import { bytesText, grouped } from '../ui/figures.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startProgress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
-import { connect, type Connection } from './connect.js';
-import { datedArgv, withDatedOutput } from './dated-output.js';
-import { dateRange } from './date-range.js';
+import { connect, type Connection } from '../commands/connect.js';
+import { datedArgv, withDatedOutput } from '../commands/dated-output.js';
+import { dateRange } from '../commands/date-range.js';
 import { documentsPlanned, exportJob, meaningOf, type ExportCommand } from './export-job.js';
 import { openExportRun, type OpenExportRun } from './export-run.js';
-import type { Settings } from './options.js';
-import { refuseCsvFlags } from './output-options.js';
-import { openReport, type Report } from './report.js';
+import type { Settings } from '../commands/options.js';
+import { refuseCsvFlags } from '../commands/output-options.js';
+import { openReport, type Report } from '../commands/report.js';
 
 interface ExportRun {
   readonly command: ExportCommand;
