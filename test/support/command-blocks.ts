@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-
-/** A fenced block of the README that holds commands. */
+/** A fenced block of a page that holds commands. */
 export interface CommandBlock {
-  /** Line of the README on which the block starts, 1-based. */
+  /** Line of the page on which the block starts, 1-based. */
   readonly line: number;
   /** What a shell is to run. */
   readonly script: string;
@@ -20,14 +18,13 @@ const commandsOf: Readonly<Record<string, (text: string) => string>> = {
     matches(text, /^ *args: (\[.*\])$/gm).replace(/^.+$/gm, commandOf),
 };
 
-/** Every block of the README with commands in it, in order. */
-export function readmeBlocks(): CommandBlock[] {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-  const fences = readme.matchAll(/(?:<!-- exit (\d+) -->\n+)?^```(\w+)\n([^]*?)^```$/gm);
+/** Every block of a Markdown page with commands in it, in order. */
+export function commandBlocks(page: string): CommandBlock[] {
+  const fences = page.matchAll(/(?:<!-- exit (\d+) -->\n+)?^```(\w+)\n([^]*?)^```$/gm);
   return [...fences].flatMap(([all, exitCode = '0', language = '', text = '']) => {
     const script = commandsOf[language]?.(text).trim() ?? '';
     if (script === '') return [];
-    const line = readme.slice(0, readme.indexOf(all)).split('\n').length;
+    const line = page.slice(0, page.indexOf(all)).split('\n').length;
     return [{ line, script, exitCode: Number(exitCode) }];
   });
 }
