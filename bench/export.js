@@ -19,6 +19,10 @@ export const exportNdjson = exportBenchmark({
     ['undici + JSON.parse + JSON.stringify', 'export-node.js'],
   ],
   digestOf: digestOfLines,
+  guards: [
+    { what: 'export to NDJSON ÷ receive and discard', to: 'floor', most: 1.6 },
+    { what: 'export to NDJSON: peak MiB', key: 'peakBytes', most: 191 },
+  ],
 });
 
 export const exportCsv = exportBenchmark({
@@ -42,8 +46,14 @@ export const exportFile = exportBenchmark({
 });
 
 /** `ours`: flags of each side, or what makes them; `peers`: name and program of each. */
-function exportBenchmark({ name, question, ours, peers, digestOf }) {
-  return { name, question, size: 700_000, open: (world) => open(world, { ours, peers, digestOf }) };
+function exportBenchmark({ name, question, ours, peers, digestOf, guards }) {
+  return {
+    name,
+    question,
+    guards,
+    size: 700_000,
+    open: (world) => open(world, { ours, peers, digestOf }),
+  };
 }
 
 async function open({ size, folder }, { ours, peers, digestOf }) {

@@ -26,6 +26,7 @@ export const journals = [
     name: 'journal-50ms',
     question: `${question}, at a service that takes 50 ms`,
     size: 200_000,
+    guards: [{ what: 'journal and order at 50 ms ÷ neither', to: 'neither', most: 1.05 }],
     open: (place) => open(place, 50),
   },
   {

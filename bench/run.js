@@ -1,15 +1,17 @@
-// npm run bench [-- name…] [--size n] [--rounds n] [--save]; see bench/README.md.
+// npm run bench [-- name…] [--size n] [--rounds n] [--against bin] [--save]; see bench/README.md.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { service, stages } from './figures.js';
 import { growth } from './growth.js';
 import { journals } from './journal.js';
+import { guardTable, judged } from './harness/guards.js';
 import { machine, table } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
+import { twins } from './harness/sides.js';
 import { startUp } from './start-up.js';
 import { uploadCsv, uploadNdjson } from './upload.js';
 
@@ -31,9 +33,13 @@ const { values, positionals } = parseArgs({
   options: {
     size: { type: 'string' },
     rounds: { type: 'string' },
+    against: { type: 'string' },
     save: { type: 'boolean', default: false },
   },
 });
+
+/** What each benchmark said of its guards, in the order in which they ran. */
+const guards = [];
 
 await main();
 
@@ -53,6 +59,11 @@ async function main() {
     const section = await runBenchmark(benchmark, charts);
     console.log(`\n${section}`);
     sections.push(section);
+  }
+  if (guards.length > 0) {
+    sections.push(`### Guards\n\n${guardTable(guards)}`);
+    console.log(`\n${sections.at(-1)}`);
+    if (!guards.every(({ holds }) => holds)) process.exitCode = 1;
   }
   if (!values.save) return;
   await saveToReadme(sections.join('\n\n'));
@@ -87,12 +98,15 @@ async function bodyOf(benchmark, place, charts) {
 }
 
 /** Runs the sides of a benchmark in turn and returns their table. */
-async function compare({ rounds: usualRounds = 5, open }, { size, folder }) {
+async function compare(benchmark, { size, folder }) {
+  const { rounds: usualRounds = 5, open } = benchmark;
   const rounds = Number(values.rounds ?? usualRounds);
   const bench = await open({ size, folder });
+  if (values.against) bench.sides.push(...twins(bench.sides, resolve(values.against)));
   try {
     const results = await runRounds({ ...bench, rounds, folder, progress: showProgress });
     if (results.some((result) => differentWork(results[0], result))) process.exitCode = 1;
+    guards.push(...judged(benchmark.guards ?? [], results));
     const records = bench.records ? `${bench.records.toLocaleString('en-US')} records, ` : '';
     return `${records}${rounds} rounds.\n\n${table({ results, ...bench })}`;
   } finally {

@@ -9,6 +9,11 @@ export const uploadCsv = {
   name: 'upload-csv',
   question: 'CSV of 12 columns to a counting sink in another process',
   size: 1_000_000,
+  guards: [
+    { what: 'upload of CSV ÷ floor', to: 'floor', most: 1.5 },
+    { what: 'upload of CSV ÷ Python', to: 'Python', most: 0.2 },
+    { what: 'upload of CSV: peak MiB', key: 'peakBytes', most: 143 },
+  ],
   async open({ size, folder }) {
     const input = join(folder, 'profiles.csv');
     writeProfilesCsv(input, size);
@@ -20,6 +25,10 @@ export const uploadNdjson = {
   name: 'upload-ndjson',
   question: 'NDJSON of upload records to a counting sink in another process',
   size: 1_000_000,
+  guards: [
+    { what: 'upload of NDJSON ÷ floor', to: 'floor', most: 1.5 },
+    { what: 'upload of NDJSON: peak MiB', key: 'peakBytes', most: 143 },
+  ],
   async open({ size, folder }) {
     const input = join(folder, 'profiles.ndjson');
     writeProfilesNdjson(input, size);

@@ -14,8 +14,20 @@ export function engagectl(args, { url, folder, name = `engagectl ${args[0]}` }) 
     ENGAGECTL_CONFIG_DIR: join(folder, 'config'),
     ENGAGECTL_STATE_DIR: join(folder, 'state'),
   };
-  return { name, role: 'ours', command: [process.execPath, bin, ...args], env };
+  return { name, role: 'ours', version: 'now', command: [process.execPath, bin, ...args], env };
 }
+
+/** The same sides by another version of our program, whose bin is given: a twin for each of ours, to stand beside it. */
+export const twins = (sides, otherBin) =>
+  sides
+    .filter(({ version }) => version === 'now')
+    .map((side) => ({
+      ...side,
+      name: `${side.name}, before`,
+      role: 'peer',
+      version: 'before',
+      command: side.command.map((word) => (word === bin ? otherBin : word)),
+    }));
 
 export const peer = (name, command, role = 'peer') => ({ name, role, command });
 
