@@ -1,7 +1,7 @@
 import { Option } from 'commander';
+import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { identifierKinds, type IdentifierKind } from '../mapping/identifier-kinds.js';
 import type { InputFlags } from './input-options.js';
 import { choice, integer, notEmpty } from './option-values.js';
 import type { OutputFlags } from './output-options.js';

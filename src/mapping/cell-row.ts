@@ -1,11 +1,10 @@
 import type { CellText } from './cell-text.js';
 import { columnFault } from './columns.js';
-import { shown, textFault } from './identity.js';
+import { shown, takeKey, textFault } from './identity.js';
 import { instantOf } from './instants.js';
 import { token } from './json-tokens.js';
 import { pieceOf } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
-import { takeKey } from './record-key.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Where a row has the parts of a record: indexes of its cells, or -1. */

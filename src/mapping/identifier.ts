@@ -1,13 +1,9 @@
-import type { EngagectlError } from '../errors.js';
+import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
-import { columnFault, missingColumns } from './columns.js';
-import { identifierKinds, type IdentifierKind } from './identifier-kinds.js';
-import { identityFault, objectIdFault } from './identity.js';
-import { readJsonRecord } from './json-record.js';
-import { JsonText } from './json-text.js';
-import { token } from './json-tokens.js';
-import { named } from './member-names.js';
+import { missingColumns } from './columns.js';
+import { keyFault } from './identity.js';
+import { faultOf, NamedValues } from './named-values.js';
 import { invalid, type Fault } from './record-builder.js';
 
 export interface Identifier {
@@ -25,66 +21,34 @@ export interface IdentifierReader {
 /** Rows to identifiers: of the kind `by`, else of the first kind that a row or header has. */
 export function identifierReader(by: IdentifierKind | undefined): IdentifierReader {
   const kinds = by === undefined ? identifierKinds : [by];
-  const json = new JsonText();
+  const values = new NamedValues(kinds, true);
   const text = new CellText();
 
-  const checked = (kind: IdentifierKind): Identifier | Fault => {
-    const fault = kind === 'objectId' ? objectIdFault(text) : identityFault(text);
-    return fault === undefined
-      ? { by: kind, value: text.toString() }
-      : invalid(columnFault(kind, fault));
+  const check = (header: readonly string[], source: string): void => {
+    if (kinds.some((kind) => header.includes(kind))) return;
+    const fix = 'give one of these columns, or a bare list with --by <kind>';
+    throw missingColumns(kinds, header, source, fix);
   };
 
-  const ofCsv = (
-    rows: RowBlock,
-    { header, bounds }: NonNullable<RowBlock['cells']>,
-    row: number,
-  ) => {
-    const kind = kinds.find((kind) => header.includes(kind));
-    if (kind === undefined) throw noColumn(kinds, header, rows.source);
-    const at = 2 * (row * header.length + header.indexOf(kind));
-    text.ofCell(rows.bytes, bounds[at]!, bounds[at + 1]!);
-    return checked(kind);
-  };
-
-  /** `json` holds an object with an identifier, or a string that is one. */
-  const ofJson = (): Identifier | Fault => {
-    if (json.kind === token.quote) return ofString(by ?? 'identity', json.start, json.end);
-    const kind = kinds.find((kind) => json.find(named[kind]) >= 0);
+  /** Of an object, or of a string that is the identifier. */
+  const read = (): Identifier | Fault => {
+    const isWhole = values.readWhole(text);
+    const kind = isWhole ? (by ?? 'identity') : kinds.find((kind) => values.has(kind));
     if (kind === undefined) return invalid(`"${kinds.join('" or "')}" is missing`);
-    const index = json.find(named[kind]);
-    if (json.kindOf(index) === token.quote) {
-      return ofString(kind, json.valueStart(index), json.valueEnd(index));
-    }
-    return invalid(columnFault(kind, 'the value is no string: put it in quotes'));
-  };
-
-  const ofString = (kind: IdentifierKind, start: number, end: number) => {
-    text.ofJson(json.bytes, start + 1, end - 1);
-    return checked(kind);
+    const fault = isWhole ? undefined : values.read(kind, text);
+    if (fault) return fault;
+    const textFault = keyFault(kind, text);
+    if (textFault !== undefined) return faultOf(kind, textFault);
+    return { by: kind, value: text.toString() };
   };
 
   return {
-    check: (header, source) => {
-      if (!kinds.some((kind) => header.includes(kind))) throw noColumn(kinds, header, source);
+    check,
+    read(rows, row) {
+      if (rows.cells) check(rows.cells.header, rows.source);
+      return values.to(rows, row) ?? read();
     },
-    read: (rows, row) =>
-      rows.cells
-        ? ofCsv(rows, rows.cells, row)
-        : (readJsonRecord(json, rows, row, true) ?? ofJson()),
   };
 }
 
 export const isIdentifier = (read: Identifier | Fault): read is Identifier => 'by' in read;
-
-const noColumn = (
-  kinds: readonly IdentifierKind[],
-  header: readonly string[],
-  source: string,
-): EngagectlError =>
-  missingColumns(
-    kinds,
-    header,
-    source,
-    'give one of these columns, or a bare list with --by <kind>',
-  );

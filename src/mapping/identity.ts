@@ -1,21 +1,34 @@
 import { limits, objectIdPattern } from '../contract/limits.js';
 import type { CellText } from './cell-text.js';
+import { hashBytes, keySeeds, recordKey } from './key-hash.js';
+import type { RecordBuilder } from './record-builder.js';
 
-/** Why a text cannot be an identity, or undefined. Length is in code points. */
-export function identityFault(text: CellText): string | undefined {
-  return (
-    textFault(text) ??
-    (isTooLong(text) ? `the value has more than ${limits.identityLength} characters` : undefined)
-  );
+/** Members that say whose record it is (service-facts, Upload), the one that orders it first. */
+export const keyParts = ['identity', 'objectId', 'FBID', 'GPID'] as const;
+export type KeyPart = (typeof keyParts)[number];
+
+/** Takes the text as the record's key; says why it cannot be one. */
+export function takeKey(part: KeyPart, text: CellText, records: RecordBuilder): string | undefined {
+  const fault = keyFault(part, text);
+  if (fault === undefined) {
+    records.key = recordKey(hashBytes(text.bytes, text.start, text.end, keySeeds[part]));
+  }
+  return fault;
 }
 
-/** Why a text cannot be an objectId, or undefined. */
-export function objectIdFault(text: CellText): string | undefined {
+/** Why a text cannot say who a user is, or undefined. Length is in code points. */
+export function keyFault(part: string, text: CellText): string | undefined {
+  if (part === 'objectId') return objectIdFault(text);
+  const fault = textFault(text);
+  if (fault !== undefined || !isTooLong(text)) return fault;
+  return `the value has more than ${limits.identityLength} characters`;
+}
+
+function objectIdFault(text: CellText): string | undefined {
   if (text.isEmpty) return 'the value is empty';
-  const isGood =
-    text.end - text.start <= limits.objectIdLength && objectIdPattern.test(text.toString());
-  if (isGood) return undefined;
-  return `${shown(text)} is not 1 to ${limits.objectIdLength} of A-Z a-z 0-9 ( ) ! : @ $ _ -`;
+  const most = limits.objectIdLength;
+  if (text.end - text.start <= most && objectIdPattern.test(text.toString())) return undefined;
+  return `${shown(text)} is not 1 to ${most} of A-Z a-z 0-9 ( ) ! : @ $ _ -`;
 }
 
 /** Why a text cannot name something (an identity, an address, an event), or undefined. */

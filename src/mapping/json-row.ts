@@ -1,12 +1,11 @@
 import { writeHead, type CellRow, type Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
+import { emptyValue, writeTyped } from './cell-types.js';
 import { columnFault, columnOf, type Column } from './columns.js';
-import { emptyValue } from './empty-value.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import type { RecordBuilder } from './record-builder.js';
 import { sameBytes } from './same-bytes.js';
-import { writeTyped } from './typed-cell.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Names remembered with what the options say about them; beyond that they are forgotten. */

@@ -1,7 +1,15 @@
 import { channels } from '../contract/subscriptions.js';
 
-type Channel = (typeof channels)[keyof typeof channels];
 type Reachable = 'reachable' | 'unreachable' | null;
+
+/** Whether a level's flag blocks, by its value: the specification shows words, deployments booleans. */
+type Meaning = ReadonlyMap<string, boolean>;
+const words = [
+  ['unsubscribed', true],
+  ['subscribed', false],
+] as const;
+const ofAddress: Meaning = new Map([...words, ['true', true], ['false', false]]);
+const ofUser: Meaning = new Map([...words, ['true', false], ['false', true]]);
 
 const closeBrace = 0x7d;
 
@@ -21,40 +29,27 @@ export function withReachability(record: Buffer): Buffer {
  * The specification's table (States): unreachable when any flag shown blocks, reachable when both
  * levels are shown and neither blocks, else null.
  */
-export function reachabilityOf(profileData: unknown): Record<keyof typeof channels, Reachable> {
-  const flags = typeof profileData === 'object' && profileData !== null ? profileData : {};
-  const of = ({ address, user }: Channel): Reachable => {
-    const byAddress = blocks(flags, address, true);
-    const byUser = blocks(flags, user, false);
-    if (byAddress === true || byUser === true) return 'unreachable';
-    return byAddress === false && byUser === false ? 'reachable' : null;
-  };
-  return { sms: of(channels.sms), whatsapp: of(channels.whatsapp), email: of(channels.email) };
+function reachabilityOf(profileData: unknown): object {
+  const flags = Object.entries(profileData ?? {});
+  const entries = Object.entries(channels).map(([channel, names]): [string, Reachable] => {
+    const levels = [blocks(flags, names.address, ofAddress), blocks(flags, names.user, ofUser)];
+    if (levels.includes(true)) return [channel, 'unreachable'];
+    return [channel, levels.includes(undefined) ? null : 'reachable'];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** Whether a level blocks, under any spelling of its flag; undefined when it is not shown. */
-function blocks(flags: object, names: readonly string[], blocking: boolean): boolean | undefined {
+function blocks(
+  flags: readonly (readonly [key: string, value: unknown])[],
+  names: readonly string[],
+  meaning: Meaning,
+): boolean | undefined {
   // Keys may come back in lower case (service-facts, Upload).
   const spellings = new Set(names.map((name) => name.toLowerCase()));
-  const shown = Object.entries(flags)
+  const shown = flags
     .filter(([key]) => spellings.has(key.toLowerCase()))
-    .map(([, value]) => blocksBy(value, blocking))
+    .map(([, value]) => meaning.get(String(value).toLowerCase()))
     .filter((blocked) => blocked !== undefined);
   return shown.length === 0 ? undefined : shown.includes(true);
-}
-
-/** The specification shows the flags as words, deployments as booleans. */
-function blocksBy(value: unknown, blocking: boolean): boolean | undefined {
-  switch (String(value).toLowerCase()) {
-    case 'true':
-      return blocking;
-    case 'false':
-      return !blocking;
-    case 'unsubscribed':
-      return true;
-    case 'subscribed':
-      return false;
-    default:
-      return undefined;
-  }
 }

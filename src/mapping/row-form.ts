@@ -1,7 +1,7 @@
 import { limits } from '../contract/limits.js';
 import { openProfileData } from './cell-row.js';
+import { emptyValue } from './cell-types.js';
 import type { Column } from './columns.js';
-import { emptyValue } from './empty-value.js';
 import { pieceOf, type Piece } from './json-writer.js';
 import { keySeeds } from './key-hash.js';
 import type { UploadMapping } from './upload-mapping.js';

@@ -1,17 +1,12 @@
 import { subscriptionStatuses, subscriptionTypes } from '../contract/subscriptions.js';
-import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
-import { columnFault, missingColumns } from './columns.js';
+import { missingColumns } from './columns.js';
 import { shown, textFault } from './identity.js';
-import { readJsonRecord } from './json-record.js';
-import { JsonText } from './json-text.js';
-import { token } from './json-tokens.js';
-import { named } from './member-names.js';
 import { hashBytes, keySeeds, recordKey } from './key-hash.js';
+import { faultOf, NamedValues } from './named-values.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
-import type { Mapper, RecordBlock } from './records.js';
+import type { Mapper } from './records.js';
 
-type Part = 'type' | 'value' | 'status';
 type SubscriptionType = keyof typeof subscriptionTypes;
 type SubscriptionStatus = (typeof subscriptionStatuses)[keyof typeof subscriptionStatuses];
 
@@ -23,16 +18,16 @@ export interface SubscribeMapping {
   readonly retryUnknown: boolean;
 }
 
-/** Reads a part's text, until the next call; says why there is none. */
-type Read = (part: Part, text: CellText) => string | undefined;
-
-const parts: readonly Part[] = ['type', 'value', 'status'];
+const parts = ['type', 'value', 'status'] as const;
+/** Longer texts are no word, and need not be made strings. */
+const longestWord = 20;
 
 /** Rows to subscription records (endpoint 2): columns or members `type`, `value`, `status`. */
 export function subscribeMapper(options: SubscribeMapping): Mapper {
   const records = new RecordBuilder();
-  const write = subscriptionWriter(options, records);
-  const json = new JsonText();
+  const { out } = records;
+  const values = new NamedValues(parts, options.retryUnknown);
+  const text = new CellText();
 
   const check = (header: readonly string[], source: string): void => {
     const missing = parts.filter(
@@ -40,88 +35,47 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     );
     if (missing.length === 0) return;
     const flags = missing.filter((part) => part !== 'value').map((part) => `--${part} <${part}>`);
-    throw missingColumns(
-      missing,
-      header,
-      source,
-      ['add to the file what is missing', ...flags].join(', or use '),
-    );
+    const fix = ['add to the file what is missing', ...flags].join(', or use ');
+    throw missingColumns(missing, header, source, fix);
   };
 
-  const mapCsv = (rows: RowBlock, { header, bounds }: NonNullable<RowBlock['cells']>) => {
-    const columns = {
-      type: header.indexOf('type'),
-      value: header.indexOf('value'),
-      status: header.indexOf('status'),
-    };
-    let first = 0;
-    const read: Read = (part, text) => {
-      const at = first + 2 * columns[part];
-      if (columns[part] < 0) text.ofCell(rows.bytes, 0, 0);
-      else text.ofCell(rows.bytes, bounds[at]!, bounds[at + 1]!);
-      return undefined;
-    };
-    return records.build(rows, (row) => {
-      first = 2 * row * header.length;
-      return write(read);
-    });
-  };
-
-  const readMember: Read = (part, text) => {
-    const index = json.find(named[part]);
-    if (index < 0 || json.isEmptyAt(index)) text.ofCell(json.bytes, 0, 0);
-    else if (!json.stringAt(index, text)) return 'the value is no string: put it in quotes';
-    return undefined;
-  };
-
-  const map = (rows: RowBlock): RecordBlock => {
-    if (rows.cells) {
-      check(rows.cells.header, rows.source);
-      return mapCsv(rows, rows.cells);
-    }
-    return records.build(rows, (row) => {
-      const fault = readJsonRecord(json, rows, row, options.retryUnknown);
-      if (fault) return fault;
-      if (json.kind !== token.openObject) return invalid('a record is a JSON object');
-      return write(readMember);
-    });
-  };
-
-  return { check, map };
-}
-
-function subscriptionWriter(options: SubscribeMapping, records: RecordBuilder) {
-  const { out } = records;
-  const text = new CellText();
-
+  /** The documented spelling of a row's word, or why it has none. */
   const word = <T extends string>(
-    read: Read,
     part: 'type' | 'status',
     words: Readonly<Record<string, T>>,
+    supplied: T | undefined,
   ): T | Fault => {
-    const fault = read(part, text);
-    if (fault !== undefined) return invalid(columnFault(part, fault));
-    const supplied = options[part] as T | undefined;
+    const fault = values.readOptional(part, text);
+    if (fault) return fault;
     if (text.isEmpty && supplied !== undefined) return supplied;
-    // longer texts are no word, and need not be made strings
-    const typed = text.end - text.start > 20 ? '' : text.toString().toLowerCase();
+    const typed = text.end - text.start > longestWord ? '' : text.toString().toLowerCase();
     if (Object.hasOwn(words, typed)) return words[typed]!;
-    const known = Object.values(words).join(', ');
-    return invalid(columnFault(part, `${shown(text)} is none of ${known}`));
+    return faultOf(part, `${shown(text)} is none of ${Object.values(words).join(', ')}`);
   };
 
-  return (read: Read): Fault | undefined => {
-    const type = word(read, 'type', subscriptionTypes);
+  const write = (): Fault | undefined => {
+    if (!values.isNamed) return invalid('a record is a JSON object');
+    const type = word('type', subscriptionTypes, options.type);
     if (typeof type === 'object') return type;
-    const status = word(read, 'status', subscriptionStatuses);
+    const status = word('status', subscriptionStatuses, options.status);
     if (typeof status === 'object') return status;
-    const fault = read('value', text) ?? textFault(text);
-    if (fault !== undefined) return invalid(columnFault('value', fault));
+    const fault = values.readOptional('value', text);
+    if (fault) return fault;
+    const valueFault = textFault(text);
+    if (valueFault !== undefined) return faultOf('value', valueFault);
     out.ascii(`{"type":"${type}","value":"`);
     out.escaped(text.bytes, text.start, text.end);
     out.ascii(`","status":"${status}"}`);
     const seed = keySeeds.subscription ^ type.charCodeAt(0);
     records.key = recordKey(hashBytes(text.bytes, text.start, text.end, seed));
     return undefined;
+  };
+
+  return {
+    check,
+    map(rows) {
+      if (rows.cells) check(rows.cells.header, rows.source);
+      return records.build(rows, (row) => values.to(rows, row) ?? write());
+    },
   };
 }

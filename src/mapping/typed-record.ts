@@ -1,11 +1,10 @@
 import { CellText } from './cell-text.js';
-import { shown, textFault } from './identity.js';
+import { keyParts, shown, takeKey, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
 import type { JsonText } from './json-text.js';
 import { skipDigits, token } from './json-tokens.js';
 import { named } from './member-names.js';
 import type { RecordBuilder } from './record-builder.js';
-import { keyParts, takeKey } from './record-key.js';
 
 const keys = keyParts.map((part) => ({ part, name: named[part] })).toReversed();
 const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
@@ -23,12 +22,12 @@ export function writeTypedRecord(
     return 'type is neither "profile" nor "event"';
   }
   records.converges = !json.hasOperator;
-  const fault =
+  records.pass(json.start, json.end);
+  return (
     keyFault(json, records) ??
     tsFault(json) ??
-    (records.isEvent ? eventFault(json) : profileFault(json));
-  records.pass(json.start, json.end);
-  return fault;
+    (records.isEvent ? eventFault(json) : objectFault(json, 'profileData'))
+  );
 }
 
 /** Every key that is there has to be good; the first of `keyParts` orders the record. */
@@ -56,19 +55,21 @@ function tsFault(json: JsonText): string | undefined {
   return `ts: ${value} is no number of epoch seconds with at most ${epochDigits} digits`;
 }
 
-function profileFault(json: JsonText): string | undefined {
-  const index = json.find(named.profileData);
-  if (index < 0) return 'profileData is missing';
-  return json.kindOf(index) === token.openObject ? undefined : 'profileData is no object';
+function eventFault(json: JsonText): string | undefined {
+  const index = json.find(named.evtName);
+  if (index < 0) return 'evtName is missing';
+  return nameFault(json, index, 'evtName') ?? objectFault(json, 'evtData');
 }
 
-function eventFault(json: JsonText): string | undefined {
-  const evtName = json.find(named.evtName);
-  if (evtName < 0) return 'evtName is missing';
-  const value = json.stringAt(evtName, text);
+/** Why a member cannot name an event. */
+export function nameFault(json: JsonText, index: number, member: string): string | undefined {
+  const value = json.stringAt(index, text);
   const fault = value ? textFault(value) : 'the value is no string';
-  if (fault !== undefined) return `evtName: ${fault}`;
-  const data = json.find(named.evtData);
-  const isObject = data < 0 || json.kindOf(data) === token.openObject;
-  return isObject ? undefined : 'evtData is no object';
+  return fault === undefined ? undefined : `${member}: ${fault}`;
+}
+
+function objectFault(json: JsonText, member: 'profileData' | 'evtData'): string | undefined {
+  const index = json.find(named[member]);
+  if (index < 0) return member === 'evtData' ? undefined : `${member} is missing`;
+  return json.kindOf(index) === token.openObject ? undefined : `${member} is no object`;
 }

@@ -1,6 +1,14 @@
-import type { Mapper } from './records.js';
+import type { RowBlock } from '../input/rows.js';
+import { writeExportedEvent, writeExportedProfile } from './exported-record.js';
+import { openJsonRecord } from './json-record.js';
+import { JsonRow } from './json-row.js';
+import { JsonText } from './json-text.js';
+import { token } from './json-tokens.js';
+import { named } from './member-names.js';
+import { invalid, RecordBuilder, type Fault } from './record-builder.js';
+import type { Mapper, RecordBlock } from './records.js';
+import { writeTypedRecord } from './typed-record.js';
 import { UploadCsv } from './upload-csv.js';
-import { UploadJson } from './upload-json.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 export type { UploadMapping } from './upload-mapping.js';
@@ -14,4 +22,57 @@ export function uploadMapper(options: UploadMapping): Mapper {
     check: (header, source) => csv().useHeader(header, source),
     map: (rows) => (rows.cells ? csv().build(rows, rows.cells) : json.build(rows)),
   };
+}
+
+const profileMarks = [named.profileData, named.events, named.platformInfo, named.all_identities];
+
+/** JSON rows to upload records. A line of a rejects file has the record within it looked at. */
+class UploadJson {
+  readonly #json = new JsonText();
+  readonly #row: JsonRow;
+  readonly #records = new RecordBuilder();
+  readonly #options: UploadMapping;
+
+  constructor(options: UploadMapping) {
+    this.#options = options;
+    this.#row = new JsonRow(this.#json, this.#records, options);
+  }
+
+  build(rows: RowBlock): RecordBlock {
+    const records = this.#records;
+    const json = this.#json;
+    records.begin(rows);
+    for (let row = 0; row < rows.count; row++) {
+      const next = json.pass(rows, row);
+      for (; row < next; row++) {
+        records.key = json.keyOf(row);
+        records.isEvent = json.isEvent(row);
+        records.converges = json.converges(row);
+        records.passRow(row);
+      }
+      if (row < rows.count) records.write(row, this.#write);
+    }
+    return records.end();
+  }
+
+  /** Writes the row that was read. */
+  readonly #write = (): Fault | undefined => {
+    const fault = openJsonRecord(this.#json, this.#options.retryUnknown);
+    if (fault) return fault;
+    if (this.#json.kind !== token.openObject) return invalid('a record is a JSON object');
+    const error = this.#writeRecord();
+    return error === undefined ? undefined : invalid(error);
+  };
+
+  /** The shapes of a record (contract §2, upload), told apart by their members in this order. */
+  #writeRecord(): string | undefined {
+    const json = this.#json;
+    const records = this.#records;
+    const type = json.find(named.type);
+    if (type >= 0) return writeTypedRecord(json, type, records);
+    if (json.find(named.event_props) >= 0) return writeExportedEvent(json, records, this.#options);
+    const isExported = profileMarks.some((mark) => json.find(mark) >= 0);
+    if (isExported) return writeExportedProfile(json, records);
+    return this.#row.next() ?? this.#row.write(); // like a CSV row
+  }
 }

@@ -1,0 +1,96 @@
+import type { Zone } from '../contract/zones.js';
+import type { CellText } from './cell-text.js';
+import { shown } from './identity.js';
+import { instantOf } from './instants.js';
+import { JsonText } from './json-text.js';
+import { scanNumber } from './json-tokens.js';
+import { pieceOf, type Piece } from './json-writer.js';
+import type { RecordBuilder } from './record-builder.js';
+import type { CellType, UploadMapping } from './upload-mapping.js';
+
+/** Writes a text as a type; or says why it does not fit, to be read behind the text. */
+type Write = (text: CellText, records: RecordBuilder, zone: Zone) => string | undefined;
+
+/** Numbers and JSON stay as they are written. */
+const writers: Readonly<Record<CellType, Write>> = {
+  string: writeString,
+  integer: (text, records) => (isInteger(text) ? copy(text, records) : 'is not an integer'),
+  number: (text, records) => (isNumber(text) ? copy(text, records) : 'is not a number'),
+  boolean(text, { out }) {
+    for (const { bytes, json } of booleanWords) {
+      if (!isWord(text, bytes)) continue;
+      out.piece(json);
+      return undefined;
+    }
+    return 'is not true, false, 1, 0, yes or no';
+  },
+  date(text, { out }, zone) {
+    const instant = instantOf(text, zone);
+    if (typeof instant === 'string') return instant;
+    out.ascii(`"$D_${instant}"`);
+    return undefined;
+  },
+  json(text, records) {
+    if (!json.read(text.bytes, text.start, text.end)) return `is no JSON: it ${json.fault}`;
+    if (json.hasOperator) records.converges = false;
+    records.out.raw(text.bytes, json.start, json.end);
+    return undefined;
+  },
+};
+const booleanWords = ['true', 'false', '1', '0', 'yes', 'no'].map((word, index) => ({
+  bytes: Buffer.from(word),
+  json: pieceOf(String(index % 2 === 0)),
+}));
+const json = new JsonText();
+
+/** Writes a cell as its type, or says why it does not fit. */
+export function writeTyped(
+  text: CellText,
+  type: CellType,
+  records: RecordBuilder,
+  zone: Zone,
+): string | undefined {
+  const fault = text.broken ? 'has half of a surrogate pair' : writers[type](text, records, zone);
+  return fault === undefined ? undefined : `${shown(text)} ${fault}`;
+}
+
+export function writeString({ bytes, start, end }: CellText, { out }: RecordBuilder): undefined {
+  out.byte(0x22);
+  out.escaped(bytes, start, end);
+  out.byte(0x22);
+}
+
+const emptyValues = { omit: undefined, null: pieceOf('null'), string: pieceOf('""') } as const;
+
+/** What --empty sends; an empty string only where strings are sent. */
+export function emptyValue(
+  type: CellType | undefined,
+  { empty }: UploadMapping,
+): Piece | undefined {
+  const isString = type === undefined || type === 'string';
+  return empty === 'string' && !isString ? undefined : emptyValues[empty];
+}
+
+function copy({ bytes, start, end }: CellText, { out }: RecordBuilder): undefined {
+  out.raw(bytes, start, end);
+}
+
+const isNumber = ({ bytes, start, end }: CellText): boolean =>
+  scanNumber(bytes, start, end) === end;
+
+function isInteger(text: CellText): boolean {
+  const { bytes, start, end } = text;
+  // of what a number may hold, only a point and an exponent have bytes from here on
+  for (let at = start; at < end; at++) if (bytes[at] === 0x2e || bytes[at]! > 0x39) return false;
+  return isNumber(text);
+}
+
+/** In any case. Setting the bit 0x20 makes a letter small and leaves digits alone. */
+function isWord({ bytes, start, end }: CellText, word: Buffer): boolean {
+  if (end - start !== word.length) return false;
+  for (let at = 0; at < word.length; at++) {
+    const byte = bytes[start + at]!;
+    if ((byte >= 0x40 ? byte | 0x20 : byte) !== word[at]) return false;
+  }
+  return true;
+}

@@ -1,0 +1,155 @@
+import { CellText } from './cell-text.js';
+import { shown, takeKey, type KeyPart } from './identity.js';
+import { exportedInstantOf } from './instants.js';
+import { JsonText } from './json-text.js';
+import { token } from './json-tokens.js';
+import { pieceOf } from './json-writer.js';
+import { named } from './member-names.js';
+import type { RecordBuilder } from './record-builder.js';
+import { nameFault } from './typed-record.js';
+import type { UploadMapping } from './upload-mapping.js';
+
+/** Members of an exported profile beside profileData, and the profile fields they are uploaded as. */
+const profileFields = (
+  [
+    ['email', 'Email'],
+    ['name', 'Name'],
+    ['phone', 'Phone'],
+  ] as const
+).map(([from, to]) => ({ from: named[from], to: named[to], prefix: pieceOf(`,"${to}":`) }));
+
+const openProfileData = pieceOf(',"type":"profile","profileData":{');
+const openEvent = pieceOf(',"type":"event","evtName":');
+const openKey = { identity: pieceOf('{"identity":'), objectId: pieceOf('{"objectId":') };
+/** Of an object within the record. */
+const inner = new JsonText();
+const text = new CellText();
+
+/** Writes a profile as endpoint 4 or 5 exported it as an upload record, or says why it cannot. */
+export function writeExportedProfile(json: JsonText, records: RecordBuilder): string | undefined {
+  const { out } = records;
+  records.converges = !json.hasOperator;
+  const fault = writeProfileKey(json, records);
+  if (fault !== undefined) return fault;
+  out.piece(openProfileData);
+  const dataStart = out.length;
+  const data = json.find(named.profileData);
+  const hasData = data >= 0 && json.kindOf(data) !== token.n;
+  if (hasData) {
+    if (!readObject(json, data)) return 'profileData is no object';
+    if (inner.count > 0) out.raw(json.bytes, inner.start + 1, inner.end - 1);
+  }
+  for (const { from, to, prefix } of profileFields) {
+    const index = json.find(from);
+    if (index < 0 || json.isEmptyAt(index) || (hasData && inner.find(to) >= 0)) continue;
+    out.piece(prefix, out.length === dataStart ? 1 : 0);
+    copyValue(json, index, records);
+  }
+  out.byte(token.closeObject);
+  out.byte(token.closeObject);
+  return undefined;
+}
+
+function writeProfileKey(json: JsonText, records: RecordBuilder): string | undefined {
+  const index = json.find(named.identity);
+  if (index >= 0 && !json.isEmptyAt(index)) {
+    if (!json.stringAt(index, text)) return 'identity is no string: put it in quotes';
+    return writeKey('identity', json, index, records);
+  }
+  const objectId = firstObjectId(json);
+  if (objectId === undefined) return 'an exported profile without identity or objectId';
+  const id = Buffer.from(objectId);
+  const fault = takeKey('objectId', text.ofCell(id, 0, id.length), records);
+  records.out.ascii(`{"objectId":"${objectId}"`);
+  return fault === undefined ? undefined : `platformInfo: objectId: ${fault}`;
+}
+
+/** Of the first device that has one. Users who never logged in have no other key. */
+function firstObjectId(json: JsonText): string | undefined {
+  const index = json.find(named.platformInfo);
+  if (index < 0 || json.kindOf(index) !== token.openArray) return undefined;
+  const entries = JSON.parse(
+    json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
+  ) as readonly ({ readonly objectId?: unknown } | null)[];
+  const ids = entries.map((entry) => entry?.objectId);
+  return ids.find((id): id is string => typeof id === 'string' && id !== '');
+}
+
+/** Writes an event as endpoint 7 exported it as an upload record, or says why it cannot. */
+export function writeExportedEvent(
+  json: JsonText,
+  records: RecordBuilder,
+  options: UploadMapping,
+): string | undefined {
+  const { out } = records;
+  records.isEvent = true;
+  const props = json.find(named.event_props);
+  if (json.kindOf(props) !== token.openObject) return 'event_props is no object';
+  const fault =
+    writeEventKey(json, records) ??
+    writeEventName(json, records, options) ??
+    writeTs(json, records, options);
+  out.ascii(',"evtData":');
+  copyValue(json, props, records);
+  out.byte(token.closeObject);
+  return fault;
+}
+
+function writeEventKey(json: JsonText, records: RecordBuilder): string | undefined {
+  const index = json.find(named.profile);
+  if (index < 0 || !readObject(json, index)) return 'profile is no object';
+  for (const part of ['identity', 'objectId'] as const) {
+    const key = inner.find(named[part]);
+    if (key < 0 || !inner.stringAt(key, text) || text.isEmpty) continue;
+    const fault = writeKey(part, inner, key, records);
+    return fault === undefined ? undefined : `profile: ${fault}`;
+  }
+  return 'profile has no identity and no objectId';
+}
+
+function writeEventName(json: JsonText, records: RecordBuilder, { eventName }: UploadMapping) {
+  const index = json.find(named.event_name);
+  records.out.piece(openEvent);
+  if (index >= 0) {
+    copyValue(json, index, records);
+    return nameFault(json, index, 'event_name');
+  }
+  if (eventName === undefined) return 'event_name is missing: name it with --event-name <name>';
+  records.out.string(eventName);
+  return undefined;
+}
+
+function writeTs(json: JsonText, { out }: RecordBuilder, { zone }: UploadMapping) {
+  const index = json.find(named.ts);
+  if (index < 0) return 'ts is missing';
+  const value =
+    json.stringAt(index, text) ??
+    text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
+  const instant = exportedInstantOf(value, zone);
+  if (typeof instant === 'string') return `ts: ${shown(value)} ${instant}`;
+  out.ascii(`,"ts":${instant}`);
+  return undefined;
+}
+
+/** Opens the record with its key, whose text was read. */
+function writeKey(
+  part: KeyPart & keyof typeof openKey,
+  json: JsonText,
+  index: number,
+  records: RecordBuilder,
+): string | undefined {
+  const fault = takeKey(part, text, records);
+  records.out.piece(openKey[part]);
+  copyValue(json, index, records);
+  return fault === undefined ? undefined : `${part}: ${fault}`;
+}
+
+function copyValue(json: JsonText, index: number, { out }: RecordBuilder): void {
+  out.raw(json.bytes, json.valueStart(index), json.valueEnd(index));
+}
+
+/** Reads a member's object, unless it is none. */
+function readObject(json: JsonText, index: number): boolean {
+  if (json.kindOf(index) !== token.openObject) return false;
+  return inner.read(json.bytes, json.valueStart(index), json.valueEnd(index));
+}

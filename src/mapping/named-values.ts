@@ -1,0 +1,88 @@
+import type { RowBlock } from '../input/rows.js';
+import type { CellText } from './cell-text.js';
+import { columnFault } from './columns.js';
+import { readJsonRecord } from './json-record.js';
+import { JsonText } from './json-text.js';
+import { token } from './json-tokens.js';
+import { invalid, type Fault } from './record-builder.js';
+
+const nothing = Buffer.alloc(0);
+
+/** Reads single values of rows by their names: cells of a CSV, members of a JSON object. */
+export class NamedValues<Name extends string> {
+  readonly #json = new JsonText();
+  readonly #names: readonly Name[];
+  readonly #members = new Map<Name, number>();
+  readonly #retryUnknown: boolean;
+  /** Of the row; undefined for JSON. */
+  #cells: RowBlock['cells'];
+  readonly #columns = new Map<Name, number>();
+  #bytes: Buffer = nothing;
+  #first = 0;
+
+  /** `retryUnknown` says whether lines of a rejects file with stage `unknown` are read. */
+  constructor(names: readonly Name[], retryUnknown: boolean) {
+    this.#names = names;
+    for (const name of names) this.#members.set(name, this.#json.named(name));
+    this.#retryUnknown = retryUnknown;
+  }
+
+  /** Moves on to a row; says why it cannot be read. */
+  to(rows: RowBlock, row: number): Fault | undefined {
+    const { cells } = rows;
+    if (cells && cells !== this.#cells) {
+      for (const name of this.#names) this.#columns.set(name, cells.header.indexOf(name));
+    }
+    this.#cells = cells;
+    if (!cells) return readJsonRecord(this.#json, rows, row, this.#retryUnknown);
+    this.#bytes = rows.bytes;
+    this.#first = 2 * row * cells.header.length;
+    return undefined;
+  }
+
+  /** The row has names: it is one of a CSV, or a JSON object. */
+  get isNamed(): boolean {
+    return this.#cells !== undefined || this.#json.kind === token.openObject;
+  }
+
+  /** The row is a JSON string: reads it. */
+  readWhole(text: CellText): boolean {
+    if (this.#cells || this.#json.kind !== token.quote) return false;
+    text.ofJson(this.#json.bytes, this.#json.start + 1, this.#json.end - 1);
+    return true;
+  }
+
+  has(name: Name): boolean {
+    return this.#indexOf(name) >= 0;
+  }
+
+  /** Reads the value of this name, which has to be a string. */
+  read(name: Name, text: CellText): Fault | undefined {
+    const index = this.#indexOf(name);
+    if (index < 0) return faultOf(name, 'the value is missing');
+    if (this.#cells) {
+      const at = this.#first + 2 * index;
+      text.ofCell(this.#bytes, this.#cells.bounds[at]!, this.#cells.bounds[at + 1]!);
+    } else if (!this.#json.stringAt(index, text)) {
+      return faultOf(name, 'the value is no string: put it in quotes');
+    }
+    return undefined;
+  }
+
+  /** The same, where a value that is missing or null is an empty text. */
+  readOptional(name: Name, text: CellText): Fault | undefined {
+    const index = this.#indexOf(name);
+    const isThere = index >= 0 && (this.#cells !== undefined || !this.#json.isEmptyAt(index));
+    if (isThere) return this.read(name, text);
+    text.ofCell(nothing, 0, 0);
+    return undefined;
+  }
+
+  /** Of the column or member; negative where there is none. */
+  #indexOf(name: Name): number {
+    return this.#cells ? this.#columns.get(name)! : this.#json.find(this.#members.get(name)!);
+  }
+}
+
+/** Why the value of this name cannot be taken. */
+export const faultOf = (name: string, fault: string): Fault => invalid(columnFault(name, fault));
