@@ -19,8 +19,6 @@ export interface WasmNumber {
   readonly value: number;
 }
 
-const pageBytes = 65_536;
-
 const modules = new Map<string, object>();
 
 /**
@@ -30,17 +28,11 @@ const modules = new Map<string, object>();
 export function instantiate(name: string, imports: object = {}): unknown {
   let module = modules.get(name);
   if (module === undefined) modules.set(name, (module = compile(name)));
-  return new WebAssembly.Instance(module, { [name]: imports }).exports;
+  return new WebAssembly.Instance(module, imports).exports;
 }
 
 /** The build puts the code there; this leads to it from `src` and from `dist`. */
 function compile(name: string): object {
   const code = readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
   return optimized(() => new WebAssembly.Module(code));
-}
-
-/** Makes the memory at least so long. Throws RangeError when there is no more. */
-export function reserve(memory: WasmMemory, bytes: number): void {
-  const missing = bytes - memory.buffer.byteLength;
-  if (missing > 0) memory.grow(Math.ceil(missing / pageBytes));
 }

@@ -1,20 +1,25 @@
-import { instantiate, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
+import {
+  openTextProgram,
+  reserve,
+  type WasmMemory,
+  type WasmNumber,
+} from '../text/text-program.js';
 import { FAULT, mostCells, mostRecords, type CellScanner } from './cell-scanner.js';
 import { BEYOND } from './line-ends.js';
 
 /** What `wasm/csv-cells.ts` exports: its functions, what they found, and where its tables are. */
 interface Program {
   readonly memory: WasmMemory;
-  readonly text: WasmNumber;
-  readonly bounds: WasmNumber;
-  readonly lines: WasmNumber;
+  readonly cellText: WasmNumber;
+  readonly recordBounds: WasmNumber;
+  readonly recordLines: WasmNumber;
   readonly cells: WasmNumber;
-  readonly count: WasmNumber;
-  readonly at: WasmNumber;
-  readonly line: WasmNumber;
-  readonly width: WasmNumber;
-  readonly faultAt: WasmNumber;
-  begin(length: number, columns: number, delimiter: number, last: boolean): void;
+  readonly cellRecords: WasmNumber;
+  readonly cellsAt: WasmNumber;
+  readonly cellLine: WasmNumber;
+  readonly cellWidth: WasmNumber;
+  readonly cellFaultAt: WasmNumber;
+  beginCells(length: number, columns: number, delimiter: number, last: boolean): void;
   cut(start: number, line: number): number;
   scan(start: number): number;
 }
@@ -35,7 +40,7 @@ let shared: Program | undefined;
 /** The cells of RFC 4180 with any delimiter of one byte, or none: the grammar is in `wasm/csv-cells.ts`. */
 export class CsvScanner implements CellScanner {
   fault = '';
-  readonly #program = (shared ??= instantiate('csv-cells') as Program);
+  readonly #program = (shared ??= openTextProgram() as Program);
   /** -1, which no byte is, when there is none. */
   readonly #delimiter: number;
 
@@ -44,38 +49,38 @@ export class CsvScanner implements CellScanner {
   }
 
   get count(): number {
-    return this.#program.count.value;
+    return this.#program.cellRecords.value;
   }
   get bounds(): Int32Array {
-    const { memory, bounds } = this.#program;
-    return new Int32Array(memory.buffer, bounds.value, 2 * mostRecords);
+    const { memory, recordBounds } = this.#program;
+    return new Int32Array(memory.buffer, recordBounds.value, 2 * mostRecords);
   }
   get lines(): Uint32Array {
-    const { memory, lines } = this.#program;
-    return new Uint32Array(memory.buffer, lines.value, mostRecords);
+    const { memory, recordLines } = this.#program;
+    return new Uint32Array(memory.buffer, recordLines.value, mostRecords);
   }
   get cells(): Int32Array {
     const { memory, cells } = this.#program;
     return new Int32Array(memory.buffer, cells.value, 2 * mostCells);
   }
   get at(): number {
-    return this.#program.at.value;
+    return this.#program.cellsAt.value;
   }
   get line(): number {
-    return this.#program.line.value;
+    return this.#program.cellLine.value;
   }
   get width(): number {
-    return this.#program.width.value;
+    return this.#program.cellWidth.value;
   }
   get faultAt(): number {
-    return this.#program.faultAt.value;
+    return this.#program.cellFaultAt.value;
   }
 
   begin(text: Buffer, columns: number, last: boolean): void {
-    const { memory, text: to } = this.#program;
+    const { memory, cellText: to } = this.#program;
     reserve(memory, to.value + text.length + slack);
     text.copy(new Uint8Array(memory.buffer, to.value));
-    this.#program.begin(text.length, columns, this.#delimiter, last);
+    this.#program.beginCells(text.length, columns, this.#delimiter, last);
   }
 
   cut(start: number, line: number): number {

@@ -15,12 +15,11 @@ import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import type { InputFormat, Position } from './rows.js';
 import type { Source } from './source.js';
-import type { TextHash } from './text-hash.js';
 import { TextWindow } from './window.js';
 
 /** One input, open and past its header. */
 export interface OpenInput extends CutInput {
-  /** All that was read of it, where that is hashed. */
+  /** All that was read of it, where a digest is wanted. */
   readonly text: DigestedText | undefined;
   bytesRead(): number;
   close(): void;
@@ -35,11 +34,11 @@ export async function openInput(
   source: Source,
   options: InputOptions,
   from: Position,
-  { signal, hash }: { readonly signal?: AbortSignal; readonly hash?: TextHash | undefined } = {},
+  { signal, digests = false }: { readonly signal?: AbortSignal; readonly digests?: boolean } = {},
 ): Promise<OpenInput> {
   const { name } = source;
-  const text = hash && new DigestedText(hash);
-  const opened = source.open(text?.buffers);
+  const text = digests ? new DigestedText() : undefined;
+  const opened = source.open();
   const leave = (): void => opened.close();
   signal?.addEventListener('abort', leave, { once: true });
   try {

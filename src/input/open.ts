@@ -6,7 +6,6 @@ import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import type { Position, RowBlock, TextDigest } from './rows.js';
-import { TextHash } from './text-hash.js';
 import { verifyText } from './verify-text.js';
 import { fileSource, stdinSource, type Source } from './source.js';
 
@@ -89,19 +88,18 @@ class SequentialInputs implements Inputs {
   readonly first: string;
   readonly #inputs: readonly CheckedInput[];
   readonly #options: InputOptions;
-  /** Of the input that is read. */
-  readonly #hash: TextHash | undefined;
+  readonly #digests: boolean;
   #current: OpenInput | undefined;
   #isClosed = false;
   #bytesBefore = 0;
-  #digests: TextDigest[] = [];
+  #taken: TextDigest[] = [];
 
   constructor(inputs: readonly CheckedInput[], options: InputOptions) {
     this.#inputs = inputs;
     this.#options = options;
     this.first = inputs[0]!.source.name;
     this.totalBytes = total(inputs.map(({ source }) => source.size));
-    this.#hash = options.digests && this.totalBytes !== undefined ? new TextHash() : undefined;
+    this.#digests = options.digests === true && this.totalBytes !== undefined;
     this.headers = inputs.flatMap(({ source, header }) =>
       header ? [{ source: source.name, header }] : [],
     );
@@ -115,8 +113,9 @@ class SequentialInputs implements Inputs {
     try {
       let start = from;
       for (const input of this.#inputs.slice(from.input)) {
-        const hash = this.#hash;
-        const open = input.open ?? (await openInput(input.source, this.#options, start, { hash }));
+        const digests = this.#digests;
+        const open =
+          input.open ?? (await openInput(input.source, this.#options, start, { digests }));
         this.#current = open;
         if (this.#isClosed) return; // meanwhile, by who did not wait for this input
         if (open.cutter.header?.join('\n') !== input.header?.join('\n')) throw changed(input);
@@ -138,7 +137,7 @@ class SequentialInputs implements Inputs {
 
   takeDigests(): readonly TextDigest[] {
     this.#noteDigest();
-    return this.#digests.splice(0);
+    return this.#taken.splice(0);
   }
 
   /** Of what was read of the current input so far. */
@@ -148,14 +147,13 @@ class SequentialInputs implements Inputs {
     if (!text) return;
     const { length, hash } = text;
     const endsInLine = text.endsInLine && cutter.state === undefined;
-    this.#digests.push({ input: start.input, offset: length, hash, endsInLine });
+    this.#taken.push({ input: start.input, offset: length, hash, endsInLine });
   }
 
   async verify(digests: readonly TextDigest[]): Promise<void> {
-    const hash = this.#hash ?? new TextHash();
     for (const digest of digests) {
       const { source } = this.#inputs[digest.input]!;
-      await verifyText(source, digest, { ...this.#options, hash });
+      await verifyText(source, digest, this.#options);
     }
   }
 

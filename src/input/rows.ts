@@ -21,7 +21,7 @@ export interface TextDigest {
   readonly input: number;
   /** Bytes of decoded UTF-8 text it stands for. */
   readonly offset: number;
-  /** Of all of them; see TextHash. */
+  /** Of all of them; see DigestedText. */
   readonly hash: string;
   /** Nothing followed, not even the end of its last line. */
   readonly endsInLine: boolean;

@@ -6,7 +6,7 @@ import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 
 /** Small enough that the event loop turns between reads, large enough to be fast. */
-export const readBytes = 128 * 1024;
+const readBytes = 128 * 1024;
 
 /** Where bytes come from: a file, or standard input. */
 export interface Source {
@@ -14,11 +14,8 @@ export interface Source {
   readonly name: string;
   /** Bytes on disk; undefined where that is unknown (pipes). */
   readonly size: number | undefined;
-  /**
-   * Starts to read, a file into these buffers of `readBytes`; a source without a size (a pipe) can
-   * be read only once.
-   */
-  open(buffers?: readonly [Buffer, Buffer]): OpenSource;
+  /** Starts to read; a source without a size (a pipe) can be read only once. */
+  open(): OpenSource;
 }
 
 export interface OpenSource {
@@ -38,26 +35,19 @@ export async function fileSource(name: string, cwd: string): Promise<Source> {
   });
   if (found.isDirectory()) throw isDirectory(name);
   const size = found.isFile() ? found.size : undefined;
-  const openAgain: Source['open'] = (buffers) => {
-    if (found.isFile()) return openFile({ name, path, size: found.size }, buffers);
+  const openAgain: Source['open'] = () => {
+    if (found.isFile()) return openFile({ name, path, size: found.size });
     return openStream(name, found.isFIFO() ? fifoStream(path) : createReadStream(path));
   };
   return { name, size, open: openAgain };
 }
 
-const newBuffers = (): readonly [Buffer, Buffer] => [
-  Buffer.allocUnsafeSlow(readBytes),
-  Buffer.allocUnsafeSlow(readBytes),
-];
-
 /**
  * Reads ahead into one of two buffers while the other one is looked at. A file that ends before
  * the size it was found with was cut meanwhile: its end is not the end of what was to be read.
  */
-function openFile(
-  { name, path, size }: { name: string; path: string; size: number },
-  buffers: readonly [Buffer, Buffer] = newBuffers(),
-): OpenSource {
+function openFile({ name, path, size }: { name: string; path: string; size: number }): OpenSource {
+  const buffers = [Buffer.allocUnsafeSlow(readBytes), Buffer.allocUnsafeSlow(readBytes)] as const;
   async function* read(): AsyncGenerator<Buffer> {
     const file = await open(path);
     let reading = file.read(buffers[0]);

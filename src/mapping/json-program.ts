@@ -1,5 +1,5 @@
 import { limits } from '../contract/limits.js';
-import { instantiate, type WasmMemory, type WasmNumber } from '../wasm.js';
+import { openTextProgram, type WasmMemory, type WasmNumber } from '../text/text-program.js';
 import { epochDigits } from './instants.js';
 import { keySeeds } from './key-hash.js';
 
@@ -9,26 +9,26 @@ export interface JsonProgram {
   /** Objects and arrays within each other; deeper texts are refused. */
   readonly deepest: WasmNumber;
   /** Where to put a text of so many bytes, the first of which is called `first` from then on. */
-  reserve(bytes: number, first: number): number;
+  reserveJson(bytes: number, first: number): number;
   /** Makes room for so many names that are looked for, numbered from 0. */
   want(count: number): void;
   /** Where to put a name of so many bytes, to be told to `wantName`. */
   nameRoom(bytes: number): number;
   wantName(start: number, end: number, number: number): void;
   /** Reads what was put there from `start` to `end`. */
-  read(start: number, end: number): void;
+  readJson(start: number, end: number): void;
   /** What may be passed: most bytes of an identity, the seed of its hash, most digits of a time. */
-  expect(identityBytes: number, identitySeed: number, tsDigits: number): void;
+  expectUpload(identityBytes: number, identitySeed: number, tsDigits: number): void;
   /** Where to put the bounds of so many rows. */
   rowTable(count: number): number;
   /** Passes rows of that table; returns the first one that it read and did not pass, or their count. */
-  pass(row: number, count: number): number;
+  passRows(row: number, count: number): number;
 }
 
 /** An instance of the program, which looks for these names, numbered by their places. */
 export function openJsonProgram(names: readonly string[]): JsonProgram {
-  const program = instantiate('json-text') as JsonProgram;
-  program.expect(limits.identityLength, keySeeds.identity, epochDigits);
+  const program = openTextProgram() as JsonProgram;
+  program.expectUpload(limits.identityLength, keySeeds.identity, epochDigits);
   program.want(names.length);
   for (const [number, name] of names.entries()) {
     const bytes = Buffer.from(name);

@@ -86,7 +86,7 @@ export class JsonText {
       this.#bounds = bounds;
       this.#rowCount = count;
     }
-    const next = program.pass(row, count);
+    const next = program.passRows(row, count);
     if (next < count) this.#take(bounds[2 * next + 1]!);
     else this.#refreshViews(program);
     return next;
@@ -172,13 +172,13 @@ export class JsonText {
   #load(bytes: Buffer, start: number, end: number): void {
     this.bytes = bytes;
     this.#program ??= openJsonProgram(this.#names);
-    const place = this.#program.reserve(end - start, start);
+    const place = this.#program.reserveJson(end - start, start);
     this.#refreshViews(this.#program);
     bytes.copy(this.#memory, place, start, end);
   }
 
   #read(start: number, end: number): boolean {
-    this.#program!.read(start, end);
+    this.#program!.readJson(start, end);
     return this.#take(end);
   }
 

@@ -1,5 +1,10 @@
 import type { Cells, RowBlock } from '../input/rows.js';
-import { instantiate, reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
+import {
+  openTextProgram,
+  reserve,
+  type WasmMemory,
+  type WasmNumber,
+} from '../text/text-program.js';
 import { JsonWriter, type Piece } from './json-writer.js';
 import type { RecordBlock } from './records.js';
 import type { RowForm } from './row-form.js';
@@ -7,12 +12,12 @@ import type { RowForm } from './row-form.js';
 /** What `wasm/csv-records.ts` exports. Places in its memory come back signed. */
 interface Program {
   readonly memory: WasmMemory;
-  readonly count: WasmNumber;
-  readonly row: WasmNumber;
-  readonly key: { value: number };
-  readonly start: WasmNumber;
-  readonly at: WasmNumber;
-  begin(
+  readonly recordCount: WasmNumber;
+  readonly recordRow: WasmNumber;
+  readonly recordKey: { value: number };
+  readonly recordStart: WasmNumber;
+  readonly recordsAt: WasmNumber;
+  beginRecords(
     textAt: number,
     boundsAt: number,
     recordsAt: number,
@@ -21,8 +26,8 @@ interface Program {
     columns: number,
     members: number,
   ): void;
-  write(to: number, last: number): number;
-  skip(): void;
+  writeRecords(to: number, last: number): number;
+  skipRecord(): void;
 }
 
 /** Returned by `next` in place of a column. */
@@ -48,7 +53,7 @@ const longestEscape = 6;
  */
 export class RowWriter {
   readonly out = new JsonWriter((length) => this.#outOf(length));
-  readonly #program = instantiate('csv-records') as Program;
+  readonly #program = openTextProgram() as Program;
   #memberCount = 0;
   /** Of the block. */
   #rows = 0;
@@ -102,7 +107,7 @@ export class RowWriter {
     const { buffer } = this.#program.memory;
     bytes.copy(Buffer.from(buffer, this.#textAt));
     new Int32Array(buffer, boundsAt, bounds.length).set(bounds);
-    this.#program.begin(
+    this.#program.beginRecords(
       this.#textAt,
       boundsAt,
       this.#recordsAt,
@@ -123,31 +128,31 @@ export class RowWriter {
     for (;;) {
       out.reserve(this.#rowBytes);
       const last = this.#outAt + out.bytes.length - this.#rowBytes;
-      const stop = program.write(this.#outAt + out.length, last);
-      this.#goTo(program.at.value);
+      const stop = program.writeRecords(this.#outAt + out.length, last);
+      this.#goTo(program.recordsAt.value);
       if (stop !== FULL) return stop;
     }
   }
 
   /** Gives up the row. */
   skip(): void {
-    this.#program.skip();
-    this.#goTo(this.#program.start.value);
+    this.#program.skipRecord();
+    this.#goTo(this.#program.recordStart.value);
   }
 
   /** The row that is being written. */
   get row(): number {
-    return this.#program.row.value;
+    return this.#program.recordRow.value;
   }
 
   /** Hash of its key, for who writes the head. */
   set key(key: number) {
-    this.#program.key.value = key;
+    this.#program.recordKey.value = key;
   }
 
   /** Records written. */
   get count(): number {
-    return this.#program.count.value;
+    return this.#program.recordCount.value;
   }
 
   /** Of the records written their row, bounds in `out`, and key. */

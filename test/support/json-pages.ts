@@ -82,6 +82,6 @@ export function piecesOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
 /** What the build made; a test without it would hold nothing. */
 export function wasmBytes(): WasmBytes {
   const page = WasmBytes.open();
-  if (page === undefined) throw new Error('dist/page-insides.wasm is missing: npm run build');
+  if (page === undefined) throw new Error('dist/text.wasm is missing: npm run build');
   return page;
 }

@@ -1,9 +1,15 @@
 import { roomFor, type Insides, type PageBytes } from './page-bytes.js';
 import { tooDeep, unexpected } from './page-tokens.js';
-import { instantiate, reserve, type WasmMemory, type WasmNumber } from '../../wasm.js';
+import {
+  openTextProgram,
+  reserve,
+  type WasmMemory,
+  type WasmNumber,
+} from '../../text/text-program.js';
 
 /** What `wasm/page-insides.ts` exports. */
-interface Exports extends Insides {
+interface Exports {
+  readonly passInside: Insides['pass'];
   readonly memory: WasmMemory;
   /** Where the page begins in the memory. */
   readonly page: WasmNumber;
@@ -28,15 +34,14 @@ export class WasmBytes implements PageBytes {
 
   private constructor(code: Exports) {
     this.#code = code;
+    this.insides = { pass: code.passInside };
     this.#bytes = this.#view();
   }
 
   get bytes(): Buffer {
     return this.#bytes;
   }
-  get insides(): Insides {
-    return this.#code;
-  }
+  readonly insides: Insides;
 
   reserve(length: number): void {
     const room = this.#bytes.length;
@@ -62,5 +67,5 @@ function open(): Exports {
       throw tooDeep();
     },
   };
-  return instantiate('page-insides', imports) as Exports;
+  return openTextProgram(imports) as Exports;
 }

@@ -1,0 +1,46 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DigestedText } from '../../src/input/digested-text.js';
+
+function hashOf(...parts: readonly Uint8Array[]): string {
+  const text = new DigestedText();
+  for (const part of parts) text.add(Buffer.from(part));
+  return text.hash;
+}
+
+/** CRC-32 by its definition, bit by bit. */
+function oracle(text: Uint8Array): string {
+  let sum = -1;
+  for (const byte of text) {
+    sum ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+  }
+  return (~sum >>> 0).toString(16).padStart(8, '0');
+}
+
+describe('the digest of a text', () => {
+  const bytes = fc.uint8Array({ maxLength: 200 });
+
+  it('is the same wherever the text was cut', () => {
+    fc.assert(
+      fc.property(fc.array(bytes), (parts) => {
+        expect(hashOf(...parts)).toBe(oracle(Buffer.concat(parts)));
+      }),
+    );
+  });
+
+  it('is another one when a byte is', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ minLength: 1, maxLength: 100 }),
+        fc.nat(),
+        fc.integer({ min: 1, max: 255 }),
+        (text, place, change) => {
+          const changed = Buffer.from(text);
+          changed[place % text.length]! ^= change;
+          expect(hashOf(changed)).not.toBe(hashOf(text));
+        },
+      ),
+    );
+  });
+});
