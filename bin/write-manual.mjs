@@ -1,6 +1,6 @@
 // Writes the manual pages from the built command tree: part of `npm run build`.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { environmentFlags } from '../dist/commands/options.js';
+import { environmentFlags } from '../dist/commands/global-options.js';
 import { manualPages } from '../dist/help/manual.js';
 import { loadTopic, topicNames } from '../dist/help/topics.js';
 import { buildProgram } from '../dist/program.js';

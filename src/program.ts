@@ -1,88 +1,36 @@
 import { Command, CommanderError } from 'commander';
-import { registerHelp } from './commands/help.js';
-import { addGlobalOptions } from './commands/options.js';
-import { refuseRepeatedFlags } from './commands/repeated-flags.js';
+import { addCommand, type CommandSpec, type Program } from './commands/command-spec.js';
+import { globalOptionGroups } from './commands/global-options.js';
+import { addOptions } from './commands/option-table.js';
 import { usageError } from './commands/usage-error.js';
 import { addExamples, type Example } from './help/examples.js';
 import { helpFormat } from './help/help-format.js';
 import type { Runtime } from './runtime.js';
 import { version } from './version.js';
 
-interface CommandEntry {
-  readonly name: string;
-  /** Heading in the help; the commands stand there in this order. */
-  readonly group: string;
-  readonly load: () => Promise<(program: Command, runtime: Runtime) => void>;
-}
-
-const commands: readonly CommandEntry[] = [
-  {
-    name: 'upload',
-    group: 'Write:',
-    load: async () => (await import('./commands/upload.js')).registerUpload,
+/** The commands, under their headings in the help. Each file of them is loaded when it is needed. */
+const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
+  'Write:': {
+    upload: () => import('./commands/upload.js'),
+    subscribe: () => import('./commands/subscribe.js'),
+    demerge: () => import('./commands/demerge.js'),
   },
-  {
-    name: 'subscribe',
-    group: 'Write:',
-    load: async () => (await import('./commands/subscribe.js')).registerSubscribe,
+  'Read:': {
+    'export-profiles': () => import('./commands/export-profiles.js'),
+    'export-events': () => import('./commands/export-events.js'),
+    'get-profile': () => import('./commands/get-profile.js'),
   },
-  {
-    name: 'demerge',
-    group: 'Write:',
-    load: async () => (await import('./commands/demerge.js')).registerDemerge,
+  'Around them:': {
+    config: () => import('./commands/config/config.js'),
+    doctor: () => import('./commands/doctor/doctor.js'),
+    serve: () => import('./commands/serve.js'),
+    runs: () => import('./commands/runs/runs.js'),
+    completion: () => import('./commands/completion.js'),
+    __complete: () => import('./commands/complete.js'),
+    help: () => import('./commands/help.js'),
   },
-  {
-    name: 'export-profiles',
-    group: 'Read:',
-    load: async () => (await import('./commands/export-profiles.js')).registerExportProfiles,
-  },
-  {
-    name: 'export-events',
-    group: 'Read:',
-    load: async () => (await import('./commands/export-events.js')).registerExportEvents,
-  },
-  {
-    name: 'get-profile',
-    group: 'Read:',
-    load: async () => (await import('./commands/get-profile.js')).registerGetProfile,
-  },
-  {
-    name: 'config',
-    group: 'Around them:',
-    load: async () => (await import('./commands/config.js')).registerConfig,
-  },
-  {
-    name: 'doctor',
-    group: 'Around them:',
-    load: async () => (await import('./commands/doctor.js')).registerDoctor,
-  },
-  {
-    name: 'serve',
-    group: 'Around them:',
-    load: async () => (await import('./commands/serve.js')).registerServe,
-  },
-  {
-    name: 'runs',
-    group: 'Around them:',
-    load: async () => {
-      const { registerRuns } = await import('./commands/runs.js');
-      return (program, runtime) => registerRuns(program, runtime, parse);
-    },
-  },
-  {
-    name: 'completion',
-    group: 'Around them:',
-    load: async () => {
-      const { registerCompletion } = await import('./commands/completion.js');
-      return (program, runtime) => registerCompletion(program, runtime, buildProgram);
-    },
-  },
-  {
-    name: '__complete',
-    group: 'Around them:',
-    load: async () => (await import('./commands/complete.js')).registerComplete,
-  },
-];
+};
+type Load = () => Promise<{ readonly command: CommandSpec }>;
 
 /**
  * Runs one command line. Throws EngagectlError, E-USAGE for what commander refuses; anything else
@@ -97,11 +45,6 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
     throw usageError(thrown, program, argv);
   }
-}
-
-async function parse(argv: readonly string[], runtime: Runtime): Promise<void> {
-  const program = await buildProgram(runtime, argv);
-  await program.parseAsync([...argv], { from: 'user' });
 }
 
 const examples: readonly Example[] = [
@@ -141,22 +84,34 @@ export async function buildProgram(
       outputError: () => undefined, // usage errors are thrown, and shown by main
     });
   addExamples(program, examples);
-  addGlobalOptions(program);
+  addOptions(program, globalOptionGroups);
+  program.helpCommand(false); // there is one of our own
   await addCommands(program, runtime, first);
-  registerHelp(program, runtime);
-  refuseRepeatedFlags(program);
   return program;
 }
 
-async function addCommands(program: Command, runtime: Runtime, first?: string): Promise<void> {
-  const meant = commands.filter(({ name }) => name === first);
-  const wanted = meant.length > 0 ? meant : commands;
-  const registers = await Promise.all(wanted.map(async ({ load }) => load()));
-  for (const [n, register] of registers.entries()) {
-    program.commandsGroup(wanted[n]!.group);
-    register(program, runtime);
+async function addCommands(program: Command, runtime: Runtime, first = ''): Promise<void> {
+  const all = Object.entries(commands).flatMap(([group, loads]) =>
+    Object.entries(loads).map(([name, load]) => ({ group, name, load })),
+  );
+  const meant = all.filter(({ name }) => name === first || name === 'help');
+  const wanted = meant.length > 1 ? meant : all;
+  const loaded = await Promise.all(wanted.map(({ load }) => load()));
+  for (const [n, { command }] of loaded.entries()) {
+    const { group, name } = wanted[n]!;
+    program.commandsGroup(group);
+    addCommand(program, name, { spec: command, program: self, runtime });
   }
 }
+
+/** What commands about commands need. */
+const self: Program = {
+  tree: (runtime) => buildProgram(runtime),
+  run: async (argv, runtime) => {
+    const program = await buildProgram(runtime, argv);
+    await program.parseAsync([...argv], { from: 'user' });
+  },
+};
 
 function helpWidth({ stdout, env }: Runtime): number {
   const columns = Number(env['COLUMNS']) || stdout.columns || 80;

@@ -1,20 +1,19 @@
 import path from 'node:path';
-import type { Command } from 'commander';
 import { configFolder, stateFolder } from '../config/folders.js';
 import type { Runtime } from '../runtime.js';
+import type { CommandSpec } from './command-spec.js';
 
 /** `__complete profiles|regions|runs`: what completion scripts ask; quick, and silent if it cannot. */
-export function registerComplete(program: Command, runtime: Runtime): void {
-  program
-    .command('__complete <kind>', { hidden: true })
-    .helpOption(false)
-    .action(async (kind: string) => {
-      const names = await namesOf(kind, runtime).catch((): string[] => []);
-      runtime.stdout.write(names.map((name) => `${name}\n`).join(''));
-    });
-}
+export const command: CommandSpec = {
+  hidden: true,
+  operands: [['<kind>', '']],
+  run: async ({ operands: [kind], runtime }) => {
+    const names = await namesOf(kind, runtime).catch((): string[] => []);
+    runtime.stdout.write(names.map((name) => `${name}\n`).join(''));
+  },
+};
 
-async function namesOf(kind: string, runtime: Runtime): Promise<string[]> {
+async function namesOf(kind: string | undefined, runtime: Runtime): Promise<string[]> {
   const { readdir, readFile } = await import('node:fs/promises'); // no other command's help needs it
   if (kind === 'runs') return named(await readdir(path.join(stateFolder(runtime), 'runs')));
   // Read without the schema: checking it would cost more than the answer is worth.

@@ -9,7 +9,7 @@ import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
-import type { Settings } from './options.js';
+import type { Settings } from './settings.js';
 
 /** An account to work with. Who connects, closes. */
 export interface Connection {

@@ -1,47 +1,42 @@
-import { Option, type Command } from 'commander';
 import { paths } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
-import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
-import { needInput } from './need-input.js';
-import { resolveSettings, type Settings } from './options.js';
-import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.js';
+import type { CommandSpec } from './command-spec.js';
+import { needInput } from './input-options.js';
+import type { Settings } from './settings.js';
+import { inputMeaning, writeOptions, type WriteFlags } from './write-options.js';
 
 interface DemergeFlags extends WriteFlags {
   readonly identity: string;
 }
 
-const examples: readonly Example[] = [
-  ['read and validate everything, send nothing', 'engagectl demerge identities.txt --check'],
-  ['shows what will happen, and asks', 'engagectl demerge identities.csv'],
-  ['in CI, where nobody can be asked', 'engagectl demerge identities.ndjson --yes --json'],
-];
-
-export function registerDemerge(program: Command, runtime: Runtime, run = demerge): void {
-  const command = program
-    .command('demerge')
-    .summary('demerge profiles by identity')
-    .description(
-      'Demerges user profiles: every merged profile falls apart, and event data of it may be lost.\n' +
-        'Asks for confirmation on a terminal; elsewhere it needs --yes.',
-    )
-    .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin')
-    .addOption(new Option('--identity <column>', 'column of the identity').default('identity'));
-  addExamples(command, examples);
-  addWriteOptions(command, {
-    chunkSize: limits.identitiesPerDemerge,
-    chunkSizeMaximum: limits.identitiesPerDemerge,
-    concurrency: 1,
-    concurrencyMaximum: limits.othersInFlight,
-    dryRun: 'the same as --check',
-    yes: 'do not ask',
-    ordered: false,
-  });
-  command.action(async (files: string[], flags: DemergeFlags) => {
-    needInput(files, command, runtime);
-    await run({ files, flags }, resolveSettings(command, runtime), runtime);
-  });
-}
+export const command: CommandSpec<DemergeFlags> = {
+  summary: 'demerge profiles by identity',
+  description:
+    'Demerges user profiles: every merged profile falls apart, and event data of it may be lost.\n' +
+    'Asks for confirmation on a terminal; elsewhere it needs --yes.',
+  operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
+  examples: [
+    ['read and validate everything, send nothing', 'engagectl demerge identities.txt --check'],
+    ['shows what will happen, and asks', 'engagectl demerge identities.csv'],
+    ['in CI, where nobody can be asked', 'engagectl demerge identities.ndjson --yes --json'],
+  ],
+  options: [
+    ['Options:', [['--identity <column>', 'column of the identity', { default: 'identity' }]]],
+    ...writeOptions({
+      chunkSize: limits.identitiesPerDemerge,
+      inFlight: 1,
+      mostInFlight: limits.othersInFlight,
+      dryRun: 'the same as --check',
+      yes: 'do not ask',
+      ordered: false,
+    }),
+  ],
+  run: async (call) => {
+    needInput(call.operands, call);
+    await demerge({ files: call.operands, flags: call.flags }, call.settings(), call.runtime);
+  },
+};
 
 async function demerge(
   { files, flags }: { readonly files: readonly string[]; readonly flags: DemergeFlags },

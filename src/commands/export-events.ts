@@ -1,13 +1,11 @@
-import { Option, type Command } from 'commander';
 import { unexportableEvents } from '../contract/codes.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
-import { addExportOptions, eventBatchSize, type ExportFlags } from './export-options.js';
+import type { CommandSpec } from './command-spec.js';
+import { eventBatchSize, exportOptions, type ExportFlags } from './export-options.js';
 import { integer, notEmpty } from './option-values.js';
-import { resolveSettings, type Settings } from './options.js';
-import { repeatable } from './repeated-flags.js';
+import type { Settings } from './settings.js';
 
 type EventFlags = ExportFlags & {
   readonly event: readonly string[];
@@ -17,59 +15,70 @@ type EventFlags = ExportFlags & {
   readonly concurrency: number;
 };
 
-const examples: readonly Example[] = [
-  [
-    'the last seven full days',
-    'engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz',
+export const command: CommandSpec<EventFlags> = {
+  summary: 'events in a date range',
+  description:
+    'Exports the events of a range of days, both inclusive, in the order of the events given,\n' +
+    'then of days. NDJSON holds every record byte for byte as the service sent it.',
+  examples: [
+    [
+      'the last seven full days',
+      'engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz',
+    ],
+    [
+      'two events into one table',
+      'engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv',
+    ],
+    [
+      'from cron: a file a day; goes on with one cut short',
+      "engagectl export-events --event Charged --from yesterday --to yesterday -o '{event}-{day}.ndjson' --resume --quiet",
+    ],
+    [
+      'in a pipe',
+      'engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3',
+    ],
   ],
-  [
-    'two events into one table',
-    'engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv',
+  options: [
+    [
+      'Options:',
+      [
+        [
+          '--event <name>',
+          'the event; may be repeated; case-sensitive',
+          { parse: notEmpty, repeatable: true, required: true },
+        ],
+      ],
+    ],
+    ...exportOptions(eventBatchSize),
+    [
+      'Request:',
+      [
+        ['--no-split', 'one cursor for the whole range, not one a day'],
+        [
+          '--concurrency <n>',
+          'most requests in flight',
+          {
+            parse: integer({ min: 1, max: limits.othersInFlight }),
+            default: limits.othersInFlight,
+          },
+        ],
+      ],
+    ],
+    [
+      'Output:',
+      [
+        [
+          '--with-event-name',
+          'adds "event_name" and "ts_utc" to each record; implied by more than one --event',
+        ],
+      ],
+    ],
   ],
-  [
-    'from cron: a file a day; goes on with one cut short',
-    "engagectl export-events --event Charged --from yesterday --to yesterday -o '{event}-{day}.ndjson' --resume --quiet",
-  ],
-  [
-    'in a pipe',
-    'engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3',
-  ],
-];
-
-export function registerExportEvents(program: Command, runtime: Runtime, run = exportEvents): void {
-  const event = new Option('--event <name>', 'the event; may be repeated; case-sensitive');
-  const command = program
-    .command('export-events')
-    .summary('events in a date range')
-    .description(
-      'Exports the events of a range of days, both inclusive, in the order of the events given,\n' +
-        'then of days. NDJSON holds every record byte for byte as the service sent it.',
-    )
-    .addOption(repeatable(event, notEmpty).makeOptionMandatory())
-    .action((flags: EventFlags) => run(flags, resolveSettings(command, runtime), runtime));
-  addExamples(command, examples);
-  addExportOptions(command, eventBatchSize)
-    .addOption(
-      new Option('--no-split', 'one cursor for the whole range, not one a day').helpGroup(
-        'Request:',
-      ),
-    )
-    .addOption(
-      new Option('--concurrency <n>', 'most requests in flight')
-        .argParser(integer({ min: 1, max: limits.othersInFlight }))
-        .default(limits.othersInFlight)
-        .helpGroup('Request:'),
-    )
-    .addOption(
-      new Option(
-        '--with-event-name',
-        'adds "event_name" and "ts_utc" to each record; implied by more than one --event',
-      ).helpGroup('Output:'),
-    );
-}
+  run: ({ flags, settings, runtime }) => exportEvents(flags, settings(), runtime),
+};
 
 /** Writes the events in the order of the names given, then of days. */
-export async function exportEvents(
+async function exportEvents(
   flags: EventFlags,
   settings: Settings,
   runtime: Runtime,

@@ -1,8 +1,13 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { limits } from '../contract/limits.js';
+import type { OptionGroup } from './option-table.js';
 import { duration, integer } from './option-values.js';
-import { outputOptions, type OutputFlags } from './output-options.js';
-import { reportOption, type ReportFlag } from './report-option.js';
+import {
+  outputOptions,
+  reportOptions,
+  type OutputFlags,
+  type ReportFlag,
+} from './output-options.js';
 
 /** Flags that both exports share. */
 export interface ExportFlags extends OutputFlags, ReportFlag {
@@ -19,38 +24,45 @@ export interface ExportFlags extends OutputFlags, ReportFlag {
   readonly pendingTimeout: number;
 }
 
-/** Adds the shared flags; `batchSize` parses the one whose limits differ. */
-export function addExportOptions(command: Command, batchSize: (text: string) => number): Command {
-  for (const option of requestOptions(batchSize)) command.addOption(option.helpGroup('Request:'));
-  for (const option of outputOptions()) command.addOption(option.helpGroup('Output:'));
-  return command
-    .addOption(reportOption())
-    .addOption(
-      new Option(
+/** The flags that both exports share; `batchSize` parses the one whose limits differ. */
+export const exportOptions = (batchSize: (text: string) => number): readonly OptionGroup[] => [
+  [
+    'Request:',
+    [
+      [
+        '--from <date>',
+        'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d',
+        { required: true },
+      ],
+      ['--to <date>', 'last day, inclusive', { required: true }],
+      ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
+      ['--app', 'with app fields: versions, make and model of devices'],
+      ['--no-event-summaries', "without the summaries of users' events"],
+      ['--no-profile-properties', 'without custom profile properties'],
+      [
+        '--poll-interval <duration>',
+        'first pause while the data is not ready; grows to 30s',
+        { parse: duration, default: 2000, shown: '2s' },
+      ],
+      [
+        '--pending-timeout <duration>',
+        'longest time to wait for it',
+        { parse: duration, default: 1_800_000, shown: '30m' },
+      ],
+    ],
+  ],
+  outputOptions,
+  reportOptions,
+  [
+    'Output:',
+    [
+      [
         '--resume',
         'go on with an export to this --output that did not finish; without one, start',
-      )
-        .conflicts('fresh')
-        .helpGroup('Output:'),
-    );
-}
-
-const requestOptions = (batchSize: (text: string) => number): Option[] => [
-  new Option(
-    '--from <date>',
-    'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d',
-  ).makeOptionMandatory(),
-  new Option('--to <date>', 'last day, inclusive').makeOptionMandatory(),
-  new Option('--batch-size <n>', 'records per page').argParser(batchSize).default(limits.batchSize),
-  new Option('--app', 'with app fields: versions, make and model of devices'),
-  new Option('--no-event-summaries', "without the summaries of users' events"),
-  new Option('--no-profile-properties', 'without custom profile properties'),
-  new Option('--poll-interval <duration>', 'first pause while the data is not ready; grows to 30s')
-    .argParser(duration)
-    .default(2000, '2s'),
-  new Option('--pending-timeout <duration>', 'longest time to wait for it')
-    .argParser(duration)
-    .default(1_800_000, '30m'),
+        { conflicts: 'fresh' },
+      ],
+    ],
+  ],
 ];
 
 /** 23 to 5000: endpoint 6 rounds down to a multiple of 23 by itself. */

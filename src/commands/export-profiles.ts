@@ -1,51 +1,48 @@
-import type { Command } from 'commander';
-import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
-import { addExportOptions, profileBatchSize, type ExportFlags } from './export-options.js';
+import type { CommandSpec } from './command-spec.js';
+import { exportOptions, profileBatchSize, type ExportFlags } from './export-options.js';
 import { notEmpty } from './option-values.js';
-import { resolveSettings, type Settings } from './options.js';
+import type { Settings } from './settings.js';
 
 type ProfileFlags = ExportFlags & { readonly event: string };
 
-const examples: readonly Example[] = [
-  [
-    'users who did an event in the last 30 days',
-    'engagectl export-profiles --event "App Launched" --from 30d --to yesterday -o launched.ndjson.gz',
+export const command: CommandSpec<ProfileFlags> = {
+  summary: 'profiles of users who did an event in a date range',
+  description:
+    'Exports the profiles of all users who did an event in a range of days, both inclusive.\n' +
+    'NDJSON holds every record byte for byte as the service sent it.',
+  examples: [
+    [
+      'users who did an event in the last 30 days',
+      'engagectl export-profiles --event "App Launched" --from 30d --to yesterday -o launched.ndjson.gz',
+    ],
+    [
+      'a table of some columns',
+      'engagectl export-profiles --event Charged --from 2026-01-01 --to 2026-01-31 --columns identity,profileData.Email -o buyers.csv',
+    ],
+    [
+      'in a pipe',
+      'engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries | head -n 3',
+    ],
   ],
-  [
-    'a table of some columns',
-    'engagectl export-profiles --event Charged --from 2026-01-01 --to 2026-01-31 --columns identity,profileData.Email -o buyers.csv',
+  options: [
+    [
+      'Options:',
+      [
+        [
+          '--event <name>',
+          'the event that the users did; names are case-sensitive',
+          { parse: notEmpty, required: true },
+        ],
+      ],
+    ],
+    ...exportOptions(profileBatchSize),
   ],
-  [
-    'in a pipe',
-    'engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries | head -n 3',
-  ],
-];
-
-export function registerExportProfiles(
-  program: Command,
-  runtime: Runtime,
-  run = exportProfiles,
-): void {
-  const command = program
-    .command('export-profiles')
-    .summary('profiles of users who did an event in a date range')
-    .description(
-      'Exports the profiles of all users who did an event in a range of days, both inclusive.\n' +
-        'NDJSON holds every record byte for byte as the service sent it.',
-    )
-    .requiredOption(
-      '--event <name>',
-      'the event that the users did; names are case-sensitive',
-      notEmpty,
-    )
-    .action((flags: ProfileFlags) => run(flags, resolveSettings(command, runtime), runtime));
-  addExamples(command, examples);
-  addExportOptions(command, profileBatchSize);
-}
+  run: ({ flags, settings, runtime }) => exportProfiles(flags, settings(), runtime),
+};
 
 /** Writes the profiles of all users who did the event, by one cursor. */
-export async function exportProfiles(
+async function exportProfiles(
   flags: ProfileFlags,
   settings: Settings,
   runtime: Runtime,

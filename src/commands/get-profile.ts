@@ -1,9 +1,7 @@
-import type { Command } from 'commander';
-import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
-import { inputOptions } from './input-options.js';
-import { needInput } from './need-input.js';
-import { resolveSettings, type Settings } from './options.js';
+import type { CommandSpec } from './command-spec.js';
+import { inputOptions, needInput } from './input-options.js';
+import type { Settings } from './settings.js';
 import { outputOptions } from './output-options.js';
 import {
   userOptions,
@@ -13,40 +11,34 @@ import {
   type UserFlags,
 } from './wanted-users.js';
 
-const examples: readonly Example[] = [
-  ['one user', 'engagectl get-profile crm-00003'],
-  [
-    'by another identifier; can the user be reached',
-    'engagectl get-profile --email someone@example.com --reachability',
+export const command: CommandSpec<LookUpFlags & UserFlags> = {
+  summary: 'one or many profiles by identifier',
+  description:
+    'Reads user profiles. One is indented on a terminal; many are written one a line, in order.',
+  operands: [['[value...]', 'identities']],
+  examples: [
+    ['one user', 'engagectl get-profile crm-00003'],
+    [
+      'by another identifier; can the user be reached',
+      'engagectl get-profile --email someone@example.com --reachability',
+    ],
+    [
+      'many, in the order of the input',
+      'engagectl get-profile --input identities.csv -o profiles.ndjson',
+    ],
+    [
+      'in a pipe',
+      'tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson',
+    ],
   ],
-  [
-    'many, in the order of the input',
-    'engagectl get-profile --input identities.csv -o profiles.ndjson',
-  ],
-  [
-    'in a pipe',
-    'tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson',
-  ],
-];
-
-export function registerGetProfile(program: Command, runtime: Runtime, run = getProfile): void {
-  const command = program
-    .command('get-profile')
-    .summary('one or many profiles by identifier')
-    .description(
-      'Reads user profiles. One is indented on a terminal; many are written one a line, in order.',
-    )
-    .argument('[value...]', 'identities');
-  addExamples(command, examples);
-  for (const option of userOptions()) command.addOption(option.helpGroup('Users:'));
-  for (const option of inputOptions()) command.addOption(option.helpGroup('Input:'));
-  for (const option of outputOptions()) command.addOption(option.helpGroup('Output:'));
-  command.action(async (values: string[], flags: LookUpFlags & UserFlags) => {
-    const wanted = wantedUsers(values, flags);
-    if ('input' in wanted) needInput(wanted.input === '-' ? [] : [wanted.input], command, runtime);
-    await run({ wanted, flags }, resolveSettings(command, runtime), runtime);
-  });
-}
+  options: [userOptions, inputOptions, outputOptions],
+  run: async (call) => {
+    const { operands, flags } = call;
+    const wanted = wantedUsers(operands, flags);
+    if ('input' in wanted) needInput(wanted.input === '-' ? [] : [wanted.input], call);
+    await getProfile({ wanted, flags }, call.settings(), call.runtime);
+  },
+};
 
 async function getProfile(
   command: LookUpCommand,

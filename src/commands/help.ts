@@ -1,33 +1,26 @@
 import { Command } from 'commander';
-import { addExamples } from '../help/examples.js';
-import { isTopic, loadTopic, topics, type TopicName } from '../help/topics.js';
-import type { Runtime } from '../runtime.js';
-import { environmentFlags } from './options.js';
+import { isTopic, loadTopic, topics } from '../help/topics.js';
+import type { CommandSpec } from './command-spec.js';
+import { environmentFlags } from './global-options.js';
 
 /** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */
-export function registerHelp(program: Command, { stdout }: Pick<Runtime, 'stdout'>): void {
-  const help = program
-    .helpCommand(false)
-    .command('help')
-    .summary('help of a command, or about a topic')
-    .argument('[name...]', 'a command or a topic')
-    .action(async (names: string[]) => {
-      const [first, errorId] = names;
-      if (isTopic(first)) await showTopic(first, errorId);
-      else commandOf(program, names).help();
-    });
-  addExamples(help, [
+export const command: CommandSpec = {
+  summary: 'help of a command, or about a topic',
+  operands: [['[name...]', 'a command or a topic']],
+  examples: [
     ['a command', 'engagectl help upload'],
     ['a topic', 'engagectl help exit-codes'],
     ['an error', 'engagectl help errors E-CREDENTIALS'],
-  ]);
-
-  async function showTopic(name: TopicName, errorId: string | undefined): Promise<void> {
-    const topic = await loadTopic(name, { flags: environmentFlags(), errorId });
-    const { topicText } = await import('../help/topic-text.js');
-    stdout.write(topicText(topic, help.createHelp().helpWidth ?? 80));
-  }
-}
+  ],
+  run: async ({ operands, command, runtime: { stdout } }) => {
+    const [name, errorId] = operands;
+    if (isTopic(name)) {
+      const topic = await loadTopic(name, { flags: environmentFlags(), errorId });
+      const { topicText } = await import('../help/topic-text.js');
+      stdout.write(topicText(topic, command.createHelp().helpWidth ?? 80));
+    } else commandOf(command.parent ?? command, operands).help();
+  },
+};
 
 /** The command that the names lead to. Throws commander's error for one that it does not know. */
 function commandOf(program: Command, names: readonly string[]): Command {

@@ -1,6 +1,9 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
+import { EngagectlError } from '../errors.js';
 import type { InputOptions } from '../input/options.js';
 import { inputFormats, type InputFormat } from '../input/rows.js';
+import type { Call } from './command-spec.js';
+import type { OptionGroup } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
 
 /** Flags of every command that reads records. */
@@ -15,24 +18,26 @@ export interface InputFlags {
   readonly limit?: number;
 }
 
-export const inputOptions = (): Option[] => [
-  new Option(
-    '--input-format <format>',
-    `${inputFormats.join(', ')}; default: by extension, else by content`,
-  ).argParser(choice(...inputFormats)),
-  new Option('--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)').argParser(
-    delimiter,
-  ),
-  new Option('--quote <char>', 'around CSV cells (default: "; empty: none)').argParser(quote),
-  new Option('--escape <char>', 'before a quote in a quoted cell (default: the quote)').argParser(
-    escape,
-  ),
-  new Option('--comment <text>', 'CSV lines that begin with it are no records').argParser(comment),
-  new Option('--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'),
-  new Option('--max-record-bytes <bytes>', 'a longer record is rejected')
-    .argParser(byteCount)
-    .default(1024 * 1024, '1MiB'),
-  new Option('--limit <n>', 'take the first n records only').argParser(integer({ min: 0 })),
+export const inputOptions: OptionGroup = [
+  'Input:',
+  [
+    [
+      '--input-format <format>',
+      `${inputFormats.join(', ')}; default: by extension, else by content`,
+      { parse: choice(...inputFormats) },
+    ],
+    ['--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)', { parse: delimiter }],
+    ['--quote <char>', 'around CSV cells (default: "; empty: none)', { parse: quote }],
+    ['--escape <char>', 'before a quote in a quoted cell (default: the quote)', { parse: escape }],
+    ['--comment <text>', 'CSV lines that begin with it are no records', { parse: comment }],
+    ['--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'],
+    [
+      '--max-record-bytes <bytes>',
+      'a longer record is rejected',
+      { parse: byteCount, default: 1024 * 1024, shown: '1MiB' },
+    ],
+    ['--limit <n>', 'take the first n records only', { parse: integer({ min: 0 }) }],
+  ],
 ];
 
 function delimiter(text: string): string {
@@ -79,4 +84,17 @@ export function inputsOf({
     ...(encoding !== undefined && { encoding }),
     ...(listColumn !== undefined && { listColumn }),
   };
+}
+
+/** Without a file, input comes from stdin; from a terminal it never would: help instead, exit 2. */
+export function needInput(
+  files: readonly string[],
+  { command, runtime }: Pick<Call, 'command' | 'runtime'>,
+): void {
+  if (files.length > 0 || runtime.stdin.isTTY !== true) return;
+  command.outputHelp({ error: true });
+  throw new EngagectlError('E-USAGE', `${command.name()} needs input`, {
+    why: 'no file was named, and standard input is a terminal',
+    fix: `engagectl ${command.name()} <file>, or pipe records into it`,
+  });
 }

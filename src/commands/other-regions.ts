@@ -11,7 +11,7 @@ import { defaultHeaderPrefix } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { harmlessRequest, refusesCredentials } from './harmless-request.js';
-import type { Settings } from './options.js';
+import type { Settings } from './settings.js';
 
 /** Another region of the config profile, and what it says. */
 export interface TriedRegion {

@@ -1,6 +1,7 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { EngagectlError } from '../errors.js';
 import type { OutputFormat, OutputOptions } from '../output/output.js';
+import type { OptionGroup } from './option-table.js';
 import { choice, notEmpty } from './option-values.js';
 import { formatOf } from './output-name.js';
 
@@ -15,25 +16,48 @@ export interface OutputFlags {
   readonly fresh?: true;
 }
 
-export const outputOptions = (): Option[] => [
-  new Option(
-    '-o, --output <file>',
-    'default: standard output; .gz compresses; {date} is today',
-  ).argParser(notEmpty),
-  new Option(
-    '--format <format>',
-    'ndjson, csv or json; default: by the extension, else ndjson',
-  ).argParser(choice('ndjson', 'csv', 'json')),
-  new Option(
-    '--columns <list>',
-    'columns of a CSV, like identity,profileData.City; default: all',
-  ).argParser(columnList),
-  new Option('--csv-formulas <how>', "cells that a spreadsheet would run: keep, or escape with '")
-    .argParser(choice('keep', 'escape'))
-    .default('keep'),
-  new Option('--bom', 'begin a CSV with a byte order mark, which Excel needs for UTF-8'),
-  new Option('--overwrite', 'replace an existing output file'),
-  new Option('--fresh', 'start again, setting the partial file of an earlier run aside'),
+export const outputOptions: OptionGroup = [
+  'Output:',
+  [
+    [
+      '-o, --output <file>',
+      'default: standard output; .gz compresses; {date} is today',
+      { parse: notEmpty },
+    ],
+    [
+      '--format <format>',
+      'ndjson, csv or json; default: by the extension, else ndjson',
+      { parse: choice('ndjson', 'csv', 'json') },
+    ],
+    [
+      '--columns <list>',
+      'columns of a CSV, like identity,profileData.City; default: all',
+      { parse: columnList },
+    ],
+    [
+      '--csv-formulas <how>',
+      "cells that a spreadsheet would run: keep, or escape with '",
+      { parse: choice('keep', 'escape'), default: 'keep' },
+    ],
+    ['--bom', 'begin a CSV with a byte order mark, which Excel needs for UTF-8'],
+    ['--overwrite', 'replace an existing output file'],
+    ['--fresh', 'start again, setting the partial file of an earlier run aside'],
+  ],
+];
+
+/** Flag of the commands that can write a page about their run. */
+export interface ReportFlag {
+  readonly report?: string;
+}
+
+export const reportOptions: OptionGroup = [
+  'Report:',
+  [
+    [
+      '--report <file.html>',
+      'write a page about the run: figures, charts over time, samples of rejects',
+    ],
+  ],
 ];
 
 function columnList(text: string): string[] {

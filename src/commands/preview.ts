@@ -10,7 +10,7 @@ import { uploadMapper, type UploadMapping } from '../mapping/upload.js';
 import type { Runtime } from '../runtime.js';
 import { showPreview, type Preview } from '../ui/preview.js';
 import { inputsOf } from './input-options.js';
-import type { Settings } from './options.js';
+import type { Settings } from './settings.js';
 import { PreviewSample } from './preview-sample.js';
 import type { WriteFlags } from './write-options.js';
 

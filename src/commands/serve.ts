@@ -1,14 +1,15 @@
 import { once } from 'node:events';
 import path from 'node:path';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
-import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
 // oxlint-disable-next-line no-restricted-imports -- types only
 import type { Variants } from '../service/options.js';
 import { messages } from '../ui/messages.js';
+import type { CommandSpec } from './command-spec.js';
+import type { OptionRow } from './option-table.js';
 import { choice, integer } from './option-values.js';
-import { resolveSettings, type Settings } from './options.js';
+import type { Settings } from './settings.js';
 
 interface ServeFlags extends Partial<Variants> {
   readonly port: number;
@@ -20,56 +21,29 @@ interface ServeFlags extends Partial<Variants> {
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
 }
 
-const examples: readonly Example[] = [
-  ['on port 8787; its data is that of --region local', 'engagectl serve'],
-  ['for a test: any free port, nothing kept', 'engagectl serve --port 0 --memory'],
+const placeOptions: readonly OptionRow[] = [
+  ['--port <n>', '0 takes any free port', { parse: integer({ max: 65_535 }), default: 8787 }],
+  ['--data <dir>', 'folder of its data (default: that of --region local)'],
+  ['--memory', 'keep nothing', { conflicts: 'data' }],
+];
+
+const rehearsalOptions: readonly OptionRow[] = [
+  ['--latency <ms>', 'added to every answer', { parse: integer({ max: 600_000 }), default: 0 }],
+  ['--pending <n>', 'polls before a cursor is ready', { parse: integer({}), default: 0 }],
   [
-    'a slow and failing service, to rehearse on',
-    'engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3',
+    '--fail-rate <share>',
+    'share of requests that fail with 500 or 503, 0 to 1',
+    { parse: share, default: 0 },
+  ],
+  [
+    '--max-concurrent <upload,other>',
+    'requests in flight; 429 beyond',
+    { parse: concurrency, default: { upload: 15, other: 3 }, shown: '15,3' },
   ],
 ];
 
-/** Runs the embedded local service on a port until it is told to stop (contract §6). */
-export function registerServe(program: Command, runtime: Runtime): void {
-  const command = program
-    .command('serve')
-    .summary('run the embedded local service on a port')
-    .description(
-      'Runs the embedded service on a loopback port, until Ctrl-C or SIGTERM. Standard output gets one line: its URL.',
-    );
-  addExamples(command, examples);
-  for (const option of placeOptions()) command.addOption(option.helpGroup('Service:'));
-  for (const option of rehearsalOptions()) command.addOption(option.helpGroup('Rehearsal:'));
-  for (const option of variantOptions())
-    command.addOption(option.helpGroup('Variants of answers:'));
-  command.action((flags: ServeFlags, self: Command) =>
-    serve(flags, resolveSettings(self, runtime), runtime),
-  );
-}
-
-const placeOptions = (): Option[] => [
-  new Option('--port <n>', '0 takes any free port')
-    .argParser(integer({ max: 65_535 }))
-    .default(8787),
-  new Option('--data <dir>', 'folder of its data (default: that of --region local)'),
-  new Option('--memory', 'keep nothing').conflicts('data'),
-];
-
-const rehearsalOptions = (): Option[] => [
-  new Option('--latency <ms>', 'added to every answer')
-    .argParser(integer({ max: 600_000 }))
-    .default(0),
-  new Option('--pending <n>', 'polls before a cursor is ready').argParser(integer({})).default(0),
-  new Option('--fail-rate <share>', 'share of requests that fail with 500 or 503, 0 to 1')
-    .argParser(share)
-    .default(0),
-  new Option('--max-concurrent <upload,other>', 'requests in flight; 429 beyond')
-    .argParser(concurrency)
-    .default({ upload: 15, other: 3 }, '15,3'),
-];
-
 /** Each plays one thing that deployments do differently; the first word is the default. */
-const variantOptions = (): Option[] => [
+const variantOptions = [
   variant('--key-style <style>', 'keys of returned profileData', 'verbatim', 'folded'),
   variant('--next-cursor <place>', 'next_cursor and records', 'after', 'before'),
   variant('--status <place>', 'status in an answer', 'first', 'last'),
@@ -79,10 +53,31 @@ const variantOptions = (): Option[] => [
   variant('--connection <way>', 'after an answer', 'keep', 'close'),
 ];
 
-const variant = (flags: string, what: string, ...words: [string, ...string[]]): Option =>
-  new Option(flags, `${what}: ${words.join(', ')} (default: ${words[0]})`).argParser(
-    choice(...words),
-  );
+function variant(flags: string, what: string, ...words: [string, ...string[]]): OptionRow {
+  const help = `${what}: ${words.join(', ')} (default: ${words[0]})`;
+  return [flags, help, { parse: choice(...words) }];
+}
+
+/** Runs the embedded local service on a port until it is told to stop (contract §6). */
+export const command: CommandSpec<ServeFlags> = {
+  summary: 'run the embedded local service on a port',
+  description:
+    'Runs the embedded service on a loopback port, until Ctrl-C or SIGTERM. Standard output gets one line: its URL.',
+  examples: [
+    ['on port 8787; its data is that of --region local', 'engagectl serve'],
+    ['for a test: any free port, nothing kept', 'engagectl serve --port 0 --memory'],
+    [
+      'a slow and failing service, to rehearse on',
+      'engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3',
+    ],
+  ],
+  options: [
+    ['Service:', placeOptions],
+    ['Rehearsal:', rehearsalOptions],
+    ['Variants of answers:', variantOptions],
+  ],
+  run: ({ flags, settings, runtime }) => serve(flags, settings(), runtime),
+};
 
 function share(text: string): number {
   const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;

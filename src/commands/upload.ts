@@ -1,15 +1,14 @@
-import { Option, type Command } from 'commander';
 import { paths } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import type { UploadMapping } from '../mapping/upload-mapping.js';
-import { addExamples, type Example } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
-import { needInput } from './need-input.js';
+import type { CommandSpec } from './command-spec.js';
+import { needInput } from './input-options.js';
 import { choice } from './option-values.js';
-import { resolveSettings, type Settings } from './options.js';
-import { repeatable } from './repeated-flags.js';
-import { addWriteOptions, inputMeaning, type WriteFlags } from './write-options.js';
+import type { Settings } from './settings.js';
+import type { OptionRow } from './option-table.js';
+import { inputMeaning, writeOptions, type WriteFlags } from './write-options.js';
 
 interface UploadFlags extends WriteFlags {
   readonly type: 'profile' | 'event';
@@ -26,88 +25,87 @@ interface UploadFlags extends WriteFlags {
   readonly preview?: PreviewFlag;
 }
 
-const examples: readonly Example[] = [
-  [
-    'other column names, types; what would be sent',
-    'engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer --preview',
-  ],
-  ['read and validate everything, send nothing', 'engagectl upload users.csv --check'],
-  [
-    'from cron: errors only; goes on with a run cut short',
-    'engagectl upload users.csv --quiet --resume',
-  ],
-  [
-    'in CI: figures as JSON; too many rejects fail the job',
-    'gunzip -c users.ndjson.gz | engagectl upload - --json --max-rejects 1%',
-  ],
-];
-
-export function registerUpload(program: Command, runtime: Runtime, run = upload): void {
-  const command = program
-    .command('upload')
-    .summary('user profiles, created or updated; also events')
-    .description(
-      'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events.\n' +
-        'One column is the identity, every other one a profile property of the same name.',
-    )
-    .argument('[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin');
-  addExamples(command, examples);
-  for (const option of mappingOptions()) command.addOption(option.helpGroup('Mapping:'));
-  command.addOption(previewOption().helpGroup('Sending:'));
-  addWriteOptions(command, {
-    chunkSize: limits.recordsPerUpload,
-    chunkSizeMaximum: limits.recordsPerUpload,
-    concurrency: 8,
-    concurrencyMaximum: limits.uploadsInFlight,
-    dryRun: 'the same as --check',
-    yes: 'do not ask, though the config profile is marked production',
-    ordered: true,
-  });
-  command.action(async (named: string[], flags: UploadFlags) => {
-    const files = [...(flags.preview?.files ?? []), ...named];
-    needInput(files, command, runtime);
-    await run({ files, flags }, resolveSettings(command, runtime), runtime);
-  });
-}
-
 interface PreviewFlag {
   readonly count: number;
   /** `--preview users.csv`: a word behind the flag that is no number is a file. */
   readonly files: readonly string[];
 }
 
-const previewOption = (): Option =>
-  new Option(
-    '--preview [n]',
-    'show the first n records (5), columns and likely mistakes; send and write nothing',
-  )
-    .preset('5')
-    .argParser((word): PreviewFlag =>
+const previewOption: OptionRow = [
+  '--preview [n]',
+  'show the first n records (5), columns and likely mistakes; send and write nothing',
+  {
+    preset: '5',
+    parse: (word): PreviewFlag =>
       /^\d+$/.test(word) ? { count: Number(word), files: [] } : { count: 5, files: [word] },
-    );
-
-const mappingOptions = (): Option[] => [
-  new Option('--type <type>', 'profile or event: what flat rows are')
-    .argParser(choice('profile', 'event'))
-    .default('profile'),
-  new Option('--identity <column>', 'column of the identity (default: identity)'),
-  new Option('--object-id <column>', 'key by the objectId in this column'),
-  repeatable(new Option('--map <column=key>', 'send a column under another name (repeatable)')),
-  repeatable(new Option('--drop <column>', 'do not send this column (repeatable)')),
-  repeatable(new Option('--only <a,b>', 'send these columns only (repeatable)')),
-  repeatable(
-    new Option(
-      '--types <column:type,…>',
-      'string, integer, number, boolean, date or json; else strings (repeatable)',
-    ),
-  ),
-  new Option('--mapping <file>', 'JSON file with identity, map, types and drop'),
-  new Option('--empty <how>', 'empty cells: omit, null or string')
-    .argParser(choice('omit', 'null', 'string'))
-    .default('omit'),
-  new Option('--event-name <name>', 'of events whose row has no evtName'),
-  new Option('--ts <when>', 'now: the time of events whose row has no ts').argParser(choice('now')),
+  },
 ];
+
+const mappingOptions: readonly OptionRow[] = [
+  [
+    '--type <type>',
+    'profile or event: what flat rows are',
+    { parse: choice('profile', 'event'), default: 'profile' },
+  ],
+  ['--identity <column>', 'column of the identity (default: identity)'],
+  ['--object-id <column>', 'key by the objectId in this column'],
+  ['--map <column=key>', 'send a column under another name (repeatable)', { repeatable: true }],
+  ['--drop <column>', 'do not send this column (repeatable)', { repeatable: true }],
+  ['--only <a,b>', 'send these columns only (repeatable)', { repeatable: true }],
+  [
+    '--types <column:type,…>',
+    'string, integer, number, boolean, date or json; else strings (repeatable)',
+    { repeatable: true },
+  ],
+  ['--mapping <file>', 'JSON file with identity, map, types and drop'],
+  [
+    '--empty <how>',
+    'empty cells: omit, null or string',
+    { parse: choice('omit', 'null', 'string'), default: 'omit' },
+  ],
+  ['--event-name <name>', 'of events whose row has no evtName'],
+  ['--ts <when>', 'now: the time of events whose row has no ts', { parse: choice('now') }],
+];
+
+export const command: CommandSpec<UploadFlags> = {
+  summary: 'user profiles, created or updated; also events',
+  description:
+    'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events.\n' +
+    'One column is the identity, every other one a profile property of the same name.',
+  operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
+  examples: [
+    [
+      'other column names, types; what would be sent',
+      'engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer --preview',
+    ],
+    ['read and validate everything, send nothing', 'engagectl upload users.csv --check'],
+    [
+      'from cron: errors only; goes on with a run cut short',
+      'engagectl upload users.csv --quiet --resume',
+    ],
+    [
+      'in CI: figures as JSON; too many rejects fail the job',
+      'gunzip -c users.ndjson.gz | engagectl upload - --json --max-rejects 1%',
+    ],
+  ],
+  options: [
+    ['Mapping:', mappingOptions],
+    ['Sending:', [previewOption]],
+    ...writeOptions({
+      chunkSize: limits.recordsPerUpload,
+      inFlight: 8,
+      mostInFlight: limits.uploadsInFlight,
+      dryRun: 'the same as --check',
+      yes: 'do not ask, though the config profile is marked production',
+      ordered: true,
+    }),
+  ],
+  run: async (call) => {
+    const files = [...(call.flags.preview?.files ?? []), ...call.operands];
+    needInput(files, call);
+    await upload({ files, flags: call.flags }, call.settings(), call.runtime);
+  },
+};
 
 async function upload(
   { files, flags }: { readonly files: readonly string[]; readonly flags: UploadFlags },

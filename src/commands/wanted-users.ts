@@ -1,8 +1,8 @@
-import { Option } from 'commander';
 import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import type { InputFlags } from './input-options.js';
+import type { OptionGroup } from './option-table.js';
 import { choice, integer, notEmpty } from './option-values.js';
 import type { OutputFlags } from './output-options.js';
 
@@ -31,20 +31,26 @@ export interface UserFlags {
   readonly by?: IdentifierKind;
 }
 
-export const userOptions = (): Option[] => [
-  new Option('--identity <value>', 'the user with this identity').argParser(notEmpty),
-  new Option('--email <value>', 'the user with this email address').argParser(notEmpty),
-  new Option('--object-id <value>', 'the user of this device').argParser(notEmpty),
-  new Option('--input <file>', 'users of a CSV, NDJSON or list, also .gz; - reads standard input'),
-  new Option(
-    '--by <kind>',
-    `what the input identifies users by: ${identifierKinds.join(', ')}`,
-  ).argParser(choice(...identifierKinds)),
-  new Option('--concurrency <n>', 'most requests in flight')
-    .argParser(integer({ min: 1, max: limits.uploadsInFlight }))
-    .default(limits.othersInFlight),
-  new Option('--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'),
-  new Option('--rejects <file>', 'where identifiers without a user go (default: beside the input)'),
+export const userOptions: OptionGroup = [
+  'Users:',
+  [
+    ['--identity <value>', 'the user with this identity', { parse: notEmpty }],
+    ['--email <value>', 'the user with this email address', { parse: notEmpty }],
+    ['--object-id <value>', 'the user of this device', { parse: notEmpty }],
+    ['--input <file>', 'users of a CSV, NDJSON or list, also .gz; - reads standard input'],
+    [
+      '--by <kind>',
+      `what the input identifies users by: ${identifierKinds.join(', ')}`,
+      { parse: choice(...identifierKinds) },
+    ],
+    [
+      '--concurrency <n>',
+      'most requests in flight',
+      { parse: integer({ min: 1, max: limits.uploadsInFlight }), default: limits.othersInFlight },
+    ],
+    ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
+    ['--rejects <file>', 'where identifiers without a user go (default: beside the input)'],
+  ],
 ];
 
 /** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */

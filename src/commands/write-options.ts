@@ -1,8 +1,9 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type { RejectLimit } from '../bulk/write/write-job.js';
 import { inputOptions, type InputFlags } from './input-options.js';
+import type { OptionGroup, OptionRow } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
-import { reportOption, type ReportFlag } from './report-option.js';
+import { reportOptions, type ReportFlag } from './output-options.js';
 
 /** Flags that upload, subscribe and demerge share. */
 export interface WriteFlags extends InputFlags, ReportFlag {
@@ -25,11 +26,12 @@ export interface WriteFlags extends InputFlags, ReportFlag {
   readonly dryRun?: boolean;
 }
 
-export interface WriteDefaults {
+interface WriteDefaults {
+  /** Records per request, and the most of them. */
   readonly chunkSize: number;
-  readonly chunkSizeMaximum: number;
-  readonly concurrency: number;
-  readonly concurrencyMaximum: number;
+  readonly inFlight: number;
+  readonly mostInFlight: number;
+  /** Help of `--dry-run`. */
   readonly dryRun: string;
   /** Help of `--yes`. */
   readonly yes: string;
@@ -37,60 +39,54 @@ export interface WriteDefaults {
   readonly ordered: boolean;
 }
 
-export function addWriteOptions(command: Command, defaults: WriteDefaults): Command {
-  for (const option of inputOptions()) command.addOption(option.helpGroup('Input:'));
-  for (const option of sendingOptions(defaults)) command.addOption(option.helpGroup('Sending:'));
-  for (const option of rejectOptions()) command.addOption(option.helpGroup('Rejected records:'));
-  for (const option of resumeOptions()) command.addOption(option.helpGroup('Interrupted runs:'));
-  return command.addOption(reportOption());
-}
-
-const sendingOptions = (defaults: WriteDefaults): Option[] => [
-  new Option('--check', 'read and validate everything, send nothing'),
-  new Option('--dry-run', defaults.dryRun),
-  new Option('-y, --yes', defaults.yes),
-  new Option('--chunk-size <n>', `records per request, at most ${defaults.chunkSizeMaximum}`)
-    .argParser(integer({ min: 1, max: defaults.chunkSizeMaximum }))
-    .default(defaults.chunkSize),
-  new Option('--chunk-bytes <bytes>', 'bytes per request')
-    .argParser(byteCount)
-    .default(4 * 1024 * 1024, '4MiB'),
-  new Option('--concurrency <n>', `most requests in flight, at most ${defaults.concurrencyMaximum}`)
-    .argParser(integer({ min: 1, max: defaults.concurrencyMaximum }))
-    .default(defaults.concurrency),
-  ...(defaults.ordered
-    ? [
-        new Option(
-          '--order <how>',
-          'key: records of one key arrive in input order; none: any order',
-        )
-          .argParser(choice('key', 'none'))
-          .default('key'),
-      ]
-    : []),
+/** The flags of a command that writes, besides those that say what the records are. */
+export const writeOptions = (defaults: WriteDefaults): readonly OptionGroup[] => [
+  inputOptions,
+  ['Sending:', [...sendingOptions(defaults), ...(defaults.ordered ? [orderOption] : [])]],
+  ['Rejected records:', rejectOptions],
+  ['Interrupted runs:', resumeOptions],
+  reportOptions,
 ];
 
-const resumeOptions = (): Option[] => [
-  new Option(
-    '--resume',
-    'go on with the unfinished run of this command; without one, start afresh',
-  ),
-  new Option('--fresh', 'forget the unfinished run of this command and start anew').conflicts(
-    'resume',
-  ),
-  new Option('--run <id>', 'the run that `runs resume` means').hideHelp(),
-  new Option('--no-journal', 'keep nothing to resume from').conflicts('resume'),
+const sendingOptions = (defaults: WriteDefaults): readonly OptionRow[] => [
+  ['--check', 'read and validate everything, send nothing'],
+  ['--dry-run', defaults.dryRun],
+  ['-y, --yes', defaults.yes],
+  [
+    '--chunk-size <n>',
+    `records per request, at most ${defaults.chunkSize}`,
+    { parse: integer({ min: 1, max: defaults.chunkSize }), default: defaults.chunkSize },
+  ],
+  [
+    '--chunk-bytes <bytes>',
+    'bytes per request',
+    { parse: byteCount, default: 4 * 1024 * 1024, shown: '4MiB' },
+  ],
+  [
+    '--concurrency <n>',
+    `most requests in flight, at most ${defaults.mostInFlight}`,
+    { parse: integer({ min: 1, max: defaults.mostInFlight }), default: defaults.inFlight },
+  ],
 ];
 
-const rejectOptions = (): Option[] => [
-  new Option('--rejects <file>', 'where rejected records go (default: beside the first input)'),
-  new Option('--max-rejects <n|n%>', 'stop when more than that were rejected').argParser(
-    rejectLimit,
-  ),
-  new Option('--strict', 'stop at the first rejected record: --max-rejects 0').conflicts(
-    'maxRejects',
-  ),
-  new Option('--retry-unknown', 'send records of a rejects file whose outcome is unknown again'),
+const orderOption: OptionRow = [
+  '--order <how>',
+  'key: records of one key arrive in input order; none: any order',
+  { parse: choice('key', 'none'), default: 'key' },
+];
+
+const rejectOptions: readonly OptionRow[] = [
+  ['--rejects <file>', 'where rejected records go (default: beside the first input)'],
+  ['--max-rejects <n|n%>', 'stop when more than that were rejected', { parse: rejectLimit }],
+  ['--strict', 'stop at the first rejected record: --max-rejects 0', { conflicts: 'maxRejects' }],
+  ['--retry-unknown', 'send records of a rejects file whose outcome is unknown again'],
+];
+
+const resumeOptions: readonly OptionRow[] = [
+  ['--resume', 'go on with the unfinished run of this command; without one, start afresh'],
+  ['--fresh', 'forget the unfinished run of this command and start anew', { conflicts: 'resume' }],
+  ['--run <id>', 'the run that `runs resume` means', { hidden: true }],
+  ['--no-journal', 'keep nothing to resume from', { conflicts: 'resume' }],
 ];
 
 function rejectLimit(text: string): RejectLimit {

@@ -14,7 +14,7 @@ import { datedArgv, withDatedOutput } from '../commands/dated-output.js';
 import { dateRange } from '../commands/date-range.js';
 import { documentsPlanned, exportJob, meaningOf, type ExportCommand } from './export-job.js';
 import { openExportRun, type OpenExportRun } from './export-run.js';
-import type { Settings } from '../commands/options.js';
+import type { Settings } from '../commands/settings.js';
 import { refuseCsvFlags } from '../commands/output-options.js';
 import { openReport, type Report } from '../commands/report.js';
 

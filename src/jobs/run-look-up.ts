@@ -15,7 +15,7 @@ import { connect, type Connection } from '../commands/connect.js';
 import { withDatedOutput } from '../commands/dated-output.js';
 import { openProfileSink, type ProfileSink } from '../commands/profile-sink.js';
 import { openUsers, type Users } from '../commands/open-users.js';
-import type { Settings } from '../commands/options.js';
+import type { Settings } from '../commands/settings.js';
 import { refuseCsvFlags } from '../commands/output-options.js';
 import { openRejects, showRejects } from '../commands/rejects-file.js';
 import { runId } from './run-id.js';

@@ -7,7 +7,7 @@ import type { Mapper } from '../mapping/records.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import type { Connection } from '../commands/connect.js';
-import type { Settings } from '../commands/options.js';
+import type { Settings } from '../commands/settings.js';
 import type { Report } from '../commands/report.js';
 import type { WriteFlags } from '../commands/write-options.js';
 

@@ -11,7 +11,7 @@ import { startProgress } from '../ui/progress.js';
 import { showSummary, type Summary } from '../ui/summary.js';
 import { connect, type Connection } from '../commands/connect.js';
 import { inputsOf } from '../commands/input-options.js';
-import type { Settings } from '../commands/options.js';
+import type { Settings } from '../commands/settings.js';
 import { showRejects } from '../commands/rejects-file.js';
 import { openReport } from '../commands/report.js';
 import { runId } from './run-id.js';

@@ -1,7 +1,7 @@
 import { resolveAccount, type Account } from '../../config/account.js';
 import type { Runtime } from '../../runtime.js';
 import { version } from '../../version.js';
-import type { Settings } from '../options.js';
+import type { Settings } from '../settings.js';
 import { checkCertificate } from './certificate.js';
 import { findingOf, type Finding } from './finding.js';
 import { checkConfig, checkLock, checkState } from './folders.js';

@@ -5,7 +5,7 @@ import { messages } from '../../ui/messages.js';
 import { connectTo } from '../connect.js';
 import { harmlessRequest, harmlessRequestAt, refusesCredentials } from '../harmless-request.js';
 import { EngagectlError } from '../../errors.js';
-import type { Settings } from '../options.js';
+import type { Settings } from '../settings.js';
 import type { Warning } from './finding.js';
 
 interface Answer {

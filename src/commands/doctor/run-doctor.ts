@@ -1,7 +1,7 @@
 import { EngagectlError, errorIds, exitCodes, mostSerious } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { inert, inertJson } from '../../ui/inert.js';
-import type { Settings } from '../options.js';
+import type { Settings } from '../settings.js';
 import { examine } from './examine.js';
 import type { Finding } from './finding.js';
 

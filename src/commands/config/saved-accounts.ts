@@ -1,26 +1,24 @@
-import { listed, without, withCurrent } from '../config/changes.js';
-import { configPath, readConfig, updateConfig } from '../config/store.js';
-import type { Runtime } from '../runtime.js';
-import { aligned } from '../ui/aligned.js';
-import { inert, inertJson } from '../ui/inert.js';
-import { messages } from '../ui/messages.js';
-import type { Settings } from './options.js';
+import { listed, without, withCurrent } from '../../config/changes.js';
+import { configPath, readConfig, updateConfig } from '../../config/store.js';
+import { aligned } from '../../ui/aligned.js';
+import { inert, inertJson } from '../../ui/inert.js';
+import { messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import type { Settings } from '../settings.js';
 
-export async function useProfile(
-  name: string,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
+export async function useProfile({ operands: [name = ''], runtime, ...call }: Call): Promise<void> {
+  const settings = call.settings();
   const region = regionFlag(settings);
   await updateConfig(runtime, (config) => withCurrent(config, name, region));
   messages(settings, runtime).note(`in use: ${described(name, region)}`);
 }
 
-export async function removeProfile(
-  name: string,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
+export async function removeProfile({
+  operands: [name = ''],
+  runtime,
+  ...call
+}: Call): Promise<void> {
+  const settings = call.settings();
   const region = regionFlag(settings);
   await updateConfig(runtime, (config) => without(config, name, region));
   messages(settings, runtime).note(`removed: ${described(name, region)}`);
@@ -33,10 +31,9 @@ const regionFlag = ({ region, flags }: Settings): string | undefined =>
 const described = (profile: string, region: string | undefined): string =>
   region === undefined ? `profile ${profile}` : `profile ${profile}, region ${region}`;
 
-export async function listProfiles(
-  { json }: Settings,
-  { stdout, ...runtime }: Runtime,
-): Promise<void> {
+export async function listProfiles({ settings, runtime }: Call): Promise<void> {
+  const { json } = settings();
+  const { stdout } = runtime;
   const file = configPath(runtime);
   const accounts = listed(await readConfig(runtime));
   if (json) {
@@ -58,7 +55,8 @@ export async function listProfiles(
   stdout.write(inert(`${aligned(rows.length > 0 ? [header, ...rows] : [])}from ${file}\n`));
 }
 
-export function showPath({ json }: Settings, runtime: Runtime): void {
+export function showPath({ settings, runtime }: Call): void {
+  const { json } = settings();
   const file = configPath(runtime);
   runtime.stdout.write(json ? `${inertJson({ file })}\n` : `${file}\n`);
 }

@@ -1,11 +1,11 @@
-import { resolveAccount } from '../config/account.js';
-import { maskedPasscode } from '../config/changes.js';
-import { configFolder, stateFolder } from '../config/folders.js';
-import { configPath } from '../config/store.js';
-import type { Runtime } from '../runtime.js';
-import { aligned } from '../ui/aligned.js';
-import { inert, inertJson } from '../ui/inert.js';
-import type { Settings } from './options.js';
+import { resolveAccount } from '../../config/account.js';
+import { maskedPasscode } from '../../config/changes.js';
+import { configFolder, stateFolder } from '../../config/folders.js';
+import { configPath } from '../../config/store.js';
+import type { Runtime } from '../../runtime.js';
+import { aligned } from '../../ui/aligned.js';
+import { inert, inertJson } from '../../ui/inert.js';
+import type { Settings } from '../settings.js';
 
 /**
  * `config show`: the account a command would use, and where each value comes from; with `all`, the

@@ -1,13 +1,13 @@
-import { checkedBaseUrl } from '../config/base-url.js';
-import { savedRegion, withProduction, withRegion } from '../config/changes.js';
-import { checkedAccountId, checkedHeaderPrefix } from '../config/credentials.js';
-import { currentProfile } from '../config/saved-account.js';
-import { configPath, readConfig, updateConfig } from '../config/store.js';
-import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import { messages } from '../ui/messages.js';
+import { checkedBaseUrl } from '../../config/base-url.js';
+import { savedRegion, withProduction, withRegion } from '../../config/changes.js';
+import { checkedAccountId, checkedHeaderPrefix } from '../../config/credentials.js';
+import { currentProfile } from '../../config/saved-account.js';
+import { configPath, readConfig, updateConfig } from '../../config/store.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import { messages } from '../../ui/messages.js';
 import { givenPasscode, type PasscodeFlags } from './given-passcode.js';
-import type { Settings } from './options.js';
+import type { Settings } from '../settings.js';
 
 export interface SetFlags extends PasscodeFlags {
   readonly accountId?: string;

@@ -1,14 +1,14 @@
-import type { Failure } from '../client/failure.js';
-import { failureError } from '../client/failure-error.js';
-import type { Account } from '../config/account.js';
-import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import { inertJson } from '../ui/inert.js';
-import { messages, type Messages } from '../ui/messages.js';
-import { connect } from './connect.js';
-import { harmlessRequest, harmlessRequestAt, refusesCredentials } from './harmless-request.js';
-import type { Settings } from './options.js';
-import { tryOtherRegions, type TriedRegion } from './other-regions.js';
+import type { Failure } from '../../client/failure.js';
+import { failureError } from '../../client/failure-error.js';
+import type { Account } from '../../config/account.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import { inertJson } from '../../ui/inert.js';
+import { messages, type Messages } from '../../ui/messages.js';
+import { connect } from '../connect.js';
+import { harmlessRequest, harmlessRequestAt, refusesCredentials } from '../harmless-request.js';
+import type { Settings } from '../settings.js';
+import { tryOtherRegions, type TriedRegion } from '../other-regions.js';
 
 /**
  * `config check`: one harmless request that needs the right credentials. When they are refused, the

@@ -1,17 +1,17 @@
-import { listRuns, removeRun, type RunFolder } from '../jobs/run-folder.js';
-import { lockRun } from '../files/run-lock.js';
-import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import { aligned } from '../ui/aligned.js';
-import { inert } from '../ui/inert.js';
-import { messages } from '../ui/messages.js';
-import { removePartials } from './export-leftovers.js';
-import type { Settings } from './options.js';
-import type { RunArgv } from './runs.js';
-import { runsFolder } from '../jobs/unfinished-run.js';
+import { listRuns, removeRun, type RunFolder } from '../../jobs/run-folder.js';
+import { lockRun } from '../../files/run-lock.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import { aligned } from '../../ui/aligned.js';
+import { inert } from '../../ui/inert.js';
+import { messages } from '../../ui/messages.js';
+import { removePartials } from '../export-leftovers.js';
+import type { Call } from '../command-spec.js';
+import { runsFolder } from '../../jobs/unfinished-run.js';
 
 /** `runs list`: the oldest first. */
-export async function listUnfinished(settings: Settings, runtime: Runtime): Promise<void> {
+export async function listUnfinished({ runtime, ...call }: Call): Promise<void> {
+  const settings = call.settings();
   const runs = listRuns(runsFolder(runtime));
   if (settings.json) return void runtime.stdout.write(`${JSON.stringify(runs.map(asObject))}\n`);
   if (runs.length === 0) return messages(settings, runtime).note('no unfinished runs');
@@ -25,9 +25,10 @@ export async function listUnfinished(settings: Settings, runtime: Runtime): Prom
 }
 
 /** `runs show`. Throws E-USAGE for an id that is none. */
-export async function showRun(id: string, { json }: Settings, runtime: Runtime): Promise<void> {
+export async function showRun({ operands, settings, runtime }: Call): Promise<void> {
   const { stdout } = runtime;
-  const run = runOf(id, runtime);
+  const { json } = settings();
+  const run = runOf(operands, runtime);
   if (json) return void stdout.write(`${JSON.stringify(asObject(run))}\n`);
   const rows = Object.entries(asObject(run)).map(([name, value]) => [name, String(value)]);
   stdout.write(inert(aligned(rows)));
@@ -46,20 +47,21 @@ const asObject = ({ path, header }: RunFolder) => ({
 });
 
 /** `runs resume`: the command line the run was begun with, in the same folder, with --resume. */
-export async function resumeRun(id: string, runtime: Runtime, runArgv: RunArgv): Promise<void> {
-  const { header } = runOf(id, runtime);
+export async function resumeRun({ operands, runtime, program }: Call): Promise<void> {
+  const { header } = runOf(operands, runtime);
   const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
   // An export is found by its output, and refuses another account by itself.
-  const meant = header.command.startsWith('export-') ? [] : ['--run', id];
-  await runArgv([...words, '--resume', ...meant], { ...runtime, cwd: header.cwd });
+  const meant = header.command.startsWith('export-') ? [] : ['--run', header.run];
+  await program.run([...words, '--resume', ...meant], { ...runtime, cwd: header.cwd });
 }
 
 /** `runs prune`: milliseconds since they were begun. One that a process works on stays. */
-export async function pruneRuns(
-  olderThan: number,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
+export async function pruneRuns({
+  flags: { olderThan },
+  runtime,
+  ...call
+}: Call<{ readonly olderThan: number }>): Promise<void> {
+  const settings = call.settings();
   const runs = listRuns(runsFolder(runtime));
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
   const said = messages(settings, runtime);
@@ -96,7 +98,7 @@ function undefinedIfHeld(error: unknown): undefined {
   if (!(error instanceof EngagectlError && error.id === 'E-RUN-LOCKED')) throw error;
 }
 
-function runOf(id: string, runtime: Runtime): RunFolder {
+function runOf([id]: readonly string[], runtime: Runtime): RunFolder {
   const runs = listRuns(runsFolder(runtime));
   const found = runs.find(({ header }) => header.run === id);
   if (found) return found;

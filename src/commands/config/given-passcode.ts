@@ -1,11 +1,11 @@
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { text as wholeText } from 'node:stream/consumers';
-import { checkedPasscode, passcodeFromFile, withoutNewline } from '../config/credentials.js';
-import type { SavedRegion } from '../config/schema.js';
-import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import { askSecret } from '../ui/ask-secret.js';
+import { checkedPasscode, passcodeFromFile, withoutNewline } from '../../config/credentials.js';
+import type { SavedRegion } from '../../config/schema.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import { askSecret } from '../../ui/ask-secret.js';
 
 /** Where `config set` gets the passcode from; none of them is the passcode. */
 export interface PasscodeFlags {

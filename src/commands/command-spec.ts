@@ -1,0 +1,72 @@
+import { Argument, type Command } from 'commander';
+import { addExamples, type Example } from '../help/examples.js';
+import type { Runtime } from '../runtime.js';
+import { addOptions, type OptionGroup } from './option-table.js';
+import { resolveSettings, type Settings } from './settings.js';
+
+/** A command as data: what a person types, what help says of it, and what it does. */
+export interface CommandSpec<Flags = object> {
+  readonly summary?: string;
+  readonly description?: string;
+  readonly operands?: readonly Operand[];
+  readonly options?: readonly OptionGroup[];
+  /** Two to four; each is run by a test. */
+  readonly examples?: readonly Example[];
+  /** Not in the help. */
+  readonly hidden?: true;
+  readonly subcommands?: Readonly<Record<string, CommandSpec>>;
+  /** Undefined for a command that only has subcommands. Loads by `import()` what it needs. */
+  run?(call: Call<Flags>): Promise<void> | void;
+}
+
+type Operand = readonly [
+  name: string,
+  help: string,
+  details?: { readonly parse?: (text: string) => string; readonly choices?: readonly string[] },
+];
+
+/** A command line that was typed. */
+export interface Call<Flags = object> {
+  readonly operands: readonly string[];
+  readonly flags: Flags;
+  readonly runtime: Runtime;
+  readonly command: Command;
+  readonly program: Program;
+  /** The global options. Throws when a variable that stands in for one is wrong. */
+  readonly settings: () => Settings;
+}
+
+/** For commands about commands. */
+export interface Program {
+  /** The whole command tree. */
+  tree(runtime: Runtime): Promise<Command>;
+  /** Runs another command line. */
+  run(argv: readonly string[], runtime: Runtime): Promise<void>;
+}
+
+export function addCommand(
+  parent: Command,
+  name: string,
+  { spec, ...world }: { spec: CommandSpec; program: Program; runtime: Runtime },
+): void {
+  // Not `addCommand` of commander: such a command would end the process at a wrong flag.
+  const command = parent.command(name, { hidden: spec.hidden ?? false });
+  if (spec.hidden) command.helpOption(false);
+  command.summary(spec.summary ?? '').description(spec.description ?? '');
+  for (const [operand, help, { parse, choices } = {}] of spec.operands ?? []) {
+    const argument = new Argument(operand, help);
+    if (choices) argument.choices(choices);
+    command.addArgument(parse ? argument.argParser(parse) : argument);
+  }
+  addOptions(command, spec.options ?? []);
+  if (spec.examples) addExamples(command, spec.examples);
+  for (const [child, of] of Object.entries(spec.subcommands ?? {}))
+    addCommand(command, child, { spec: of, ...world });
+  if (!spec.run) return;
+  // commander hands over the operands one by one, the flags, and the command itself.
+  command.action(async (...given: unknown[]) => {
+    const operands = given.slice(0, -2).flat() as string[];
+    const settings = () => resolveSettings(command, world.runtime);
+    await spec.run?.({ operands, flags: command.opts(), command, settings, ...world });
+  });
+}

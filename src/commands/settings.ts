@@ -1,0 +1,92 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { Runtime } from '../runtime.js';
+import { globalOptions } from './global-options.js';
+
+/** The global options as the commands use them: flag, else environment, else default. */
+export interface Settings {
+  readonly profile?: string;
+  readonly region?: string;
+  readonly baseUrl?: string;
+  readonly headerPrefix?: string;
+  readonly timezone?: string;
+  readonly timeoutMs: number;
+  readonly maxAttempts: number;
+  readonly retryForMs: number;
+  readonly retryBaseMs: number;
+  readonly json: boolean;
+  /** `--log-format json`: every line on stderr is one object with a `type`. */
+  readonly logJson: boolean;
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly progress: 'auto' | 'always' | 'never';
+  readonly color: boolean;
+  /** The command line as it was typed, without the program's name. */
+  readonly argv: readonly string[];
+  /** Which of the settings were given as flags: a flag outranks whole groups of variables. */
+  readonly flags: ReadonlySet<string>;
+}
+
+/** The options by the names of their values, each as its parser returns it. */
+interface Values extends Pick<
+  Settings,
+  'profile' | 'region' | 'baseUrl' | 'headerPrefix' | 'timezone' | 'progress'
+> {
+  readonly timeout: number;
+  readonly maxAttempts: number;
+  readonly retryFor: number;
+  readonly retryBase: number;
+  readonly logFormat: 'text' | 'json';
+  readonly json?: true;
+  readonly quiet?: true;
+  readonly verbose?: true;
+  readonly color?: boolean;
+}
+
+/** Merges flags, environment and defaults. A variable's value is checked like the flag's. */
+export function resolveSettings(command: Command, { env }: Runtime): Settings {
+  const given: Record<string, unknown> = command.optsWithGlobals();
+  const values: Record<string, unknown> = {};
+  const flags = new Set<string>();
+  for (const [spelling, , { env: variable = '', fallback, parse = String } = {}] of globalOptions) {
+    const name = new Option(spelling).attributeName();
+    if (given[name] !== undefined) {
+      values[name] = given[name];
+      flags.add(name);
+    } else if (env[variable] !== undefined) {
+      values[name] = fromEnvironment(variable, env[variable], parse);
+    } else if (fallback !== undefined) {
+      values[name] = parse(fallback);
+    }
+  }
+  const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, color, ...others } =
+    values as unknown as Values;
+  return {
+    ...others,
+    timeoutMs: timeout,
+    retryForMs: retryFor,
+    retryBaseMs: retryBase,
+    json: json === true,
+    logJson: logFormat === 'json',
+    quiet: quiet === true,
+    verbose: verbose === true,
+    color: color !== false && env['NO_COLOR'] === undefined && env['TERM'] !== 'dumb',
+    argv: wordsOf(command),
+    flags,
+  };
+}
+
+/** commander keeps the words of the command line, though its types do not say so. */
+function wordsOf(command: Command): readonly string[] {
+  const { parent } = command;
+  return parent ? wordsOf(parent) : (command as Command & { rawArgs: string[] }).rawArgs;
+}
+
+function fromEnvironment(name: string, text: string, parse: (text: string) => unknown): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    const message = `environment variable ${name}: "${text}" is invalid. ${error.message}`;
+    throw new InvalidArgumentError(message);
+  }
+}
