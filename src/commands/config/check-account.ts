@@ -1,40 +1,34 @@
-import type { Failure } from '../../client/failure.js';
-import { failureError } from '../../client/failure-error.js';
 import type { Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
-import type { Runtime } from '../../runtime.js';
+import { checkAccount } from '../../jobs/check-account.js';
 import { inertJson } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
 import { connect } from '../connect.js';
-import { harmlessRequest, harmlessRequestAt, refusesCredentials } from '../harmless-request.js';
-import type { Settings } from '../settings.js';
-import { tryOtherRegions, type TriedRegion } from '../other-regions.js';
+import { tryOtherRegions, type TriedRegion } from './other-regions.js';
 
 /**
  * `config check`: one harmless request that needs the right credentials. When they are refused, the
  * other regions of the config profile are asked as well, and the error says what to type.
  */
-export async function checkAccount(settings: Settings, runtime: Runtime): Promise<void> {
-  const told = messages(settings, runtime);
-  const connection = await connect(settings, runtime, { maxInFlight: 1, messages: told });
+export async function checkCredentials({ settings, runtime }: Call): Promise<void> {
+  const set = settings();
+  const told = messages(set, runtime);
+  const connection = await connect(set, runtime, { maxInFlight: 1, messages: told });
   const { account, client } = connection;
-  let failure: Failure | undefined;
-  try {
-    failure = await harmlessRequest(client, runtime.signal);
-  } finally {
-    await connection.close();
-  }
   const { profile, region, accountId, baseUrl } = account;
-  const answer = { ok: failure === undefined, profile, region, accountId, baseUrl };
-  if (failure && refusesCredentials(failure)) {
-    const tried = await tryOtherRegions(account, settings, runtime);
-    if (settings.json) runtime.stdout.write(`${inertJson({ ...answer, tried })}\n`);
+  const { status, error } = await checkAccount(client, baseUrl, runtime).finally(() =>
+    connection.close(),
+  );
+  const answer = { ok: status === 'accepted', profile, region, accountId, baseUrl };
+  if (status === 'refused') {
+    const tried = await tryOtherRegions(account, set, runtime);
+    if (set.json) runtime.stdout.write(`${inertJson({ ...answer, tried })}\n`);
     else sayTried(account, tried, told);
-    throw refused(account, failure, tried);
+    throw refused(account, error?.message ?? '', tried);
   }
-  if (failure)
-    throw failureError(failure, { what: harmlessRequestAt(account.baseUrl), attempts: 1 });
-  if (settings.json) runtime.stdout.write(`${inertJson(answer)}\n`);
+  if (error) throw error;
+  if (set.json) runtime.stdout.write(`${inertJson(answer)}\n`);
   else told.note(`account ${accountId} and its passcode fit region ${region} (${baseUrl})`);
 }
 
@@ -48,15 +42,7 @@ function sayTried(account: Account, tried: readonly TriedRegion[], told: Message
   }
 }
 
-function refused(
-  account: Account,
-  failure: Failure,
-  tried: readonly TriedRegion[],
-): EngagectlError {
-  const { message } = failureError(failure, {
-    what: harmlessRequestAt(account.baseUrl),
-    attempts: 1,
-  });
+function refused(account: Account, message: string, tried: readonly TriedRegion[]): EngagectlError {
   const home = homeOf(account, tried);
   return new EngagectlError('E-CREDENTIALS', message, {
     why: home

@@ -1,5 +1,6 @@
 import type { CommandSpec } from '../command-spec.js';
 import { profileName } from '../option-values.js';
+import type { ShowFlags } from './show-account.js';
 import type { SetFlags } from './set-account.js';
 
 const setAccount: CommandSpec<SetFlags> = {
@@ -41,11 +42,7 @@ const setAccount: CommandSpec<SetFlags> = {
       ],
     ],
   ],
-  run: async ({ flags, settings, runtime }) => {
-    const set = settings();
-    const { setRegion } = await import('./set-account.js');
-    await setRegion(flags, set, runtime);
-  },
+  run: async (call) => (await import('./set-account.js')).setRegion(call),
 };
 
 const saved = () => import('./saved-accounts.js');
@@ -88,17 +85,14 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
   },
 };
 
-const showAccount: CommandSpec<{ readonly sources?: true }> = {
+const showAccount: CommandSpec<ShowFlags> = {
   summary: 'the account a command would use, and where each value comes from',
   examples: [
     ['what a command would use', 'engagectl config show'],
     ['all settings of another region', 'engagectl config show --region us1 --sources'],
   ],
   options: [['Options:', [['--sources', 'also the other settings and the folders']]]],
-  run: async ({ flags, settings, runtime }) => {
-    const { showAccount } = await import('./show-account.js');
-    await showAccount(settings(), runtime, { all: flags.sources === true });
-  },
+  run: async (call) => (await import('./show-account.js')).showAccount(call),
 };
 
 const checkAccount: CommandSpec = {
@@ -107,10 +101,7 @@ const checkAccount: CommandSpec = {
     ['the account that commands use', 'engagectl config check'],
     ['another one', 'engagectl config check --profile staging --region us1'],
   ],
-  run: async ({ settings, runtime }) => {
-    const { checkAccount } = await import('./check-account.js');
-    await checkAccount(settings(), runtime);
-  },
+  run: async (call) => (await import('./check-account.js')).checkCredentials(call),
 };
 
 /** Credentials per region, in named config profiles (contract §5). */

@@ -7,6 +7,7 @@ import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { messages } from '../../ui/messages.js';
 import { givenPasscode, type PasscodeFlags } from './given-passcode.js';
+import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';
 
 export interface SetFlags extends PasscodeFlags {
@@ -19,11 +20,8 @@ export interface SetFlags extends PasscodeFlags {
  * `config set` (contract §5). Only flags are saved: a variable belongs to the environment, and may
  * be gone tomorrow.
  */
-export async function setRegion(
-  flags: SetFlags,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
+export async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Promise<void> {
+  const settings = call.settings();
   const region = flagOf(settings, 'region');
   if (region === undefined && isOnlyMark(flags, settings))
     return markProfile(flags.production === true, settings, runtime);

@@ -5,21 +5,23 @@ import { configPath } from '../../config/store.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { inert, inertJson } from '../../ui/inert.js';
+import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';
 
+export interface ShowFlags {
+  readonly sources?: true;
+}
+
 /**
- * `config show`: the account a command would use, and where each value comes from; with `all`, the
+ * `config show`: the account a command would use, and where each value comes from; with `--sources`, the
  * other settings and the folders as well. A `passcode_command` is not run.
  */
-export async function showAccount(
-  settings: Settings,
-  runtime: Runtime,
-  { all }: { readonly all: boolean },
-): Promise<void> {
+export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>): Promise<void> {
+  const settings = call.settings();
   const { profile, sources, ...account } = await resolveAccount(settings, runtime, unread);
   const file = configPath(runtime);
   const shown = { ...account, passcode: maskedPasscode };
-  const others = all ? otherSettings(settings, runtime) : [];
+  const others = flags.sources ? otherSettings(settings, runtime) : [];
   if (settings.json) {
     const more = Object.fromEntries(others.map(({ key, value }) => [key, value]));
     const from = Object.fromEntries(others.map(({ key, source }) => [key, source]));

@@ -1,10 +1,9 @@
-import { failureError } from '../../client/failure-error.js';
 import type { Account } from '../../config/account.js';
+import { EngagectlError } from '../../errors.js';
+import { checkAccount } from '../../jobs/check-account.js';
 import type { Runtime } from '../../runtime.js';
 import { messages } from '../../ui/messages.js';
 import { connectTo } from '../connect.js';
-import { harmlessRequest, harmlessRequestAt, refusesCredentials } from '../harmless-request.js';
-import { EngagectlError } from '../../errors.js';
 import type { Settings } from '../settings.js';
 import type { Warning } from './finding.js';
 
@@ -27,20 +26,19 @@ export async function askOnce(
     messages: messages(settings, runtime),
     onHeaders: (headers) => (date = headers['date']?.toString()),
   });
-  const what = harmlessRequestAt(connection.account.baseUrl);
-  try {
-    const failure = await harmlessRequest(connection.client, runtime.signal);
-    const milliseconds = Math.round(runtime.monotonic() - started);
-    if (!failure) return { message: `${what}: accepted (${milliseconds} ms)`, date };
-    const error = failureError(failure, { what, attempts: 1 });
-    if (!refusesCredentials(failure)) throw error;
-    throw new EngagectlError('E-CREDENTIALS', error.message, {
-      why: error.details.why,
-      fix: 'engagectl config check tries the other regions, and says what to type',
-    });
-  } finally {
-    await connection.close();
-  }
+  const { baseUrl } = connection.account;
+  const { status, request, error } = await checkAccount(
+    connection.client,
+    baseUrl,
+    runtime,
+  ).finally(() => connection.close());
+  const milliseconds = Math.round(runtime.monotonic() - started);
+  if (!error) return { message: `${request}: accepted (${milliseconds} ms)`, date };
+  if (status !== 'refused') throw error;
+  throw new EngagectlError('E-CREDENTIALS', error.message, {
+    why: error.details.why,
+    fix: 'engagectl config check tries the other regions, and says what to type',
+  });
 }
 
 /** Further off, relative dates and times that are made here are wrong. */

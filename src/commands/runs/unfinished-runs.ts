@@ -1,11 +1,10 @@
-import { listRuns, removeRun, type RunFolder } from '../../jobs/run-folder.js';
-import { lockRun } from '../../files/run-lock.js';
+import { listRuns, type RunFolder } from '../../jobs/run-folder.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { inert } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
-import { removePartials } from '../export-leftovers.js';
+import { forgetRuns } from '../../jobs/forget-runs.js';
 import type { Call } from '../command-spec.js';
 import { runsFolder } from '../../jobs/unfinished-run.js';
 
@@ -55,47 +54,23 @@ export async function resumeRun({ operands, runtime, program }: Call): Promise<v
   await program.run([...words, '--resume', ...meant], { ...runtime, cwd: header.cwd });
 }
 
-/** `runs prune`: milliseconds since they were begun. One that a process works on stays. */
+/** `runs prune`: milliseconds since they were begun. */
 export async function pruneRuns({
   flags: { olderThan },
+  settings,
   runtime,
-  ...call
 }: Call<{ readonly olderThan: number }>): Promise<void> {
-  const settings = call.settings();
-  const runs = listRuns(runsFolder(runtime));
+  const { json, ...how } = settings();
+  const root = runsFolder(runtime);
+  const runs = listRuns(root);
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
-  const said = messages(settings, runtime);
-  const pruned: string[] = [];
-  const removed: string[] = [];
-  const left: string[] = [];
-  for (const run of old) {
-    const { key, run: id } = run.header;
-    const lock = await lockRun(`${runsFolder(runtime)}:${key}`).catch(undefinedIfHeld);
-    if (!lock) {
-      said.warn(`left run ${id}: another process is working on it`);
-      continue;
-    }
-    try {
-      const files = await removePartials(run);
-      removed.push(...files.removed);
-      left.push(...files.left);
-      removeRun(run);
-      pruned.push(id);
-    } finally {
-      await lock.release();
-    }
-  }
-  if (settings.json) {
-    runtime.stdout.write(`${JSON.stringify({ pruned, removed, left })}\n`);
-    return;
-  }
-  for (const file of removed) said.note(`removed ${file}`);
-  for (const file of left) said.warn(`left ${file}: it is not as the export left it`);
-  said.note(`forgot ${pruned.length} of ${runs.length} unfinished runs`);
-}
-
-function undefinedIfHeld(error: unknown): undefined {
-  if (!(error instanceof EngagectlError && error.id === 'E-RUN-LOCKED')) throw error;
+  const said = messages({ json, ...how }, runtime);
+  const busy = (id: string) => said.warn(`left run ${id}: another process is working on it`);
+  const forgotten = await forgetRuns(old, { root, busy });
+  if (json) return void runtime.stdout.write(`${JSON.stringify(forgotten)}\n`);
+  for (const file of forgotten.removed) said.note(`removed ${file}`);
+  for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
+  said.note(`forgot ${forgotten.pruned.length} of ${runs.length} unfinished runs`);
 }
 
 function runOf([id]: readonly string[], runtime: Runtime): RunFolder {

@@ -1,7 +1,7 @@
 import type { ExportEntry } from '../bulk/export/export-entries.js';
 import { emptyCheckpoint, ExportProgress } from '../bulk/export/export-progress.js';
 import { readJournal } from '../bulk/run/journal.js';
-import { journalOf, type RunFolder } from '../jobs/run-folder.js';
+import { journalOf, type RunFolder } from './run-folder.js';
 import { removeLeftovers, type Leftovers } from '../output/leftovers.js';
 
 /**

@@ -1,17 +1,16 @@
-import { createClient } from '../client/create-client.js';
-import type { Account } from '../config/account.js';
-import { checkedBaseUrl } from '../config/base-url.js';
-import type { Credentials } from '../config/credentials.js';
-import { passcodeFromCommand } from '../config/passcode-command.js';
-import { savedCredentials } from '../config/saved-credentials.js';
-import { entry } from '../config/entry.js';
-import type { SavedRegion } from '../config/schema.js';
-import { readConfig } from '../config/store.js';
-import { defaultHeaderPrefix } from '../contract/endpoints.js';
-import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import { harmlessRequest, refusesCredentials } from './harmless-request.js';
-import type { Settings } from './settings.js';
+import type { Account } from '../../config/account.js';
+import { checkedBaseUrl } from '../../config/base-url.js';
+import type { Credentials } from '../../config/credentials.js';
+import { passcodeFromCommand } from '../../config/passcode-command.js';
+import { savedCredentials } from '../../config/saved-credentials.js';
+import { entry } from '../../config/entry.js';
+import type { SavedRegion } from '../../config/schema.js';
+import { readConfig } from '../../config/store.js';
+import { defaultHeaderPrefix } from '../../contract/endpoints.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import { checkAccountAt, type AccountCheck } from '../../jobs/check-account.js';
+import type { Settings } from '../settings.js';
 
 /** Another region of the config profile, and what it says. */
 export interface TriedRegion {
@@ -24,7 +23,7 @@ export interface TriedRegion {
   /** To the account that was refused elsewhere. */
   readonly answer: Answer;
 }
-type Answer = 'accepted' | 'refused' | 'no answer' | 'cannot be used';
+type Answer = AccountCheck['status'] | 'cannot be used';
 
 /**
  * Asks the other regions saved in the account's config profile, one after the other: each with its
@@ -70,30 +69,14 @@ async function credentialsOf(
 
 async function answerOf(
   { baseUrl, headerPrefix = defaultHeaderPrefix }: SavedRegion,
-  { accountId, passcode }: Credentials,
+  credentials: Credentials,
   { settings, runtime }: { readonly settings: Settings; readonly runtime: Runtime },
 ): Promise<Answer> {
   const url = await usable(Promise.resolve().then(() => checkedBaseUrl(baseUrl, 'saved')));
   if (url === undefined) return 'cannot be used';
-  const client = await createClient({
-    baseUrl: url,
-    headerPrefix,
-    accountId,
-    passcode,
-    timeoutMs: settings.timeoutMs,
-    maxInFlight: 1,
-    env: runtime.env,
-    now: runtime.now,
-    monotonic: runtime.monotonic,
-    log: () => undefined,
-  });
-  try {
-    const failure = await harmlessRequest(client, runtime.signal);
-    if (!failure) return 'accepted';
-    return refusesCredentials(failure) ? 'refused' : 'no answer';
-  } finally {
-    await client.close();
-  }
+  const { timeoutMs } = settings;
+  const account = { ...credentials, baseUrl: url, headerPrefix, timeoutMs };
+  return (await checkAccountAt(account, runtime)).status;
 }
 
 /** Of another region a fault of the configuration is a finding, not an end. */
