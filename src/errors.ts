@@ -107,3 +107,10 @@ export function mostSerious(codes: Iterable<ExitCode>): ExitCode {
 
 export const exitCodeOf = (error: unknown): ExitCode =>
   error instanceof EngagectlError ? error.exitCode : exitCodes.defect;
+
+/** What work ends with that was aborted for this reason, whatever that is. */
+export function interruption(reason: unknown): EngagectlError {
+  if (reason instanceof EngagectlError) return reason;
+  const why = reason instanceof Error ? reason.message : String(reason);
+  return new EngagectlError('E-INTERRUPTED', 'the run was aborted', { why, cause: reason });
+}

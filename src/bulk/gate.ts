@@ -1,20 +1,21 @@
+import type { Budget } from './budget.js';
+
 /**
- * How many requests may be in flight; who waits is let in in turn. A 429 cuts the limit by 0.7,
+ * The budget of one process: who waits is let in in turn. A 429 cuts the limit by 0.7,
  * once per burst: answers to requests sent before the last cut do not cut again. Successes grow
  * it back slowly.
  */
-export class Gate {
-  /** Called when there is no place for somebody who asks: one may be given back now. */
+export class Gate implements Budget {
   onFull: () => void = () => undefined;
-  readonly #maximum: number;
+  readonly most: number;
   readonly #waiting: (() => void)[] = [];
   #limit: number;
   #inFlight = 0;
   #burst = 0;
 
-  constructor(maximum: number) {
-    this.#maximum = maximum;
-    this.#limit = maximum;
+  constructor(most: number) {
+    this.most = most;
+    this.#limit = most;
   }
 
   get inFlight(): number {
@@ -25,12 +26,10 @@ export class Gate {
     return Math.floor(this.#limit);
   }
 
-  /** Somebody waits for a place. */
   get isAsked(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Waits for a place; the ticket tells `throttled` to which burst the request belongs. */
   async enter(): Promise<number> {
     if (this.#inFlight >= this.limit) this.onFull();
     await new Promise<void>((resolve) => {
@@ -40,13 +39,13 @@ export class Gate {
     return this.#burst;
   }
 
-  leave(places = 1): void {
-    this.#inFlight -= places;
+  leave(slots = 1): void {
+    this.#inFlight -= slots;
     this.#letIn();
   }
 
   succeeded(): void {
-    this.#limit = Math.min(this.#maximum, this.#limit + 0.1);
+    this.#limit = Math.min(this.most, this.#limit + 0.1);
     this.#letIn();
   }
 

@@ -2,9 +2,11 @@ import type { Client } from '../client/client.js';
 import { isThrottled, type RetryPolicy } from '../client/retry.js';
 import { withRetry, type RequestCounts } from '../client/with-retry.js';
 import { paths } from '../contract/endpoints.js';
+import { interruption } from '../errors.js';
 import type { Identifier } from '../mapping/identifier.js';
 import type { Runtime } from '../runtime.js';
-import { Gate } from './gate.js';
+import type { Budget } from './budget.js';
+import { Intake } from './intake.js';
 
 /** Lookups that may be finished ahead of the one whose turn it is, for each one in flight. */
 const aheadPerRequest = 16;
@@ -24,8 +26,7 @@ export interface LookUpContext {
   readonly client: Pick<Client, 'profile'>;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random' | 'signal'>;
-  /** Most requests in flight; 429s lower it for a while. */
-  readonly concurrency: number;
+  readonly budget: Budget;
   readonly log: (line: string) => void;
   readonly counts: RequestCounts;
 }
@@ -37,21 +38,25 @@ export interface LookUpContext {
  * a failure of the input is thrown when all that came before it was given out.
  */
 export async function* lookUp<T>(
-  wanted: AsyncIterator<Wanted<T>>,
+  wanted: AsyncIterable<Wanted<T>>,
   context: LookUpContext,
 ): AsyncGenerator<LookedUp<T>> {
   const stop = new AbortController();
-  const find = finder(context, AbortSignal.any([stop.signal, context.runtime.signal]));
-  const input = new Input(wanted);
+  const { signal } = context.runtime;
+  const find = finder(context, AbortSignal.any([stop.signal, signal]));
+  const input = new Intake(wanted);
+  const most = aheadPerRequest * context.budget.most;
   const open: { readonly one: Wanted<T>; readonly record: Promise<Buffer | undefined> }[] = [];
+  let hasInput = true;
+  let failure: unknown;
   try {
-    while (!input.ended || open.length > 0) {
+    while (hasInput || open.length > 0) {
       const [first] = open;
-      const mayTake = !input.ended && open.length < aheadPerRequest * context.concurrency;
-      const turn = await turnOf(first?.record, mayTake ? input.next() : undefined);
-      if (turn === 'input') {
-        const one = await input.take();
-        if (one !== undefined) open.push({ one, record: handled(find(one.identifier)) });
+      const mayTake = hasInput && open.length < most;
+      if ((await turnOf(first?.record, mayTake ? input.ready() : undefined)) === 'input') {
+        const one = await input.take().catch((error: unknown) => void (failure = error));
+        if (one === undefined) hasInput = false;
+        else open.push({ one, record: handled(find(one.identifier)) });
       } else if (first !== undefined) {
         const record = await first.record;
         open.shift(); // only now, so that a failure finds it in the list
@@ -61,56 +66,27 @@ export async function* lookUp<T>(
   } catch (error) {
     stop.abort(error);
     for (const { one } of open) yield { ...one, answer: undefined };
-    throw error;
+    throw error === signal.reason ? interruption(error) : error;
   } finally {
     stop.abort();
   }
-  if (input.failure !== undefined) throw input.failure;
+  if (failure !== undefined) throw failure;
 }
 
-/** An input whose next item can be waited for without being taken. */
-class Input<T> {
-  ended = false;
-  failure: unknown;
-  readonly #items: AsyncIterator<T>;
-  #next: Promise<T | undefined> | undefined;
-
-  constructor(items: AsyncIterator<T>) {
-    this.#items = items;
-  }
-
-  next(): Promise<T | undefined> {
-    this.#next ??= this.#read();
-    return this.#next;
-  }
-
-  /** Undefined at the end. */
-  async take(): Promise<T | undefined> {
-    const item = await this.next();
-    this.#next = undefined;
-    return item;
-  }
-
-  async #read(): Promise<T | undefined> {
-    try {
-      const step = await this.#items.next();
-      if (step.done !== true) return step.value;
-    } catch (error) {
-      this.failure = error;
-    }
-    this.ended = true;
-    return undefined;
-  }
-}
-
-/** Which of the two is there first; a failed answer is an answer. */
+/** Which of the two is there first; a failed one is there, too. */
 async function turnOf(
   answer: Promise<unknown> | undefined,
   input: Promise<unknown> | undefined,
 ): Promise<'answer' | 'input'> {
   const turns: Promise<'answer' | 'input'>[] = [];
   if (answer) turns.push(answer.then(() => 'answer'));
-  if (input) turns.push(input.then(() => 'input'));
+  if (input)
+    turns.push(
+      input.then(
+        () => 'input',
+        () => 'input',
+      ),
+    );
   return Promise.race(turns);
 }
 
@@ -120,25 +96,24 @@ function handled<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** A place in flight is kept while a request waits for its next attempt: an outage draws no crowd. */
+/** A slot is kept while a request waits for its next attempt: an outage draws no crowd. */
 function finder(
-  { client, policy, runtime, concurrency, log, counts }: LookUpContext,
+  { client, policy, runtime, budget, log, counts }: LookUpContext,
   signal: AbortSignal,
 ) {
-  const gate = new Gate(concurrency);
   const retry = { policy, runtime, signal, log, counts, what: `GET ${paths.profile}` };
   return async ({ by, value }: Identifier): Promise<Buffer | undefined> => {
-    const ticket = await gate.enter();
+    const ticket = await budget.enter();
     try {
       signal.throwIfAborted();
       return await withRetry(async () => {
         const attempt = await client.profile(by, value, signal);
-        if (attempt.ok) gate.succeeded();
-        else if (isThrottled(attempt.failure)) gate.throttled(ticket);
+        if (attempt.ok) budget.succeeded();
+        else if (isThrottled(attempt.failure)) budget.throttled(ticket);
         return attempt;
       }, retry);
     } finally {
-      gate.leave();
+      budget.leave();
     }
   };
 }

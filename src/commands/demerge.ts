@@ -47,7 +47,7 @@ async function demerge(
   const { demergeMapper } = await import('../mapping/demerge.js');
   const { confirmDemerge } = await import('../ui/confirm.js');
   const { surveyIdentities } = await import('../bulk/write/identities.js');
-  const { firstRecords } = await import('../bulk/write/first-records.js');
+  const { firstRecords } = await import('../input/first-records.js');
   const { IdentitySet } = await import('../bulk/write/identity-set.js');
   const mapper = demergeMapper({
     identity: flags.identity,

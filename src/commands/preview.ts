@@ -1,5 +1,5 @@
-import { Interruptible } from '../bulk/interruptible.js';
-import { firstRecords } from '../bulk/write/first-records.js';
+import { Intake } from '../bulk/intake.js';
+import { firstRecords } from '../input/first-records.js';
 import { RequestCount } from '../bulk/write/request-count.js';
 import { zoneOf } from '../contract/zones.js';
 import { EngagectlError, exitCodes } from '../errors.js';
@@ -64,7 +64,7 @@ async function readSample(command: PreviewCommand, { inputs, mapping, runtime }:
   const sample = new PreviewSample(count, new RequestCount(requests));
   const blocks = inputs.blocks();
   const rows = flags.limit === undefined ? blocks : firstRecords(blocks, flags.limit);
-  for await (const block of new Interruptible(rows).until(runtime.signal)) {
+  for await (const block of new Intake(rows).until(runtime.signal)) {
     if (sample.bytes >= mostBytes) return { sample, complete: false };
     sample.add(block, mapper.map(block));
   }

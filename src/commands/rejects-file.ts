@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Tally } from '../bulk/tally.js';
-import { RejectsFile } from '../bulk/rejects.js';
+import { RejectsFile } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { annotate, type AnnotationWorld } from '../ui/annotations.js';
@@ -63,7 +63,7 @@ function guarded<T>(name: string, look: () => T): T {
 
 /** The first few rejects, then how many there were of each kind. */
 export function showRejects(
-  { firstRejects, rejectKinds, rejects }: Tally,
+  { samples: { first: firstRejects, kinds: rejectKinds }, rejects }: Tally,
   said: Messages,
   world: AnnotationWorld,
 ): void {

@@ -47,7 +47,7 @@ interface JobRequest {
 /** The documents of a run and what fills them. Throws what stands in the way of any of them. */
 export async function exportJob(request: JobRequest): Promise<ExportJob> {
   const { command, zone, opened, runtime } = request;
-  const { flags, concurrency, restarts, prepare } = command;
+  const { flags, restarts, prepare } = command;
   const { journal, entries, resumed } = opened;
   const files = filesOf(command.plan(opened.plan, flags.output));
   const documentOf = [...files.values()].flatMap((slices, index) => slices.map(() => index));
@@ -59,7 +59,6 @@ export async function exportJob(request: JobRequest): Promise<ExportJob> {
     documents: documentsOf(request, files),
     log,
     resumed,
-    concurrency,
     restarts,
     ...(prepare && { prepare: prepare(zone) }),
   };

@@ -1,6 +1,7 @@
-import type { ExportEntry } from '../bulk/export/export-entries.js';
+import { exportEntries, type ExportEntry } from '../bulk/export/export-entries.js';
 import { emptyCheckpoint, ExportProgress } from '../bulk/export/export-progress.js';
-import { readJournal } from '../bulk/run/journal.js';
+import { replay } from '../bulk/journal/entry-table.js';
+import { readJournal } from '../bulk/journal/journal.js';
 import { journalOf, type RunFolder } from './run-folder.js';
 import { removeLeftovers, type Leftovers } from '../output/leftovers.js';
 
@@ -13,10 +14,13 @@ export async function removePartials(run: RunFolder): Promise<Leftovers> {
   if (!header.command.startsWith('export-')) return { removed: [], left: [] };
   const entries = entriesOf(journalOf(run));
   const [first] = entries;
-  const documents = first && 'plan' in first ? first.plan.documents : [];
+  const documents = first?.kind === 'plan' ? first.plan.documents : [];
   const documentOf = documents.flatMap(({ slices }, index) => Array<number>(slices).fill(index));
-  const progress = new ExportProgress((slice) => documentOf[slice] ?? 0);
-  for (const entry of entries) progress.add(entry);
+  const progress = replay(
+    exportEntries,
+    entries,
+    new ExportProgress((slice) => documentOf[slice] ?? 0),
+  );
 
   const removed: string[] = [];
   const left: string[] = [];
@@ -41,7 +45,7 @@ export async function removePartials(run: RunFolder): Promise<Leftovers> {
 /** None when it is damaged: then nobody can tell what the export wrote, and its files stay. */
 function entriesOf(file: string): readonly ExportEntry[] {
   try {
-    return readJournal(file) as readonly ExportEntry[];
+    return readJournal<ExportEntry>(file, exportEntries);
   } catch {
     return [];
   }

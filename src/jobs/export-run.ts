@@ -1,6 +1,6 @@
 import path from 'node:path';
-import { Journal } from '../bulk/run/journal.js';
-import type { ExportEntry, ExportPlan } from '../bulk/export/export-entries.js';
+import { Journal } from '../bulk/journal/journal.js';
+import { exportEntries, type ExportEntry, type ExportPlan } from '../bulk/export/export-entries.js';
 import {
   createRun,
   digest,
@@ -86,7 +86,7 @@ async function openKeptRun(request: ExportRequest): Promise<OpenExportRun> {
       await lock.release();
       return unkeptRun(request);
     }
-    const { journal: file, entries } = Journal.open<ExportEntry>(journalOf(folder));
+    const { journal: file, entries } = Journal.open<ExportEntry>(journalOf(folder), exportEntries);
     const plan = await planOf(request, { folder, file, entries });
     return {
       id: folder.header.run,
@@ -190,8 +190,8 @@ async function planOf(
   { plan }: ExportRequest,
   { folder, file, entries: [first] }: OpenJournal,
 ): Promise<ExportPlan> {
-  if (first === undefined || !('plan' in first)) {
-    await file.append({ plan });
+  if (first?.kind !== 'plan') {
+    await file.append({ kind: 'plan', plan });
     return plan;
   }
   const before = first.plan.options;

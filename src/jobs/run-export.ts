@@ -140,7 +140,7 @@ function exportContext(run: ExportRun, state: ExportState): ExportContext {
     log: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
     state,
-    gate: new Gate(command.concurrency),
+    budget: new Gate(command.concurrency),
     scanners: [],
     pollIntervalMs: command.flags.pollInterval,
     pendingTimeoutMs: command.flags.pendingTimeout,

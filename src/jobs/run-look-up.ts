@@ -1,8 +1,9 @@
 import { Tally } from '../bulk/tally.js';
-import { Interruptible } from '../bulk/interruptible.js';
+import { Gate } from '../bulk/gate.js';
+import { Intake } from '../bulk/intake.js';
 import { lookUp, type LookedUp, type Wanted } from '../bulk/look-up.js';
 import { withReachability } from '../mapping/reachability.js';
-import { EngagectlError, exitCodes } from '../errors.js';
+import { EngagectlError, exitCodes, interruption } from '../errors.js';
 import type { RowBlock } from '../input/rows.js';
 import { isIdentifier } from '../mapping/identifier.js';
 import { sourceRecord } from '../mapping/source-record.js';
@@ -116,12 +117,12 @@ async function lookUpAll(run: LookUpRun, sink: ProfileSink): Promise<void> {
     client: connection.client,
     policy: connection.policy,
     runtime,
-    concurrency: command.flags.concurrency,
+    budget: new Gate(command.flags.concurrency),
     log: (line) => said.verbose(line),
     counts: traffic,
   });
   for await (const result of results) await settle(run, result, sink);
-  runtime.signal.throwIfAborted();
+  if (runtime.signal.aborted) throw interruption(runtime.signal.reason);
 }
 
 /** Rows that name a user. The others are turned down on the way. */
@@ -133,7 +134,7 @@ async function* wantedOf({
 }: LookUpRun): AsyncGenerator<Wanted<Place>> {
   const { limit = Number.POSITIVE_INFINITY } = command.flags;
   let taken = 0;
-  for await (const rows of new Interruptible(users.blocks()).until(runtime.signal)) {
+  for await (const rows of new Intake(users.blocks()).until(runtime.signal)) {
     for (const fault of rows.faults) {
       if (taken === limit) return;
       taken += 1;
@@ -168,7 +169,7 @@ async function settle(
   } else {
     tally.turnDown(rows, row, { stage: 'notSent', error: 'the run stopped before' });
   }
-  if (!isSingle(command)) tally.rejects.flush();
+  if (!isSingle(command)) await tally.log.commit();
 }
 
 function notFound({

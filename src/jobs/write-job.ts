@@ -1,4 +1,7 @@
-import { hasRecords } from '../bulk/run/earlier-parts.js';
+import { hasRecords } from '../bulk/write/earlier-parts.js';
+import { Gate } from '../bulk/gate.js';
+import { firstRecords } from '../input/first-records.js';
+import { OrdinalSet } from '../bulk/write/ranges.js';
 import { Tally } from '../bulk/tally.js';
 import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Mapper } from '../mapping/records.js';
@@ -19,33 +22,41 @@ export function writeJob(
     (report?.watch(connection.client, () => tally.counts.accepted) ?? connection.client);
   // Of a demerge, all identities have to be seen again to tell duplicates.
   const from = seen ? undefined : run?.earlier.watermark;
+  const rows = inputs.blocks(from);
+  const { limit } = flags;
   return {
-    rows: inputs.blocks(from),
-    map: (rows) => mapper.map(rows),
-    limit: flags.limit === undefined ? undefined : Math.max(0, flags.limit - (from?.ordinal ?? 0)),
-    seen,
+    rows: limit === undefined ? rows : firstRecords(rows, limit - (from?.ordinal ?? 0)),
+    map: (block) => mapper.map(block),
+    toldOnce: seen,
     send: client && command.send(client),
-    frame: { open: Buffer.from(frame[0]), close: Buffer.from(frame[1]) },
-    batchRecords: flags.chunkSize,
-    batchBytes: flags.chunkBytes,
-    concurrency: flags.concurrency,
+    endpoint: command.endpoint,
+    request: {
+      frame: { open: Buffer.from(frame[0]), close: Buffer.from(frame[1]) },
+      records: flags.chunkSize,
+      bytes: flags.chunkBytes,
+    },
     order: flags.order ?? 'none',
     maxRejects: flags.strict ? { records: 0 } : flags.maxRejects,
-    trial: isTrial(command),
+    rehearsal: rehearsalOf(command),
     tally,
+    budget: new Gate(flags.concurrency),
     policy: connection?.policy ?? noRetries,
     runtime,
-    endpoint: command.endpoint,
-    earlier: run && hasRecords(run.earlier) ? run.earlier : undefined,
-    retryUnknown: flags.retryUnknown === true,
+    earlier: run && hasRecords(run.earlier) ? earlierOf(run, flags) : undefined,
     piped: inputs.totalBytes === undefined,
     log: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
   };
 }
 
-export const isTrial = ({ checkOnly, dryRun }: WriteCommand): boolean =>
-  checkOnly || dryRun === true;
+/** Records whose outcome is unknown may be sent again, knowingly. */
+const earlierOf = ({ earlier }: OpenRun, { retryUnknown }: WriteCommand['flags']) =>
+  retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
+
+const rehearsalOf = ({ checkOnly, dryRun }: WriteCommand) =>
+  checkOnly ? 'check' : dryRun === true ? 'dryRun' : undefined;
+
+export const isTrial = (command: WriteCommand): boolean => rehearsalOf(command) !== undefined;
 
 /** Counts the outcomes; its rejects file is made with the first reject. */
 export function openTally({ command, runtime, inputs }: WriteContext): Tally {

@@ -1,10 +1,10 @@
 import path from 'node:path';
-import { earlierParts, hasRecords, type EarlierParts } from '../bulk/run/earlier-parts.js';
-import { Journal, readJournal } from '../bulk/run/journal.js';
-import type { WriteEntry } from '../bulk/run/settlement.js';
+import { earlierParts, hasRecords } from '../bulk/write/earlier-parts.js';
+import { Journal, readJournal } from '../bulk/journal/journal.js';
+import { writeEntries, type EarlierParts, type WriteEntry } from '../bulk/write/write-entries.js';
 import { createRun, digest, journalOf, removeRun, runKey, type RunFolder } from './run-folder.js';
 import { lockRun } from '../files/run-lock.js';
-import { JournalLog } from '../bulk/run/run-log.js';
+import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
 import type { Tally } from '../bulk/tally.js';
 import type { Inputs } from '../input/open.js';
 import type { Runtime } from '../runtime.js';
@@ -39,7 +39,7 @@ export interface OpenRun {
   readonly id: string;
   readonly earlier: EarlierParts;
   /** From now on the tally's outcomes are kept. */
-  attach(tally: Tally): void;
+  attach(tally: Tally): Promise<void>;
   /**
    * Lets go of the run. Its folder is removed when it is done, or when there is nothing in it
    * that could be resumed. True when it stays, which is a warning where it ought to be gone.
@@ -56,9 +56,9 @@ export async function openRun(run: RunToOpen): Promise<OpenRun> {
   const lock = await lockOf(run);
   try {
     const folder = findUnfinished(run) ?? createRun(runsFolder(runtime), headerOf(run));
-    const { journal, entries } = Journal.open<WriteEntry>(journalOf(folder));
+    const { journal, entries } = Journal.open<WriteEntry>(journalOf(folder), writeEntries);
     const earlier = earlierParts(entries);
-    await inputs.verify(earlier.digests).catch(async (error: unknown) => {
+    await inputs.verify([...earlier.digests.values()]).catch(async (error: unknown) => {
       journal.close();
       throw error;
     });
@@ -110,19 +110,19 @@ const findUnfinished = (run: RunToOpen) =>
     flags: run.flags,
   });
 
-function attach(
+async function attach(
   tally: Tally,
   parts: {
     readonly journal: Journal<WriteEntry>;
     readonly earlier: EarlierParts;
     readonly inputs: Inputs;
   },
-): void {
+): Promise<void> {
   const { journal, earlier, inputs } = parts;
   const { rejects } = tally;
-  rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
+  await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
   tally.resume(earlier.counts);
-  tally.log = new JournalLog({
+  tally.log = new JournalledOutcomes({
     journal,
     rejects,
     digests: () => inputs.takeDigests(),
@@ -154,7 +154,7 @@ const headerOf = (run: RunToOpen) => ({
  */
 function mayHaveContent(folder: RunFolder): boolean {
   try {
-    const earlier = earlierParts(readJournal(journalOf(folder)) as readonly WriteEntry[]);
+    const earlier = earlierParts(readJournal<WriteEntry>(journalOf(folder), writeEntries));
     return hasRecords(earlier) || earlier.rejectsFile !== undefined;
   } catch {
     return true;

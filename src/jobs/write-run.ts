@@ -92,7 +92,7 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
   const { command, settings, runtime, said, inputs } = context;
   const started = runtime.monotonic();
   const tally = openTally(context);
-  parts.run?.attach(tally);
+  await parts.run?.attach(tally);
   const job = writeJob(context, { ...parts, tally });
   const writing = write(job);
   const sayStopping = () => said.note(stopping);
@@ -104,13 +104,13 @@ async function runJournalled(context: WriteContext, parts: Parts): Promise<Outco
       rejected: tally.counts.rejected,
       bytes: inputs.bytesRead(),
       totalBytes: inputs.totalBytes,
-      inFlight: writing.inFlight(),
+      inFlight: job.budget.inFlight,
       note: undefined,
     }),
     settings,
     runtime,
   );
-  const { done, stopped, ...traffic } = await writing.result.finally(() => {
+  const { done, stopped, ...traffic } = await writing.finally(() => {
     progress.stop();
     runtime.signal.removeEventListener('abort', sayStopping);
   });
@@ -161,7 +161,7 @@ async function writeReport(
       next: isUnfinished ? `engagectl runs resume ${run.id}` : undefined,
       argv: settings.argv,
       resumed: run !== undefined && !run.earlier.settled.isEmpty,
-      rejectKinds: tally.rejectKinds,
+      rejectKinds: tally.samples.kinds,
     },
     said,
   );

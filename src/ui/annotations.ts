@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FirstReject } from '../bulk/tally.js';
+import type { FirstReject } from '../bulk/reject-samples.js';
 import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
 

@@ -48,9 +48,9 @@ describe('an older rejects file', () => {
     // What a kill leaves between the file and the first line of the journal that counts it.
     const runs = path.join(world.stateDir, 'runs');
     const journal = path.join(runs, readdirSync(runs)[0] ?? '', 'journal.ndjson');
-    const [begun = ''] = readFileSync(journal, 'utf8').split('\n');
+    const [owned, begun = ''] = readFileSync(journal, 'utf8').split('\n');
     expect(begun).toContain(rejectsName);
-    writeFileSync(journal, `${begun}\n`);
+    writeFileSync(journal, `${owned}\n${begun}\n`);
     writeFileSync(world.path(rejectsName), '{"source":"users.csv","line":5,"sta');
 
     const { code, summary } = await run('--resume');

@@ -3,9 +3,9 @@ import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { earlierParts } from '../../src/bulk/run/earlier-parts.js';
-import { readJournal } from '../../src/bulk/run/journal.js';
-import type { WriteEntry } from '../../src/bulk/run/settlement.js';
+import { earlierParts } from '../../src/bulk/write/earlier-parts.js';
+import { readJournal } from '../../src/bulk/journal/journal.js';
+import { writeEntries, type WriteEntry } from '../../src/bulk/write/write-entries.js';
 import { accept, after, hang, startFaultServer, type Script } from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
 import { makeWorld } from '../support/world.js';
@@ -123,7 +123,7 @@ it.runIf(hasStrace)(
     const [id = ''] = runsOf(run.world);
     const journal = path.join(run.world.stateDir, 'runs', id, 'journal.ndjson');
     const accepted = () =>
-      earlierParts(readJournal(journal) as readonly WriteEntry[]).counts.accepted;
+      earlierParts(readJournal<WriteEntry>(journal, writeEntries)).counts.accepted;
     while (accepted() < 30) await delay(5);
     const children = `/proc/${strace.pid}/task/${strace.pid}/children`;
     process.kill(Number.parseInt(readFileSync(children, 'utf8'), 10), 'SIGKILL');

@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.js';
 import type { RetryPolicy } from '../../client/retry.js';
 import type { RequestCounts } from '../../client/with-retry.js';
 import type { Runtime } from '../../runtime.js';
-import type { Gate } from '../gate.js';
+import type { Budget } from '../budget.js';
 import type { PageScanner } from './page-scanner.js';
 
 /** Where an export stands; changed as it goes, and shown by whoever looks. */
@@ -33,8 +33,7 @@ export interface ExportContext {
   readonly log: (line: string) => void;
   readonly warn: (text: string) => void;
   readonly state: ExportState;
-  /** Lets through as many requests at a time as are allowed. */
-  readonly gate: Gate;
+  readonly budget: Budget;
   /** Those that no page needs at the moment: they are large, and days of events are many. */
   readonly scanners: PageScanner[];
   readonly pollIntervalMs: number;

@@ -1,32 +1,6 @@
 import type { Checkpoint, FileMark } from '../../output/output.js';
-
-/**
- * What the journal of an export says, in the order in which it became true. Slices and
- * documents are numbered over the whole run, from 0.
- */
-export type ExportEntry =
-  /** First line: what was asked for, with relative dates resolved. */
-  | { readonly plan: ExportPlan }
-  /** A cursor was given; the slice's pages go to its document, or to a spill of its own. */
-  | { readonly slice: number; readonly opened: string; readonly spilled: boolean }
-  | PageEntry
-  /** The cursor was refused: the slice's pages are void, it begins again. */
-  | { readonly slice: number; readonly refused: true }
-  /** All of the slice's spill stands in its document. */
-  | { readonly slice: number; readonly merged: Checkpoint }
-  /** The document is complete under its partial name, and on the disk. */
-  | { readonly document: number; readonly sealed: FileMark }
-  /** The document has its final name. */
-  | { readonly document: number; readonly published: true };
-
-/** A page is on the disk; `next` is null after the last. */
-export interface PageEntry {
-  readonly slice: number;
-  readonly next: string | null;
-  readonly records: number;
-  /** Where the slice's target stood after it. */
-  readonly at: Checkpoint;
-}
+import type { EntryOf } from '../journal/entry-table.js';
+import type { ExportProgress } from './export-progress.js';
 
 /** What must be the same when the export is resumed; `options` by flag, as typed. */
 export interface ExportPlan {
@@ -36,3 +10,58 @@ export interface ExportPlan {
   readonly from: number;
   readonly to: number;
 }
+
+interface OfSlice {
+  readonly slice: number;
+}
+interface OfDocument {
+  readonly document: number;
+}
+
+/** A page is on the disk; `next` is null after the last. */
+export interface WrittenPage extends OfSlice {
+  readonly next: string | null;
+  readonly records: number;
+  /** Where the slice's target stood after it. */
+  readonly at: Checkpoint;
+}
+
+/**
+ * What the journal of an export can say. Slices and documents are numbered over the whole run,
+ * from 0.
+ */
+export const exportEntries = {
+  /** First of all: what was asked for, with relative dates resolved. */
+  plan(_: ExportProgress, __: { readonly plan: ExportPlan }): void {},
+  /** A cursor was given; the slice's pages go to its document, or to a spill of its own. */
+  opened(
+    progress: ExportProgress,
+    { slice, cursor, spilled }: OfSlice & { readonly cursor: string; readonly spilled: boolean },
+  ): void {
+    progress.begin(slice, { cursor, spilled });
+  },
+  page(progress: ExportProgress, { slice, next, records, at }: WrittenPage): void {
+    progress.addPage(slice, { next, records, at });
+  },
+  /** The cursor was refused: the slice's pages are void, it begins again. */
+  refused(progress: ExportProgress, { slice }: OfSlice): void {
+    progress.takeBack(slice);
+  },
+  /** All of the slice's spill stands in its document. */
+  merged(progress: ExportProgress, { slice, at }: OfSlice & { readonly at: Checkpoint }): void {
+    progress.merge(slice, at);
+  },
+  /** The document is complete under its partial name, and on the disk. */
+  sealed(
+    progress: ExportProgress,
+    { document, mark }: OfDocument & { readonly mark: FileMark },
+  ): void {
+    progress.changeDocument(document, { sealed: mark });
+  },
+  /** The document has its final name. */
+  published(progress: ExportProgress, { document }: OfDocument): void {
+    progress.changeDocument(document, { published: true });
+  },
+};
+
+export type ExportEntry = EntryOf<typeof exportEntries>;

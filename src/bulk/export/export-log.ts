@@ -1,44 +1,46 @@
 import type { Checkpoint, FileMark } from '../../output/output.js';
-import type { ExportEntry, PageEntry } from './export-entries.js';
+import { CommitQueue } from '../journal/commit-queue.js';
+import { replay } from '../journal/entry-table.js';
+import type { Journal } from '../journal/journal.js';
+import { exportEntries, type ExportEntry } from './export-entries.js';
 import { ExportProgress } from './export-progress.js';
-import type { Journal } from '../run/journal.js';
 
-interface Syncable {
+/** What an entry says of a file is true once that is on the disk. */
+interface Target {
   checkpoint(): Checkpoint;
   sync(): Promise<void>;
 }
 
 /**
- * Writes down how far an export came, always after what it says has become true: the data is on
- * the disk before the entry that names it. Without a file nothing is kept, and nothing synced.
+ * Commits how far an export came, always after what it says has become true: the data is on the
+ * disk before the entry that names it. Without a journal nothing is kept, and nothing synced.
  */
 export class ExportLog {
   /** Of earlier processes; what this one adds is not in it. */
   readonly earlier: ExportProgress;
-  readonly #file: Journal<ExportEntry> | undefined;
+  readonly #journal: Journal<ExportEntry> | undefined;
   readonly #documentOf: (slice: number) => number;
+  readonly #commits = new CommitQueue(() => this.#commit());
   /** Number of columns last written down, by document. */
   readonly #columns = new Map<number, number>();
-  #last: Promise<void> = Promise.resolve();
-  #isEmpty = true;
+  #noted: ExportEntry[] = [];
+  readonly #targets = new Set<Target>();
+  #isEmpty: boolean;
 
   constructor(
-    file: Journal<ExportEntry> | undefined,
+    journal: Journal<ExportEntry> | undefined,
     entries: readonly ExportEntry[],
     documentOf: (slice: number) => number,
   ) {
-    this.#file = file;
+    this.#journal = journal;
     this.#documentOf = documentOf;
-    this.earlier = new ExportProgress(documentOf);
-    for (const entry of entries) {
-      this.earlier.add(entry);
-      if (!('plan' in entry)) this.#isEmpty = false;
-    }
+    this.earlier = replay(exportEntries, entries, new ExportProgress(documentOf));
+    this.#isEmpty = entries.every(({ kind }) => kind === 'plan');
   }
 
   /** Whether another process could go on where this one ends. */
   get resumable(): boolean {
-    return this.#file !== undefined;
+    return this.#journal !== undefined;
   }
 
   /** Whether there is something to go on with. */
@@ -47,51 +49,63 @@ export class ExportLog {
   }
 
   opened(slice: number, cursor: string, { spilled }: { readonly spilled: boolean }): Promise<void> {
-    return this.#append({ slice, opened: cursor, spilled });
+    return this.#note({ kind: 'opened', slice, cursor, spilled });
   }
 
-  /** Their targets are synced. */
-  pages(pages: readonly PageEntry[]): Promise<void> {
-    return this.#append(...pages.map((page) => this.#withoutKnownColumns(page)));
+  /** A page that stands in its target; `next` is the cursor of the one after it. */
+  page(
+    slice: number,
+    { next, records }: { readonly next: string | undefined; readonly records: number },
+    target: Target,
+  ): Promise<void> {
+    if (!this.#journal) return Promise.resolve();
+    const at = this.#reached(slice, target);
+    return this.#note({ kind: 'page', slice, next: next ?? null, records, at }, target);
   }
 
   /** Before the pages are taken back: a file shorter than its entry would look damaged. */
-  async refused(slice: number): Promise<void> {
+  refused(slice: number): Promise<void> {
     this.#columns.delete(this.#documentOf(slice));
-    await this.#append({ slice, refused: true });
+    return this.#note({ kind: 'refused', slice });
   }
 
-  async merged(slice: number, target: Syncable): Promise<void> {
-    if (!this.#file) return;
-    const { at: merged } = this.#withoutKnownColumns({ slice, at: target.checkpoint() });
-    await target.sync();
-    await this.#append({ slice, merged });
+  merged(slice: number, target: Target): Promise<void> {
+    if (!this.#journal) return Promise.resolve();
+    return this.#note({ kind: 'merged', slice, at: this.#reached(slice, target) }, target);
   }
 
   sealed(document: number, mark: FileMark): Promise<void> {
-    return this.#append({ document, sealed: mark });
+    return this.#note({ kind: 'sealed', document, mark });
   }
 
   published(document: number): Promise<void> {
-    return this.#append({ document, published: true });
+    return this.#note({ kind: 'published', document });
   }
 
-  /** One at a time; after one that failed, none is written any more. */
-  async #append(...entries: ExportEntry[]): Promise<void> {
-    const file = this.#file;
-    if (!file) return;
+  /** Resolves when the entry is on the disk, after the target it speaks of. */
+  async #note(entry: ExportEntry, target?: Target): Promise<void> {
+    if (!this.#journal) return;
     this.#isEmpty = false;
-    this.#last = this.#last.then(() => file.append(...entries));
-    await this.#last;
+    this.#noted.push(entry);
+    if (target) this.#targets.add(target);
+    return this.#commits.commit();
+  }
+
+  async #commit(): Promise<void> {
+    const entries = this.#noted;
+    const targets = [...this.#targets];
+    this.#noted = [];
+    this.#targets.clear();
+    await Promise.all(targets.map((target) => target.sync()));
+    await this.#journal?.append(...entries);
   }
 
   /** Column lists are long and rarely change. */
-  #withoutKnownColumns<T extends { slice: number; at: Checkpoint }>(entry: T): T {
-    const document = this.#documentOf(entry.slice);
-    const { columns, ...at } = entry.at;
-    if (columns === undefined) return entry;
-    if (columns.length === this.#columns.get(document)) return { ...entry, at };
+  #reached(slice: number, target: Target): Checkpoint {
+    const document = this.#documentOf(slice);
+    const { columns, ...at } = target.checkpoint();
+    if (columns === undefined || columns.length === this.#columns.get(document)) return at;
     this.#columns.set(document, columns.length);
-    return entry;
+    return { ...at, columns };
   }
 }

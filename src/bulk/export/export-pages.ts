@@ -23,7 +23,7 @@ export class CursorRefusedError extends EngagectlError {
 /** Asks for a cursor. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER. */
 export async function openSlice(query: CursorQuery, context: ExportContext): Promise<string> {
   return withRetry(
-    (signal) => throughGate(context, () => context.client.openCursor(query, signal)),
+    (signal) => inSlot(context, () => context.client.openCursor(query, signal)),
     retryContext(context, `POST ${paths[query.kind]}`),
   );
 }
@@ -72,8 +72,8 @@ async function* follow(
   for (;;) {
     const early = await asked.nextCursor;
     const isNew = early !== undefined && !seen.has(digestOf(early));
-    // Only where no other slice needs the place.
-    const hasRoom = context.gate.inFlight < context.gate.limit;
+    // Only where no other slice needs the slot.
+    const hasRoom = context.budget.inFlight < context.budget.limit;
     const ahead = isNew && hasRoom ? request(early) : undefined;
     const { page, next } = await asked.answer;
     yield { page: page.members.records === 'array' ? page : undefined, next };
@@ -122,7 +122,7 @@ function ask(cursor: string, { kind, scanner, context }: Asking): Asked {
   const attempt = () =>
     withRetry(
       (signal) =>
-        throughGate(context, async () =>
+        inSlot(context, async () =>
           readPage(await context.client.page(kind, cursor, signal), scanner, tell),
         ),
       retryContext(context, `GET ${paths[kind]}`),
@@ -135,13 +135,13 @@ function ask(cursor: string, { kind, scanner, context }: Asking): Asked {
   return { cursor, scanner, nextCursor, answer };
 }
 
-/** No more requests at a time than allowed; pauses between attempts take no place. */
-async function throughGate<T>({ gate }: ExportContext, request: () => Promise<T>): Promise<T> {
-  await gate.enter();
+/** No more requests at a time than allowed; pauses between attempts take no slot. */
+async function inSlot<T>({ budget }: ExportContext, request: () => Promise<T>): Promise<T> {
+  await budget.enter();
   try {
     return await request();
   } finally {
-    gate.leave();
+    budget.leave();
   }
 }
 

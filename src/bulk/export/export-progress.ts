@@ -1,7 +1,4 @@
 import type { Checkpoint, FileMark } from '../../output/output.js';
-import type { ExportEntry, PageEntry } from './export-entries.js';
-
-type SliceEntry = Extract<ExportEntry, { slice: number }>;
 
 export interface SliceProgress {
   /** Where its target stood before its first page. */
@@ -50,60 +47,51 @@ export class ExportProgress {
     return this.documents.get(index) ?? { at: emptyCheckpoint };
   }
 
-  add(entry: ExportEntry): void {
-    if ('document' in entry) {
-      const { document, ...step } = entry;
-      this.documents.set(document, { ...this.document(document), ...step });
-    } else if ('slice' in entry) {
-      this.#addToSlice(entry);
-    }
+  changeDocument(index: number, change: Partial<DocumentProgress>): void {
+    this.documents.set(index, { ...this.document(index), ...change });
   }
 
-  #addToSlice(entry: SliceEntry): void {
-    const { slice } = entry;
-    const document = this.#documentOf(slice);
-    if ('opened' in entry) {
-      const { spilled, opened } = entry;
-      const start = spilled ? emptyCheckpoint : this.document(document).at;
-      const begun = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
-      this.slices.set(slice, { ...begun, cursor: opened, seen: new Set([opened]) });
-      return;
-    }
-    const progress = this.slices.get(slice);
-    if (progress === undefined) return;
-    if ('merged' in entry) {
-      this.#advance(document, entry.merged);
-      this.slices.set(slice, { ...progress, merged: true });
-    } else if ('refused' in entry) {
-      const { start, spilled } = progress;
-      if (!spilled) this.documents.set(document, { ...this.document(document), at: start });
-      const again = { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
-      this.slices.set(slice, { ...progress, ...again });
-    } else {
-      this.#addPage(document, progress, entry);
-    }
+  begin(slice: number, { cursor, spilled }: { cursor: string; spilled: boolean }): void {
+    const start = spilled ? emptyCheckpoint : this.document(this.#documentOf(slice)).at;
+    const begun = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
+    this.slices.set(slice, { ...begun, cursor, seen: new Set([cursor]) });
   }
 
-  #addPage(
-    document: number,
-    progress: SliceProgress,
-    { slice, next, records, at }: PageEntry,
+  addPage(
+    slice: number,
+    { next, records, at }: { next: string | null; records: number; at: Checkpoint },
   ): void {
-    const known = withColumns(at, progress.at);
-    if (!progress.spilled) this.#advance(document, known);
-    if (next !== null) progress.seen.add(next);
-    this.slices.set(slice, {
-      ...progress,
-      at: known,
-      cursor: next,
-      records: progress.records + records,
-      pages: progress.pages + 1,
+    this.#change(slice, (progress) => {
+      const known = withColumns(at, progress.at);
+      if (!progress.spilled) this.#advance(slice, known);
+      if (next !== null) progress.seen.add(next);
+      const pages = progress.pages + 1;
+      return { at: known, cursor: next, records: progress.records + records, pages };
     });
   }
 
-  #advance(document: number, at: Checkpoint): void {
-    const progress = this.document(document);
-    this.documents.set(document, { ...progress, at: withColumns(at, progress.at) });
+  takeBack(slice: number): void {
+    this.#change(slice, ({ start, spilled }) => {
+      if (!spilled) this.changeDocument(this.#documentOf(slice), { at: start });
+      return { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
+    });
+  }
+
+  merge(slice: number, at: Checkpoint): void {
+    this.#change(slice, () => {
+      this.#advance(slice, at);
+      return { merged: true };
+    });
+  }
+
+  #change(slice: number, change: (progress: SliceProgress) => Partial<SliceProgress>): void {
+    const progress = this.slices.get(slice);
+    if (progress) this.slices.set(slice, { ...progress, ...change(progress) });
+  }
+
+  #advance(slice: number, at: Checkpoint): void {
+    const document = this.#documentOf(slice);
+    this.changeDocument(document, { at: withColumns(at, this.document(document).at) });
   }
 }
 

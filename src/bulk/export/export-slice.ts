@@ -3,7 +3,9 @@ import type { ExportContext } from './export-context.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
 import type { ExportJob } from './export.js';
 import type { SliceProgress } from './export-progress.js';
-import { PageCommits } from './page-commits.js';
+
+/** Most pages of a slice that are written and not yet on the disk. */
+const mostWaiting = 8;
 
 interface SliceJob {
   readonly planned: PlannedSlice;
@@ -67,7 +69,8 @@ async function copyPages(
   const { planned, target, job, context } = sliceJob;
   const { state } = context;
   const { eventName } = planned.query;
-  const commits = new PageCommits(planned.index, target, job.log);
+  let waiting = 0;
+  let committed = Promise.resolve();
   try {
     for await (const { page, next } of exportPages(await trailOf(sliceJob, earlier), context)) {
       const records = page?.count ?? 0;
@@ -79,10 +82,16 @@ async function copyPages(
         state.pages += 1;
         state.bytesReceived += page.bytes.length;
       }
-      await commits.add({ next, records });
+      // Behind the writing, so that the disk is not waited for at every page.
+      waiting += 1;
+      committed = job.log
+        .page(planned.index, { next, records }, target)
+        .finally(() => (waiting -= 1));
+      committed.catch(() => undefined); // it is told by whoever waits next
+      if (waiting >= mostWaiting) await committed;
     }
   } finally {
-    await commits.settled();
+    await committed;
   }
 }
 

@@ -1,4 +1,4 @@
-import { EngagectlError, type ErrorId } from '../../errors.js';
+import { EngagectlError, interruption, type ErrorId } from '../../errors.js';
 import type { Checkpoint, FileMark, Output, RecordPage } from '../../output/output.js';
 import { SlicesAhead, type PlannedSlice, type Spill } from './export-ahead.js';
 import type { ExportContext } from './export-context.js';
@@ -21,8 +21,6 @@ export interface ExportJob {
   readonly log: ExportLog;
   /** Whether an earlier process began this run. */
   readonly resumed: boolean;
-  /** Most requests in flight. */
-  readonly concurrency: number;
   /** What is written for a page, where it is not the page itself. */
   readonly prepare?: (page: RecordPage, eventName: string) => RecordPage;
   /** Whether a slice whose cursor is refused is asked for again, once: days of events. */
@@ -31,13 +29,14 @@ export interface ExportJob {
 
 /** Writes every document, one after the other. What it throws leaves partial files behind. */
 export async function runExport(job: ExportJob, context: ExportContext): Promise<void> {
-  const { documents, log, concurrency } = job;
+  const { documents, log } = job;
+  const { most } = context.budget;
   const slices = documents.flatMap((document) => document.slices).filter(isOpen(log));
   const ahead = new SlicesAhead({
     slices,
-    width: concurrency,
+    width: most,
     // A reader of stdout that is slow must not fill the disk with what waits for it.
-    window: log.resumable ? slices.length : concurrency,
+    window: log.resumable ? slices.length : most,
     read: (planned, signal) => readAhead(planned, job, joined(context, signal)),
   });
   context.state.slices = documents.reduce((sum, document) => sum + document.slices.length, 0);
@@ -47,6 +46,8 @@ export async function runExport(job: ExportJob, context: ExportContext): Promise
       const failure = await exportDocument({ document, index, ahead, job, context });
       late ??= failure;
     }
+  } catch (error) {
+    throw error === context.signal.reason ? interruption(error) : error;
   } finally {
     await ahead.close();
   }

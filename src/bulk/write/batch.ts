@@ -1,6 +1,5 @@
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
-import { RowRuns, type RowRun } from './row-runs.js';
 
 const comma = 0x2c;
 
@@ -8,6 +7,13 @@ const comma = 0x2c;
 export interface Frame {
   readonly open: Buffer;
   readonly close: Buffer;
+}
+
+/** Neighbouring rows of one block. */
+interface RowRun {
+  readonly rows: RowBlock;
+  readonly row: number;
+  readonly count: number;
 }
 
 /** The key of a record that has no order; hashes of keys are never negative. */
@@ -45,9 +51,11 @@ const noBody: Buffer = Buffer.alloc(0);
  */
 export class Batch {
   readonly #frame: Frame;
-  /** Bodies that are done with, for the next batch that has none: the last one is near the processor. */
+  /** Free body buffers, used as a stack: the last is likeliest in the processor's cache. */
   readonly #spare: Buffer[];
-  readonly #rows = new RowRuns();
+  /** Per record: the block it was read in, and its row there. */
+  readonly #blocks: RowBlock[] = [];
+  #rows = new Int32Array(16);
   /** Of the records in their order; longer than they are. */
   keys = new Int32Array(16);
   /** Per record: its start in the body, and whether it converges. */
@@ -66,7 +74,7 @@ export class Batch {
   /** Makes the batch an empty one. */
   clear(): void {
     this.#size = 0;
-    this.#rows.clear();
+    this.#blocks.length = 0;
     if (this.#body === noBody) this.#body = this.#spare.pop() ?? Buffer.allocUnsafeSlow(4096);
     this.#end = this.#frame.open.copy(this.#body);
   }
@@ -96,8 +104,9 @@ export class Batch {
     this.keys[this.#size] = key;
     this.#starts[this.#size] = this.#end - (end - start);
     this.#converges[this.#size] = converges ? 1 : 0;
+    this.#rows[this.#size] = row;
+    this.#blocks.push(rows);
     this.#size += 1;
-    this.#rows.add(rows, row);
   }
 
   /** Adds neighbours of a block, whose texts lie one byte apart: there a comma comes to stand. */
@@ -112,8 +121,9 @@ export class Batch {
       const at = (bounds[2 * index] ?? 0) + shift;
       if (index > from) this.#body[at - 1] = comma;
       this.#starts[first + index - from] = at;
-      this.#rows.add(rows, row[index] ?? 0);
+      this.#blocks.push(rows);
     }
+    this.#rows.set(row.subarray(from, to), first);
     if (ordered) this.keys.set(keys.subarray(from, to), first);
     else this.keys.fill(noKey, first, first + to - from);
     this.#converges.set(converges.subarray(from, to), first);
@@ -145,14 +155,26 @@ export class Batch {
     return this.#converges[position] === 1;
   }
 
-  /** Where the records were read, in their order. */
-  runs(): Iterable<RowRun> {
-    return this.#rows;
+  /** Where the records were read, in their order: most follow each other, and are accounted for together. */
+  *runs(): Generator<RowRun> {
+    for (let first = 0, end = 0; first < this.#size; first = end) {
+      const [rows, row] = this.source(first);
+      while (
+        end < this.#size &&
+        this.#blocks[end] === rows &&
+        this.#rows[end] === row + end - first
+      ) {
+        end += 1;
+      }
+      yield { rows, row, count: end - first };
+    }
   }
 
   /** Where the record was read. */
   source(position: number): [rows: RowBlock, row: number] {
-    return this.#rows.at(position);
+    const rows = this.#blocks[position];
+    if (!rows) throw new RangeError(`there is no record ${position}`);
+    return [rows, this.#rows[position] ?? 0];
   }
 
   record(position: number): BulkRecord {
@@ -193,6 +215,7 @@ export class Batch {
     const larger = Math.max(this.#size + records, 2 * room);
     this.keys = grown(this.keys, new Int32Array(larger));
     this.#starts = grown(this.#starts, new Int32Array(larger));
+    this.#rows = grown(this.#rows, new Int32Array(larger));
     this.#converges = grown(this.#converges, new Uint8Array(larger));
   }
 }

@@ -50,13 +50,13 @@ export class Filler {
       kind,
       (block.bounds[2 * from + 1] ?? 0) - (block.bounds[2 * from] ?? 0),
     );
-    const room = this.#job.batchRecords - batch.size;
-    const bytes = this.#job.batchBytes - batch.bytesWith(0);
+    const room = this.#job.request.records - batch.size;
+    const bytes = this.#job.request.bytes - batch.bytesWith(0);
     const neighbours = endOfNeighbours(block, from, Math.min(to, from + room), bytes);
     const ordered = this.#job.order === 'key' && kind !== kinds.event; // events have no order
     const end = ordered ? this.#window.admit(block.keys, from, neighbours) : neighbours;
     if (end > from) batch.addRun(block, from, end, ordered);
-    if (batch.size === this.#job.batchRecords) this.#seal(kind, batch);
+    if (batch.size === this.#job.request.records) this.#seal(kind, batch);
     return end;
   }
 
@@ -81,7 +81,7 @@ export class Filler {
     await this.#sender.idle();
   }
 
-  /** Submits whatever there is, as places in flight become free, until more input is heard. */
+  /** Submits whatever there is, as slots become free, until more input is heard. */
   async submitAll(heard: AbortSignal): Promise<void> {
     const more = new Promise<void>((resolve) => {
       heard.addEventListener('abort', () => resolve(), { once: true });
@@ -89,7 +89,7 @@ export class Filler {
     while (!heard.aborted && !this.#sender.halt.error) {
       this.#putReady();
       const [first] = this.#filling;
-      const isFree = this.#sender.open < this.#job.concurrency;
+      const isFree = this.#sender.open < this.#job.budget.most;
       if (isFree && first) this.#seal(...first);
       if (this.#full.length > 0) await this.#submitFull();
       else if (this.#sender.open > 0) await Promise.race([this.#sender.nextSettled(), more]);
@@ -109,7 +109,7 @@ export class Filler {
   /** The batch being filled, with room for one more record of so many bytes. */
   #batchFor(kind: number, bytes: number): Batch {
     const filling = this.#filling.get(kind);
-    if (filling && filling.bytesWith(bytes) <= this.#job.batchBytes) return filling;
+    if (filling && filling.bytesWith(bytes) <= this.#job.request.bytes) return filling;
     if (filling) this.#seal(kind, filling);
     const batch = this.#sender.takeBatch();
     this.#filling.set(kind, batch);
@@ -126,7 +126,7 @@ export class Filler {
     for (const record of this.#window.takeReady()) {
       const batch = this.#batchFor(kinds.profile, record.end - record.start);
       batch.add(record);
-      if (batch.size === this.#job.batchRecords) this.#seal(kinds.profile, batch);
+      if (batch.size === this.#job.request.records) this.#seal(kinds.profile, batch);
     }
   }
 

@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, interruption } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 
 /** Milliseconds that requests in flight get to finish after an interrupt. */
@@ -6,13 +6,13 @@ const graceMilliseconds = 10_000;
 
 /** Whether a run stops early, why, and how far: first nothing more is sent, then all is given up. */
 export class Halt {
-  readonly #runtime: Runtime;
+  readonly #runtime: Pick<Runtime, 'signal' | 'sleep'>;
   readonly #stop = new AbortController();
   readonly #giveUp = new AbortController();
   #error: EngagectlError | undefined;
   #defect: unknown;
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Pick<Runtime, 'signal' | 'sleep'>) {
     this.#runtime = runtime;
     if (runtime.signal.aborted) this.#interrupted();
     else runtime.signal.addEventListener('abort', this.#interrupted, { once: true });
@@ -84,7 +84,7 @@ export class Halt {
 
   readonly #interrupted = (): void => {
     const { signal, sleep } = this.#runtime;
-    this.stopAt(signal.reason as EngagectlError);
+    this.stopAt(interruption(signal.reason));
     sleep(graceMilliseconds, this.givingUp).then(
       () => this.#giveUp.abort(signal.reason),
       () => undefined, // everything settled in time

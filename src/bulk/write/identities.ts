@@ -15,33 +15,33 @@ export interface IdentitySurvey {
   readonly first: readonly string[];
 }
 
-/** Reads all identities once, before anything is sent; `seen` is lent. Throws E-TOO-MANY. */
+/** Reads all identities once, before anything is sent; `told` is lent. Throws E-TOO-MANY. */
 export async function surveyIdentities(
   blocks: AsyncIterable<RowBlock>,
   map: (rows: RowBlock) => RecordBlock,
-  seen: IdentitySet,
+  told: IdentitySet,
 ): Promise<IdentitySurvey> {
   const first: string[] = [];
   for await (const rows of blocks) {
     const block = map(rows);
     for (let index = 0; index < block.count; index += 1) {
-      const isNew = seeIdentity(seen, block, index);
+      const isNew = tellIdentity(told, block, index);
       if (isNew && first.length < shownIdentities) first.push(identityAt(block, index));
     }
-    const error = tooManyIdentities(seen);
+    const error = tooManyIdentities(told);
     if (error) throw error;
   }
-  const count = seen.size;
-  seen.clear();
+  const count = told.size;
+  told.clear();
   return { count, first };
 }
 
 /** False when record `index` repeats an identity: it has the same bytes however the input spells it. */
-export const seeIdentity = (
-  seen: IdentitySet,
+export const tellIdentity = (
+  told: IdentitySet,
   { json, bounds }: RecordBlock,
   index: number,
-): boolean => seen.add(json, bounds[2 * index] ?? 0, bounds[2 * index + 1] ?? 0);
+): boolean => told.add(json, bounds[2 * index] ?? 0, bounds[2 * index + 1] ?? 0);
 
 const identityAt = ({ json, bounds }: RecordBlock, index: number): string =>
   JSON.parse(json.toString('utf8', bounds[2 * index], bounds[2 * index + 1])) as string;

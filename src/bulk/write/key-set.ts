@@ -1,46 +1,66 @@
-import { instantiate, type WasmMemory, type WasmNumber } from '../../wasm.js';
-
-/** What `wasm/key-set.ts` exports. */
-interface Program {
-  readonly memory: WasmMemory;
-  readonly most: WasmNumber;
-  add(count: number): number;
-  remove(count: number): void;
-}
+const free = -1;
 
 /**
- * A set of 31-bit keys. A Set of tens of thousands of numbers, most of them short-lived, leaves its
- * old tables behind as garbage.
+ * A set of 31-bit keys. Open addressing, linear probing: a key stands in the slot that its low bits
+ * name, or behind it, and no free slot lies between. At most half of the slots are taken. A Set of
+ * tens of thousands of numbers, most of them short-lived, leaves its old tables behind as garbage.
  */
 export class KeySet {
-  readonly #program = instantiate('key-set') as Program;
-  readonly #most = this.#program.most.value;
-  #passed = new Int32Array(0);
+  #slots = new Int32Array(16 * 1024).fill(free);
+  #size = 0;
 
   /** Adds `keys[from, to)` up to the first one that is there already; returns its index, or `to`. */
   addRun(keys: Int32Array, from: number, to: number): number {
-    for (let index = from; index < to;) {
-      const count = this.#pass(keys, index, to);
-      const added = this.#program.add(count);
-      index += added;
-      if (added < count) return index;
+    this.#reserve(to - from);
+    let index = from;
+    for (; index < to; index += 1) {
+      const at = this.#find(keys[index]!);
+      if (this.#slots[at] !== free) break;
+      this.#slots[at] = keys[index]!;
     }
-    return to;
+    this.#size += index - from;
+    return index;
   }
 
   /** Deletes those of the first `count` keys that are there. */
   deleteAll(keys: Int32Array, count: number): void {
-    for (let index = 0; index < count; index += this.#most) {
-      this.#program.remove(this.#pass(keys, index, count));
+    for (let index = 0; index < count; index += 1) {
+      const at = this.#find(keys[index]!);
+      if (this.#slots[at] === free) continue;
+      this.#close(at);
+      this.#size -= 1;
     }
   }
 
-  /** Gives the program `keys[from, to)`, as many as it takes at once; returns how many. */
-  #pass(keys: Int32Array, from: number, to: number): number {
-    const count = Math.min(to - from, this.#most);
-    const { buffer } = this.#program.memory;
-    if (this.#passed.buffer !== buffer) this.#passed = new Int32Array(buffer); // it grew
-    this.#passed.set(keys.subarray(from, from + count));
-    return count;
+  /** Where the key is, or would be. */
+  #find(key: number): number {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    let at = key & mask;
+    while (slots[at] !== free && slots[at] !== key) at = (at + 1) & mask;
+    return at;
+  }
+
+  /** Moves the keys behind the gap forward, so that each is still found from its own slot on. */
+  #close(start: number): void {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    let gap = start;
+    for (let at = (gap + 1) & mask; slots[at] !== free; at = (at + 1) & mask) {
+      const key = slots[at]!;
+      if (((at - key) & mask) < ((at - gap) & mask)) continue;
+      slots[gap] = key;
+      gap = at;
+    }
+    slots[gap] = free;
+  }
+
+  #reserve(more: number): void {
+    const before = this.#slots;
+    let length = before.length;
+    while (2 * (this.#size + more) > length) length *= 2;
+    if (length === before.length) return;
+    this.#slots = new Int32Array(length).fill(free);
+    for (const key of before) if (key !== free) this.#slots[this.#find(key)] = key;
   }
 }

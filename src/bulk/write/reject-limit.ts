@@ -6,7 +6,7 @@ const judgedFrom = 1000;
 
 /** The error to stop with when more records were rejected than `--max-rejects` allows. */
 export function rejectLimitReached(
-  { maxRejects, tally, trial }: WriteJob,
+  { maxRejects, tally, rehearsal }: WriteJob,
   when: 'running' | 'end',
 ): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
@@ -18,7 +18,7 @@ export function rejectLimitReached(
   const allowed = 'records' in maxRejects ? `${maxRejects.records}` : `${maxRejects.percent} %`;
   return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
     why: `${allowed} are allowed (--max-rejects, --strict)`,
-    fix: trial
+    fix: rehearsal
       ? 'correct the input, or allow more with --max-rejects'
       : 'go on by --resume with a higher --max-rejects, or correct the input and start anew by --fresh',
   });

@@ -45,12 +45,12 @@ export class Sender {
   takeBatch(): Batch {
     const batch = this.#free.pop();
     batch?.clear();
-    return batch ?? new Batch(this.#job.frame, this.#spareBodies);
+    return batch ?? new Batch(this.#job.request.frame, this.#spareBodies);
   }
 
-  /** Takes a batch when there is a place for it; false when the run stopped meanwhile. */
+  /** Takes a batch when there is room for it; false when the run stopped meanwhile. */
   async submit(batch: Batch): Promise<boolean> {
-    const most = this.#job.concurrency + readyBatches;
+    const most = this.#job.budget.most + readyBatches;
     while (this.#unanswered >= most && !this.halt.error) await this.#next();
     if (this.halt.error) return false;
     void this.#settle(batch);
@@ -59,7 +59,7 @@ export class Sender {
 
   /** Waits for a batch to be settled, or to come nearer to it. */
   async nextSettled(): Promise<void> {
-    await this.#settler.commits.hurry(this.#next());
+    await this.#settler.slots.hurry(this.#next());
   }
 
   async idle(): Promise<void> {
@@ -69,7 +69,7 @@ export class Sender {
   async #settle(batch: Batch): Promise<void> {
     this.#open += 1;
     const fate = await this.#answers(batch);
-    await this.halt.guard(async () => fate?.written ?? this.#job.tally.commit());
+    await this.halt.guard(async () => fate?.synced ?? this.#job.tally.log.commit());
     this.onSettled(batch);
     // After a failed attempt the body may still be on its way out of an old socket.
     if (fate?.attempts === 0) this.#free.push(batch);

@@ -5,10 +5,9 @@ import { backOff, decide, isThrottled } from '../../client/retry.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import type { Batch } from './batch.js';
 import { allAccepted, checkAnswer, type RecordOutcome } from './check-answer.js';
-import { Gate } from '../gate.js';
-import { GroupCommit } from './group-commit.js';
 import type { Halt } from './halt.js';
-import { ordinalOfRow } from '../run/ordinals.js';
+import { ordinalOfRow } from '../ordinals.js';
+import { SlotRelease } from './slot-release.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 /** What became of one batch so far, over all its attempts and halves. */
@@ -19,8 +18,8 @@ export interface Fate {
   readonly since: number;
   unknown: number;
   refused: number;
-  /** Resolves when all outcomes are on the disk; undefined: some are not being written. */
-  written: Promise<void> | undefined;
+  /** Resolves when all outcomes are on the disk; undefined: nobody has asked for that yet. */
+  synced: Promise<void> | undefined;
 }
 
 /** What an answer left open. */
@@ -34,21 +33,20 @@ interface Rest {
 /** Sends a batch until each of its records has one outcome in the tally, if not on the disk yet. */
 export class Settler {
   readonly traffic: Traffic = { requests: 0, retries: 0, bytesSent: 0 };
-  readonly gate: Gate;
-  readonly commits: GroupCommit;
+  readonly slots: SlotRelease;
   readonly #job: WriteJob;
   readonly #halt: Halt;
 
   constructor(job: WriteJob, halt: Halt) {
     this.#job = job;
     this.#halt = halt;
-    this.gate = new Gate(job.concurrency);
-    this.commits = new GroupCommit(job, { halt, gate: this.gate });
+    const { tally, budget } = job;
+    this.slots = new SlotRelease({ log: () => tally.log, budget, halt });
   }
 
   async settle(batch: Batch): Promise<Fate> {
     const since = this.#job.runtime.monotonic();
-    const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0, written: undefined };
+    const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0, synced: undefined };
     // What cannot be written down stops the run; then the batch ends as not sent.
     await this.#halt.guard(async () => this.#intend(batch));
     await this.#send(batch, fate);
@@ -58,7 +56,7 @@ export class Settler {
   /** Records that must not be sent twice are written down before the first byte of them goes out. */
   async #intend(batch: Batch): Promise<void> {
     const once = onceOf(batch);
-    if (once.length > 0) await this.#job.tally.log?.intend(once);
+    if (once.length > 0) await this.#job.tally.log.intend(once);
   }
 
   async #send(batch: Batch, fate: Fate): Promise<void> {
@@ -74,23 +72,24 @@ export class Settler {
 
   /** One request and what its answer settles; undefined when the run stopped before it. */
   async #attempt(batch: Batch, fate: Fate): Promise<Attempt<Rest> | undefined> {
-    fate.written = undefined;
+    fate.synced = undefined;
+    const { budget, send } = this.#job;
     const body = batch.body();
-    const ticket = await this.gate.enter();
+    const ticket = await budget.enter();
     try {
       if (this.#halt.error) return undefined;
       this.traffic.requests += 1;
       this.traffic.bytesSent += body.length;
-      const attempt = await this.#job.send?.(body, this.#halt.givingUp);
+      const attempt = await send?.(body, this.#halt.givingUp);
       if (attempt === undefined) return undefined;
       if (attempt.ok) return { ok: true, answer: this.#book(batch, attempt.answer, fate) };
-      if (isThrottled(attempt.failure)) this.gate.throttled(ticket);
+      if (isThrottled(attempt.failure)) budget.throttled(ticket);
       return attempt;
     } catch (error) {
       if (!this.#halt.givingUp.aborted) throw error;
       return { ok: false, failure: { kind: 'connection', sent: true, message: 'interrupted' } };
     } finally {
-      if (!fate.written) this.gate.leave(); // else it goes with the outcomes
+      if (!fate.synced) budget.leave(); // else it goes with the outcomes
     }
   }
 
@@ -128,14 +127,14 @@ export class Settler {
     }
   }
 
-  /** Counts what an answer settles, and gives the request's place back. */
+  /** Counts what an answer settles, and gives the request's slot back. */
   #book(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Rest {
-    this.gate.succeeded();
+    this.#job.budget.succeeded();
     const checked = answer === undefined ? allAccepted : checkAnswer(answer, batch);
     if (!checked.addsUp) return { again: [], why: checked.why };
     const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
     if (!checked.outcomes) this.#accept(batch, fate);
-    fate.written = this.commits.leave(batch);
+    fate.synced = this.slots.leave(batch);
     return { again };
   }
 
@@ -219,7 +218,7 @@ export class Settler {
       this.#job.tally.notSent(...batch.source(position), `not sent: ${why}`);
     }
     const once = onceOf(batch);
-    if (once.length > 0) await this.#halt.guard(async () => this.#job.tally.log?.takeBack(once));
+    if (once.length > 0) await this.#halt.guard(async () => this.#job.tally.log.takeBack(once));
   }
 
   #accept(batch: Batch, { attempts }: Fate): void {

@@ -4,29 +4,23 @@ import type { Runtime } from '../../runtime.js';
 const momentMs = 1000;
 
 /**
- * The items as they come. Each time the next one lets itself be waited for longer than a moment,
- * `whileSilent` is called once; its signal is aborted when the item is there, which is then given out as soon as it is done.
+ * Waits for input. When it lets itself be waited for longer than a moment, `work` is called once;
+ * its signal is aborted when the input is there, which is then given out as soon as work is done.
  */
-export async function* withSilence<T>(
-  items: AsyncIterable<T>,
+export async function whileSilent<T>(
+  input: Promise<T>,
   { sleep }: Pick<Runtime, 'sleep'>,
-  whileSilent: (heard: AbortSignal) => Promise<void>,
-): AsyncGenerator<T> {
-  const iterator = items[Symbol.asyncIterator]();
-  for (;;) {
-    const heard = new AbortController();
-    const silent = sleep(momentMs, heard.signal).then(
-      async () => whileSilent(heard.signal),
-      () => undefined, // heard in time
-    );
-    let step: IteratorResult<T>;
-    try {
-      step = await iterator.next();
-    } finally {
-      heard.abort();
-      await silent;
-    }
-    if (step.done === true) return;
-    yield step.value;
+  work: (heard: AbortSignal) => Promise<void>,
+): Promise<T> {
+  const heard = new AbortController();
+  const silent = sleep(momentMs, heard.signal).then(
+    async () => work(heard.signal),
+    () => undefined, // heard in time
+  );
+  try {
+    return await input;
+  } finally {
+    heard.abort();
+    await silent;
   }
 }

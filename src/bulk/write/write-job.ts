@@ -4,47 +4,43 @@ import type { WriteAnswer } from '../../contract/answers.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Runtime } from '../../runtime.js';
-import type { EarlierParts } from '../run/earlier-parts.js';
+import type { Budget } from '../budget.js';
 import type { Tally } from '../tally.js';
 import type { Frame } from './batch.js';
 import type { IdentitySet } from './identity-set.js';
+import type { EarlierParts } from './write-entries.js';
 
 /** Stop when more records than this were rejected; a percentage is judged from 1000 records on. */
 export type RejectLimit = { readonly records: number } | { readonly percent: number };
+
+/** Nothing is to be changed: records are read and checked here, or by the service as well. */
+export type Rehearsal = 'check' | 'dryRun';
 
 /** One run of upload, subscribe or demerge. */
 export interface WriteJob {
   readonly rows: AsyncIterable<RowBlock>;
   readonly map: (rows: RowBlock) => RecordBlock;
-  /** Take this many records and no more. */
-  readonly limit?: number | undefined;
-  /** Demerge: an identity that is in here already is a duplicate, and is not sent again. */
-  readonly seen?: IdentitySet | undefined;
+  /** Of a demerge: a record whose identity was told before is a duplicate, and is not sent again. */
+  readonly toldOnce?: IdentitySet | undefined;
   /**
    * One attempt; an answer without content means that every record was accepted. Undefined:
    * nothing is sent, the records are only read and checked.
    */
   readonly send:
     ((body: Buffer, signal: AbortSignal) => Promise<Attempt<WriteAnswer | undefined>>) | undefined;
-  readonly frame: Frame;
-  readonly batchRecords: number;
-  /** Bytes of a request body. */
-  readonly batchBytes: number;
-  /** Most requests in flight. */
-  readonly concurrency: number;
-  readonly order: 'key' | 'none';
-  readonly maxRejects?: RejectLimit | undefined;
-  /** Nothing is to be changed, `--check` or `--dry-run`: there is nothing to go on with, either. */
-  readonly trial: boolean;
-  readonly tally: Tally;
-  readonly policy: RetryPolicy;
-  readonly runtime: Runtime;
   /** The endpoint as messages name it, e.g. `POST /1/upload`. */
   readonly endpoint: string;
-  /** What earlier parts of the run settled, and what they may have sent. */
+  /** How a request is made up, and how much one holds. */
+  readonly request: { readonly frame: Frame; readonly records: number; readonly bytes: number };
+  readonly order: 'key' | 'none';
+  readonly maxRejects?: RejectLimit | undefined;
+  readonly rehearsal?: Rehearsal | undefined;
+  readonly tally: Tally;
+  readonly budget: Budget;
+  readonly policy: RetryPolicy;
+  readonly runtime: Pick<Runtime, 'monotonic' | 'random' | 'signal' | 'sleep'>;
+  /** What earlier parts of the run settled, and what they may have sent and must not be repeated. */
   readonly earlier?: Pick<EarlierParts, 'settled' | 'intended'> | undefined;
-  /** Send records whose outcome is unknown again, knowingly. */
-  readonly retryUnknown: boolean;
   /**
    * The input is a pipe. It may trickle, and must not wait for a batch to be full; it cannot be
    * read again, so what is left unread when the run stops is not counted.

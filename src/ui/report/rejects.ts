@@ -1,4 +1,4 @@
-import type { RejectKind } from '../../bulk/tally.js';
+import type { RejectKind } from '../../bulk/reject-samples.js';
 import { grouped } from '../figures.js';
 import { html, type Html } from './html.js';
 import type { RunReport } from './run-report.js';

@@ -1,5 +1,5 @@
 import type { HistoryFigures } from '../../bulk/history.js';
-import type { RejectKind } from '../../bulk/tally.js';
+import type { RejectKind } from '../../bulk/reject-samples.js';
 import type { EngagectlError } from '../../errors.js';
 import type { Summary } from '../summary.js';
 

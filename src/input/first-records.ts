@@ -1,4 +1,4 @@
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from './rows.js';
 
 /** The first `count` records of the input, unreadable ones included, in the order of their lines. */
 export async function* firstRecords(
@@ -6,12 +6,12 @@ export async function* firstRecords(
   count: number,
 ): AsyncGenerator<RowBlock> {
   let left = count;
-  if (left === 0) return;
+  if (left <= 0) return;
   for await (const block of blocks) {
     const records = block.count + block.faults.length;
     yield records <= left ? block : cut(block, left);
     left -= Math.min(records, left);
-    if (left === 0) return;
+    if (left <= 0) return;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { RowBlock, RowFault } from '../../input/rows.js';
+import type { RowBlock, RowFault } from '../input/rows.js';
 
 /** A record's place among all of the run, the unreadable ones counted; see RowBlock.first. */
 export function ordinalOfRow({ first, bounds, faults }: RowBlock, row: number): number {

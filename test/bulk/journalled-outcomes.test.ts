@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { RejectsFile } from '../../src/bulk/rejects.js';
-import { earlierParts } from '../../src/bulk/run/earlier-parts.js';
-import { Journal } from '../../src/bulk/run/journal.js';
-import { JournalLog } from '../../src/bulk/run/run-log.js';
-import type { WriteEntry } from '../../src/bulk/run/settlement.js';
+import { RejectsFile } from '../../src/output/rejects-file.js';
+import { earlierParts } from '../../src/bulk/write/earlier-parts.js';
+import { Journal } from '../../src/bulk/journal/journal.js';
+import { JournalledOutcomes } from '../../src/bulk/write/journalled-outcomes.js';
+import { writeEntries, type WriteEntry } from '../../src/bulk/write/write-entries.js';
 import { Tally } from '../../src/bulk/tally.js';
 import { jsonRows } from '../support/row-blocks.js';
 import { makeWorld } from '../support/world.js';
@@ -15,11 +15,11 @@ const rows = jsonRows(Array.from({ length: 40 }, (_, n) => `{"n":${n}}`));
 
 /** A journal and a rejects file on the disk, and the tally that writes to both. */
 function begin(files: { readonly journal: string; readonly rejects: string }) {
-  const { journal } = Journal.open<WriteEntry>(files.journal);
+  const { journal } = Journal.open<WriteEntry>(files.journal, writeEntries);
   const rejects = new RejectsFile(files.rejects, files.rejects);
   const tally = new Tally({ rejects, sourceRecord: (_, row) => `${row}`, listNotSent: false });
   const start = { input: 0, offset: 0, line: 1, ordinal: 0 };
-  tally.log = new JournalLog({ journal, rejects, digests: () => [], start });
+  tally.log = new JournalledOutcomes({ journal, rejects, digests: () => [], start });
   tally.log.opened(rows);
   return { journal, tally };
 }
@@ -40,7 +40,7 @@ it('journals a length of the rejects file that holds the settled records and no 
       const commits: Promise<void>[] = [];
       for (const [row, what] of steps.entries()) {
         if (what === 'accepted') tally.accept(rows, row);
-        else if (what === 'commit') commits.push(tally.commit());
+        else if (what === 'commit') commits.push(tally.log.commit());
         else if (what === 'turn') await turn();
         else {
           unknown.add(row);
@@ -51,7 +51,7 @@ it('journals a length of the rejects file that holds the settled records and no 
       await tally.close();
       journal.close();
 
-      const { journal: written, entries } = Journal.open<WriteEntry>(files.journal);
+      const { journal: written, entries } = Journal.open<WriteEntry>(files.journal, writeEntries);
       written.close();
       for (let known = 1; known <= entries.length; known += 1) {
         const { settled, rejects } = earlierParts(entries.slice(0, known));

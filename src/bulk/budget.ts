@@ -1,0 +1,19 @@
+/** Who may have a request in flight. A slot is a place among those. */
+export interface Budget {
+  /** Most slots there ever are. */
+  readonly most: number;
+  /** Slots there are now, and how many are taken. */
+  readonly limit: number;
+  readonly inFlight: number;
+  /** Somebody waits for a slot. */
+  readonly isAsked: boolean;
+  /** Called when there is no slot for somebody who asks: one may be given back now. */
+  onFull: () => void;
+  /** Waits for a slot; the ticket tells `throttled` to which burst the request belongs. */
+  enter(): Promise<number>;
+  leave(slots?: number): void;
+  /** A request came through. */
+  succeeded(): void;
+  /** A request was turned down because there are too many. */
+  throttled(ticket: number): void;
+}

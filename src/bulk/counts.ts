@@ -1,0 +1,28 @@
+import type { SettledCounts } from './outcome-log.js';
+
+/** Every record read is counted in exactly one of the others, `read` aside. */
+export interface Counts extends SettledCounts {
+  read: number;
+  notSent: number;
+  /** Accepted by an earlier part of the same run. */
+  resumed: number;
+}
+
+/** In the order in which a summary shows them. */
+export const noCounts = (): Counts => ({
+  read: 0,
+  accepted: 0,
+  rejected: 0,
+  unknown: 0,
+  notSent: 0,
+  resumed: 0,
+  duplicates: 0,
+});
+
+/** Throws when a record is missing or was counted twice: that would be a defect of ours. */
+export function assertBalanced(counts: Counts): void {
+  const { read, accepted, rejected, unknown, notSent, resumed, duplicates } = counts;
+  if (accepted + rejected + unknown + notSent + resumed + duplicates !== read) {
+    throw new Error(`the tally does not balance: ${JSON.stringify(counts)}`);
+  }
+}

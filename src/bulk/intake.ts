@@ -1,0 +1,45 @@
+/** Items whose next one can be waited for, and be left, without being taken. */
+export class Intake<T> {
+  readonly #items: AsyncIterator<T>;
+  #next: Promise<IteratorResult<T>> | undefined;
+
+  constructor(items: AsyncIterable<T>) {
+    this.#items = items[Symbol.asyncIterator]();
+  }
+
+  /** Resolves when the next item can be taken, or when there is none any more. */
+  async ready(): Promise<void> {
+    this.#next ??= this.#items.next();
+    await this.#next;
+  }
+
+  /** The next item; undefined at the end, or as soon as `signal` is aborted: then it stays. */
+  async take(signal?: AbortSignal): Promise<T | undefined> {
+    if (signal?.aborted) return undefined;
+    this.#next ??= this.#items.next();
+    const step = signal ? await orAborted(this.#next, signal) : await this.#next;
+    if (step === undefined) return undefined;
+    if (step.done === true) return undefined; // and again
+    this.#next = undefined;
+    return step.value;
+  }
+
+  /** All that can be taken. */
+  async *until(signal: AbortSignal): AsyncGenerator<T> {
+    for (let item = await this.take(signal); item !== undefined; item = await this.take(signal)) {
+      yield item;
+    }
+  }
+}
+
+/**
+ * Undefined when the signal is aborted first. Promise.race with one promise of the signal would
+ * keep every item for as long as that promise lives.
+ */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const leave = () => resolve(undefined);
+    signal.addEventListener('abort', leave, { once: true });
+    promise.finally(() => signal.removeEventListener('abort', leave)).then(resolve, reject);
+  });
+}

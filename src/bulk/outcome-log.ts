@@ -1,0 +1,36 @@
+import type { RowBlock } from '../input/rows.js';
+
+/** How records ended; one that was not sent is not settled. */
+export interface SettledCounts {
+  accepted: number;
+  rejected: number;
+  unknown: number;
+  duplicates: number;
+}
+
+export const noOutcomes = (): SettledCounts => ({
+  accepted: 0,
+  rejected: 0,
+  unknown: 0,
+  duplicates: 0,
+});
+
+/**
+ * Where the outcomes of a run are committed, so that another process can go on after any crash.
+ * What a commit throws stops the run: then nothing more may be sent.
+ */
+export interface OutcomeLog {
+  opened(rows: RowBlock): void;
+  /** Notes the outcome of one record or of neighbours; on the disk when the next `commit` resolves. */
+  settled(rows: RowBlock, ordinal: number, how: keyof SettledCounts, count?: number): void;
+  /** A record that an earlier part of the run settled. */
+  skipped(rows: RowBlock): void;
+  /** Must resolve before the first byte of records that may not be sent twice goes out. */
+  intend(ordinals: readonly number[]): Promise<void>;
+  /** Takes an intent back: these records provably were not processed. */
+  takeBack(ordinals: readonly number[]): Promise<void>;
+  /** Writes what was noted, so that it outlives the process; false when that has to wait for `commit`. */
+  write(): boolean;
+  /** Resolves when what was noted so far is on the disk; shared with whoever asks meanwhile. */
+  commit(): Promise<void>;
+}

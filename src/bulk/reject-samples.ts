@@ -1,0 +1,46 @@
+import type { Reject } from '../output/rejects-file.js';
+
+/** Rejects that are told one by one; the rest is counted by kind. */
+const rejectsKept = 10;
+const samplesOfKind = 3;
+/** Characters of a sample's record. */
+const sampleLength = 400;
+
+/** A reject to be told. */
+export interface FirstReject {
+  readonly source: string;
+  readonly line: number;
+  /** Like `service 515` or `parse`. */
+  readonly kind: string;
+  readonly error: string;
+}
+
+/** Rejects of one kind. */
+export interface RejectKind {
+  count: number;
+  /** The first few; `record` is the beginning of its JSON text. */
+  readonly samples: Pick<Reject, 'source' | 'line' | 'error' | 'record'>[];
+}
+
+/** What is told of a run's rejects, in memory that does not grow with them. */
+export class RejectSamples {
+  readonly first: FirstReject[] = [];
+  /** By kind: `service 515`, `parse`, … */
+  readonly kinds = new Map<string, RejectKind>();
+
+  add({ source, line, stage, code, error, record }: Reject): void {
+    const name = code === undefined ? stage : `${stage} ${code}`;
+    if (this.first.length < rejectsKept) this.first.push({ source, line, kind: name, error });
+    const kind = this.kinds.get(name) ?? { count: 0, samples: [] };
+    kind.count += 1;
+    if (kind.samples.length < samplesOfKind) {
+      const sample = record === undefined ? {} : { record: beginningOf(record) };
+      kind.samples.push({ source, line, error, ...sample });
+    }
+    this.kinds.set(name, kind);
+  }
+}
+
+/** A copy: a part of a string would keep the whole of it. */
+const beginningOf = (text: string): string =>
+  text.length <= sampleLength ? text : `${Buffer.from(text.slice(0, sampleLength)).toString()}…`;

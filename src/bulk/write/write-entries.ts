@@ -1,0 +1,60 @@
+import type { Position, TextDigest } from '../../input/rows.js';
+import type { FileMark } from '../../output/marked-file.js';
+import type { EntryOf } from '../journal/entry-table.js';
+import type { SettledCounts } from '../outcome-log.js';
+import type { OrdinalSet, Ranges } from './ranges.js';
+
+/** What the earlier parts of a run came to, as its journal tells. */
+export interface EarlierParts {
+  readonly counts: SettledCounts;
+  readonly settled: OrdinalSet;
+  /** Sent, as far as is known, and without an outcome. */
+  readonly intended: OrdinalSet;
+  watermark: Position;
+  /** By input. */
+  readonly digests: Map<number, TextDigest>;
+  /** The rejects file once it was begun, and what is known to stand in it. */
+  rejectsFile: string | undefined;
+  rejects: FileMark;
+}
+
+/** Outcomes that were settled together. */
+interface Settlement {
+  readonly settled: Ranges;
+  readonly counts: SettledCounts;
+  /** The rejects file, once all of this stands in it. */
+  readonly rejects: FileMark;
+  /** All records before it are settled. */
+  readonly watermark: Position;
+  /** Of each input read since the last settlement. */
+  readonly digests: readonly TextDigest[];
+}
+
+/** What the journal of a write can say. */
+export const writeEntries = {
+  settlement(parts: EarlierParts, entry: Settlement): void {
+    parts.settled.add(entry.settled);
+    parts.intended.delete(entry.settled);
+    parts.counts.accepted += entry.counts.accepted;
+    parts.counts.rejected += entry.counts.rejected;
+    parts.counts.unknown += entry.counts.unknown;
+    parts.counts.duplicates += entry.counts.duplicates;
+    for (const digest of entry.digests) parts.digests.set(digest.input, digest);
+    parts.watermark = entry.watermark;
+    parts.rejects = entry.rejects;
+  },
+  /** Records that are about to be sent and must not be sent twice. */
+  intent(parts: EarlierParts, { records }: { readonly records: Ranges }): void {
+    parts.intended.add(records);
+  },
+  /** Records of an intent that provably were not processed: they may be sent after all. */
+  unsent(parts: EarlierParts, { records }: { readonly records: Ranges }): void {
+    parts.intended.delete(records);
+  },
+  /** The absolute path of the rejects file, which is about to be created. */
+  rejectsBegun(parts: EarlierParts, { file }: { readonly file: string }): void {
+    parts.rejectsFile = file;
+  },
+};
+
+export type WriteEntry = EntryOf<typeof writeEntries>;

@@ -1,0 +1,178 @@
+import { existsSync, renameSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { EngagectlError } from '../errors.js';
+import { syncFolder } from '../files/sync-folder.js';
+import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
+
+export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
+
+/** One line of the rejects file; `record` is JSON text of what was read. */
+export interface Reject {
+  readonly source: string;
+  readonly line: number;
+  readonly stage: RejectStage;
+  readonly code?: number | undefined;
+  readonly error: string;
+  /** JSON text of the member `record`. */
+  readonly record?: string;
+  /** Instead of `record`: bytes that are no UTF-8. */
+  readonly recordBase64?: string;
+}
+
+/**
+ * The rejects file: created at the first reject with mode 0600; an older one is renamed to `….1`
+ * first. After an error of the disk nothing more is written: what is not in the file must not
+ * count as settled.
+ */
+export class RejectsFile {
+  /** As the user may name it. */
+  readonly path: string;
+  /** The same, absolute. */
+  readonly file: string;
+  #marked: MarkedFile | undefined;
+  #lines: string[] = [];
+  #hasWay = false;
+  #synced = true;
+  #failure: EngagectlError | undefined;
+
+  constructor(path: string, absolutePath: string) {
+    this.path = path;
+    this.file = absolutePath;
+  }
+
+  /**
+   * Goes on with the file that an earlier part of the run began, cut back to what its journal
+   * knows. Throws E-REJECTS-CHANGED when that part is not what it was, E-RUN-CHANGED when it is
+   * another file.
+   */
+  async resume({ file, mark }: { readonly file: string | undefined; readonly mark: FileMark }) {
+    if (file === undefined) return;
+    if (mark.bytes === 0) return this.#guard(() => rm(file, { force: true }));
+    if (file !== this.file) throw otherFile(file);
+    try {
+      this.#marked = await MarkedFile.resume(file, mark);
+    } catch (error) {
+      const isOfDisk = error instanceof EngagectlError && error.id === 'E-FILE-WRITE';
+      throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path);
+    }
+    this.#hasWay = true;
+  }
+
+  /** True from the first reject on that was written. */
+  get exists(): boolean {
+    return this.#marked !== undefined;
+  }
+
+  /** Lines that are not written, or that the disk did not take. */
+  get missing(): number {
+    return this.#lines.length;
+  }
+
+  /** The disk has all lines that were added. */
+  get isSynced(): boolean {
+    return this.#synced && this.#lines.length === 0;
+  }
+
+  /** What stands in the file. */
+  get mark(): FileMark {
+    return this.#marked?.mark ?? emptyMark;
+  }
+
+  /** Collects a line; `write` writes it. */
+  add(reject: Reject): void {
+    this.#lines.push(lineOf(reject));
+  }
+
+  /**
+   * Renames an older file. True when the next `write` is the one that creates the file: whoever
+   * keeps a journal notes it before that.
+   */
+  makeWay(): boolean {
+    if (this.#failure) throw this.#failure;
+    if (this.#hasWay || this.#lines.length === 0) return false;
+    try {
+      if (existsSync(this.file)) {
+        renameSync(this.file, `${this.file}.1`);
+        syncFolder(dirname(this.file)); // the journal will count on the name
+      }
+    } catch (error) {
+      throw this.#failed(error);
+    }
+    this.#hasWay = true;
+    return true;
+  }
+
+  /** Writes the lines that are there when it is called. One at a time. Throws E-FILE-WRITE. */
+  async write(): Promise<void> {
+    this.makeWay();
+    const lines = this.#lines.length;
+    if (lines === 0) return;
+    const bytes = Buffer.from(this.#lines.join(''));
+    this.#synced = false;
+    await this.#guard(async () => {
+      this.#marked ??= await MarkedFile.create(this.file);
+      await this.#marked.write(bytes);
+    });
+    this.#lines.splice(0, lines);
+  }
+
+  /** The same, and waits until the disk has them. */
+  async sync(): Promise<void> {
+    await this.write();
+    if (this.#synced) return;
+    await this.#guard(async () => this.#marked?.sync());
+    this.#synced = true;
+  }
+
+  /** Writes nothing more: what a journal could not be told of must not come into the file. */
+  async close(): Promise<void> {
+    await this.#marked?.close();
+  }
+
+  async #guard(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): EngagectlError {
+    const cause = error instanceof EngagectlError ? error.cause : error;
+    this.#failure = new EngagectlError(
+      'E-FILE-WRITE',
+      `cannot write the rejects file ${this.path}`,
+      {
+        why: cause instanceof Error ? cause.message : String(cause),
+        fix:
+          this.mark.bytes === 0
+            ? 'free space or name another place with --rejects <file>'
+            : 'free space; the same command with --resume goes on',
+        file: this.path,
+        cause,
+      },
+    );
+    return this.#failure;
+  }
+}
+
+const rejectsChanged = (path: string): EngagectlError =>
+  new EngagectlError('E-REJECTS-CHANGED', `${path} was changed since the run began`, {
+    why: 'the rest of the run would be added to it',
+    fix: 'restore it and go on with --resume, or move it away and start anew with --fresh',
+    file: path,
+  });
+
+const otherFile = (begun: string): EngagectlError =>
+  new EngagectlError('E-RUN-CHANGED', `the run was begun with the rejects file ${begun}`, {
+    why: 'its records would be spread over two files',
+    fix: `go on with --rejects ${begun}`,
+    file: begun,
+  });
+
+function lineOf({ source, line, stage, code, error, record, recordBase64 }: Reject): string {
+  const head = JSON.stringify({ source, line, stage, code, error }).slice(0, -1);
+  if (recordBase64 !== undefined) return `${head},"recordBase64":"${recordBase64}"}\n`;
+  return `${head},"record":${record ?? 'null'}}\n`;
+}
