@@ -4,8 +4,7 @@ import { RequestCount } from '../bulk/write/request-count.js';
 import { zoneOf } from '../contract/zones.js';
 import { EngagectlError, exitCodes } from '../errors.js';
 import { openInputs, type Inputs } from '../input/open.js';
-import { columnPreviews } from '../mapping/survey/columns.js';
-import { mistakesOf } from '../mapping/survey/mistakes.js';
+import { findingsOf } from '../mapping/survey/findings.js';
 import { uploadMapper, type UploadMapping } from '../mapping/upload.js';
 import type { Runtime } from '../runtime.js';
 import { showPreview, type Preview } from '../ui/preview.js';
@@ -82,7 +81,7 @@ interface Read {
 function previewOf({ flags }: PreviewCommand, read: Read): Preview {
   const { sample, complete, inputs, mapping } = read;
   const { survey, first, rejects } = sample;
-  const rejected = survey.rejects.count;
+  const rejected = survey.rejected;
   return {
     source: inputs.first,
     records: survey.records + rejected,
@@ -92,18 +91,17 @@ function previewOf({ flags }: PreviewCommand, read: Read): Preview {
     estimate: estimateOf(read, flags.concurrency),
     first,
     rejects,
-    rejectReasons: [...survey.rejects.reasons].map(([reason, seen]) => ({
+    rejectReasons: [...survey.reasons].map(([reason, seen]) => ({
       reason,
       count: seen.count,
       source: seen.source,
       line: seen.line,
     })),
-    columns: columnPreviews(
+    ...findingsOf(
       survey,
       inputs.headers.map(({ header }) => header),
       mapping,
     ),
-    mistakes: mistakesOf(survey, mapping),
     exitCode: rejected > 0 ? exitCodes.rejected : exitCodes.ok,
   };
 }

@@ -47,13 +47,23 @@ export function columnsOf(
   options: UploadMapping,
   source: string,
 ): readonly Column[] {
-  const missing = requiredColumns(options).filter((name) => !header.includes(name));
+  const { identity, identityGiven, kind } = options;
+  const missing = namedColumns(options).filter((name) => !header.includes(name));
   if (missing.length > 0) {
-    const isUnnamed = missing.includes(options.identity) && !options.identityGiven;
+    const isUnnamed = missing.includes(identity) && !identityGiven;
     throw missingColumns(missing, header, source, isUnnamed ? nameIdentity : undefined);
   }
   const columns = header.map((name) => columnOf(name, options));
-  refuseMissingParts(columns, options, header, source);
+  const roles = new Set(columns.map(({ role }) => role));
+  if (!roles.has('identity') && !roles.has('objectId')) {
+    throw new EngagectlError('E-USAGE', 'the column of the identity is dropped', {
+      fix: 'leave it out of --drop, or key by objectId with --object-id <column>',
+    });
+  }
+  for (const { role, option, fix } of kind === 'event' ? eventColumns : []) {
+    if (roles.has(role) || options[option] !== undefined) continue;
+    throw missingColumns([role], header, source, fix);
+  }
   refuseSharedKeys(columns, source);
   return columns;
 }
@@ -61,8 +71,22 @@ export function columnsOf(
 const nameIdentity =
   'name the column that holds it with --identity <column>, or key by --object-id <column>';
 
+/** What an event needs, and the option that stands in for the column. */
+const eventColumns = [
+  {
+    role: 'ts',
+    option: 'tsNow',
+    fix: 'add the column, name it with --map <column>=ts, or use --ts now',
+  },
+  {
+    role: 'evtName',
+    option: 'eventName',
+    fix: 'add the column, or name the event with --event-name <name>',
+  },
+] as const;
+
 /** Every column that the user named, and the identity unless an objectId stands in for it. */
-function requiredColumns(options: UploadMapping): string[] {
+function namedColumns(options: UploadMapping): string[] {
   const { identity, identityGiven, objectId, map, drop, only, types } = options;
   const named = new Set([...map.keys(), ...drop, ...(only ?? []), ...types.keys()]);
   if (identityGiven || objectId === undefined) named.add(identity);
@@ -70,73 +94,33 @@ function requiredColumns(options: UploadMapping): string[] {
   return [...named];
 }
 
-function refuseMissingParts(
-  columns: readonly Column[],
-  { kind, eventName, tsNow }: UploadMapping,
-  header: readonly string[],
-  source: string,
-): void {
-  const has = (role: Role): boolean => columns.some((column) => column.role === role);
-  if (!has('identity') && !has('objectId')) {
-    throw new EngagectlError('E-USAGE', 'the column of the identity is dropped', {
-      fix: 'leave it out of --drop, or key by objectId with --object-id <column>',
-    });
-  }
-  if (kind === 'profile') return;
-  if (!has('ts') && tsNow === undefined) {
-    throw missingColumns(
-      ['ts'],
-      header,
-      source,
-      'add the column, name it with --map <column>=ts, or use --ts now',
-    );
-  }
-  if (!has('evtName') && eventName === undefined) {
-    throw missingColumns(
-      ['evtName'],
-      header,
-      source,
-      'add the column, or name the event with --event-name <name>',
-    );
+function refuseSharedKeys(columns: readonly Column[], source: string): void {
+  const senders = new Map<string, string>();
+  for (const { role, name, key } of columns) {
+    if (role === 'none' || role === 'identity' || role === 'objectId') continue;
+    const other = senders.get(key);
+    if (other !== undefined) {
+      const message = `${source}: columns "${other}" and "${name}" are both sent as "${key}"`;
+      const fix = 'drop one with --drop <column>, or map it to another key';
+      throw new EngagectlError('E-HEADER-DUPLICATE', message, { fix, file: source, line: 1 });
+    }
+    senders.set(key, name);
   }
 }
-
-/** The error of one cell. */
-export const columnFault = (name: string, fault: string): string => `column "${name}": ${fault}`;
 
 export function missingColumns(
   missing: readonly string[],
   header: readonly string[],
   source: string,
-  fix?: string,
+  fix = 'name columns as the header does',
 ): EngagectlError {
-  const names = missing.map((name) => `"${name}"`).join(', ');
-  const there = header.map((name) => `"${name}"`).join(', ');
-  return new EngagectlError(
-    'E-COLUMN-MISSING',
-    `${source}: ${missing.length === 1 ? 'column' : 'columns'} ${names} missing`,
-    {
-      why: `the header has ${there}`,
-      fix: fix ?? 'name columns as the header does',
-      file: source,
-      line: 1,
-    },
-  );
+  const columns = missing.length === 1 ? 'column' : 'columns';
+  const message = `${source}: ${columns} ${listed(missing)} missing`;
+  const why = `the header has ${listed(header)}`;
+  return new EngagectlError('E-COLUMN-MISSING', message, { why, fix, file: source, line: 1 });
 }
 
-function refuseSharedKeys(columns: readonly Column[], source: string): void {
-  const senders = new Map<string, Column>();
-  for (const column of columns) {
-    if (column.role === 'none' || column.role === 'identity' || column.role === 'objectId')
-      continue;
-    const other = senders.get(column.key);
-    if (other) {
-      throw new EngagectlError(
-        'E-HEADER-DUPLICATE',
-        `${source}: columns "${other.name}" and "${column.name}" are both sent as "${column.key}"`,
-        { fix: 'drop one with --drop <column>, or map it to another key', file: source, line: 1 },
-      );
-    }
-    senders.set(column.key, column);
-  }
-}
+const listed = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ');
+
+/** The error of one cell. */
+export const columnFault = (name: string, fault: string): string => `column "${name}": ${fault}`;

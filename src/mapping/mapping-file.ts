@@ -87,8 +87,9 @@ function parseTypes(text: string): [column: string, type: CellType][] {
   });
 }
 
+/** All of a mapping file. zod is loaded here only: other uploads need not wait for it. */
 async function readMappingFile(name: string, cwd: string) {
-  const { z } = await import('zod'); // 20 ms, which other uploads save
+  const { z } = await import('zod');
   const schema = z.strictObject({
     identity: z.string(),
     objectId: z.string(),

@@ -32,9 +32,10 @@ export function withReachability(record: Buffer): Buffer {
 function reachabilityOf(profileData: unknown): object {
   const flags = Object.entries(profileData ?? {});
   const entries = Object.entries(channels).map(([channel, names]): [string, Reachable] => {
-    const levels = [blocks(flags, names.address, ofAddress), blocks(flags, names.user, ofUser)];
-    if (levels.includes(true)) return [channel, 'unreachable'];
-    return [channel, levels.includes(undefined) ? null : 'reachable'];
+    const byAddress = blocks(flags, names.address, ofAddress);
+    const byUser = blocks(flags, names.user, ofUser);
+    if (byAddress === true || byUser === true) return [channel, 'unreachable'];
+    return [channel, byAddress === false && byUser === false ? 'reachable' : null];
   });
   return Object.fromEntries(entries);
 }

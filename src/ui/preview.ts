@@ -1,4 +1,4 @@
-import type { ColumnPreview } from '../mapping/survey/columns.js';
+import type { ColumnFinding } from '../mapping/survey/findings.js';
 import type { Mistake } from '../mapping/survey/mistake.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
@@ -36,7 +36,7 @@ export interface Preview {
   readonly first: readonly PreviewRecord[];
   readonly rejects: readonly PreviewReject[];
   readonly rejectReasons: readonly RejectReason[];
-  readonly columns: readonly ColumnPreview[];
+  readonly columns: readonly ColumnFinding[];
   readonly mistakes: readonly Mistake[];
   readonly exitCode: number;
 }
@@ -123,12 +123,12 @@ function columns({ columns: all, records: read, rejected, complete }: Preview): 
   return `Columns, of ${of} records that would be sent\n${indented(table + more)}`;
 }
 
-function sentAs({ key, part }: ColumnPreview): string {
+function sentAs({ key, part }: ColumnFinding): string {
   if (key === null) return 'not sent';
   return part === 'record' ? key : `${part}.${key}`;
 }
 
-function typeOf({ types, looksLike }: ColumnPreview): string {
+function typeOf({ types, looksLike }: ColumnFinding): string {
   const type = types.join(' or ');
   if (looksLike === null) return type;
   return types.length === 1 && types[0] === 'string' && looksLike === 'date'
@@ -136,7 +136,7 @@ function typeOf({ types, looksLike }: ColumnPreview): string {
     : `${type}, looks like ${looksLike}`;
 }
 
-const lengths = ({ shortest, longest }: ColumnPreview): string =>
+const lengths = ({ shortest, longest }: ColumnFinding): string =>
   shortest === null || longest === null
     ? ''
     : shortest === longest

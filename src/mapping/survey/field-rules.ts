@@ -1,174 +1,230 @@
 import { recordCodes, reservedEventNames } from '../../contract/codes.js';
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/profile-fields.js';
-import type { Field, Sighting, Trait } from './field.js';
-import { fixOfValue } from './fix-of-value.js';
-import type { Finding } from './mistake.js';
+import type { Field, Trait } from './field.js';
+import { mistake, type Mistake } from './mistake.js';
 import { isFlag, meantKey } from './spelling.js';
+import type { Survey } from './survey.js';
 
-interface FieldContext {
+/** What is looked for in the fields of an input, and what is said of it. */
+interface FieldRule {
+  /** Of which fields it is; of all where it is left out. */
+  readonly of?: (field: Field, survey: Survey) => boolean;
+  /** What is looked for in their values: in any of them. */
+  readonly saw?: Trait;
+  /** In nearly all of them, in the data of a record: one of these. */
+  readonly mostly?: readonly Trait[];
+  readonly what: Text;
+  readonly fix: Text;
+  /** With which the service refuses it. */
+  readonly code?: (key: string) => number | undefined;
+}
+
+type Text = string | ((found: Found) => string);
+
+/** A field for which a rule holds. */
+interface Found {
+  readonly field: Field;
+  readonly key: string;
   /** Of the input. */
   readonly column: string;
-  /** Whether profiles are sent with this key, too. */
-  readonly hasKey: (key: string) => boolean;
+  /** How many values were seen, like `all 5 values are`; the first of them, and that in quotes. */
+  readonly some: string;
+  readonly example: string;
+  readonly value: string;
   /** A command-line flag as a fix, and where it helps. */
   readonly flag: (text: string) => string;
 }
 
-/** Finds one kind of mistake in what was seen of a key; pure. */
-type FieldRule = (field: Field, context: FieldContext) => Finding | undefined;
-
-/** Share of the values from which on a look is that of the whole column. */
-const mostly = 0.9;
-
-/** By id. Each names where it comes from: the specification (spec) or service-facts (facts). */
-export const fieldRules: Readonly<Record<string, FieldRule>> = {
-  // facts, Answers: codes 514 to 520
-  'field-value': (field, context) => {
-    const rule = profileFields.get(field.key);
-    const seen = field.saw('unfit');
-    if (field.part !== 'profileData' || !rule || !seen) return undefined;
-    const what = `${some(seen, field)} not ${rule.wanted}, like ${shown(seen)}`;
-    const typed = context.flag(`--types "${context.column}:date"`);
-    const fix = field.key === 'DOB' ? dateFix(seen, typed) : fixOfValue(field.key, seen);
-    return { what, fix, code: rule.code, seen };
-  },
-  // facts, Answers: code 513
-  'reserved-event': (field) => {
-    const seen = field.part === 'record' && field.key === 'evtName' && field.saw('unfit');
-    if (!seen) return undefined;
-    const what = `${shown(seen)} is an event of the service itself`;
-    const fix = `give it another name; reserved are ${reservedEventNames.join(', ')}`;
-    return { what, fix, code: recordCodes.reservedEventName, seen };
-  },
-  // facts, Limits
-  'value-too-long': (field) => {
-    const seen = field.saw('too long');
-    if (!seen) return undefined;
-    const most = limits.profileValueBytes;
-    return { what: `${some(seen, field)} longer than ${most} bytes`, fix: 'shorten them', seen };
-  },
-  // facts, Limits
-  'key-too-long': ({ key, part }) =>
-    part !== 'record' && Buffer.byteLength(key) > limits.profileKeyBytes
-      ? {
-          what: `the name has more than ${limits.profileKeyBytes} bytes`,
-          fix: 'send it under a shorter name: --map <column>=<key>',
-        }
-      : undefined,
-  // facts, Limits: the oldest of too many values are dropped
-  'too-many-values': (field) => {
-    const seen = field.saw('too many');
-    const what = `the service keeps ${limits.multiValueStrings} values of a list and drops the rest`;
-    return seen && { what, fix: 'send fewer', seen };
-  },
-  // facts, Upload: evtData is flat, but for the Items of Charged
-  'nested-property': (field) => {
-    const seen = field.part === 'evtData' && field.key !== 'Items' && field.saw('nested');
-    if (!seen) return undefined;
-    const what = `${some(seen, field)} objects or arrays, which events do not take`;
-    return { what, fix: 'flatten them', code: recordCodes.eventStructure, seen };
-  },
-  // spec, Profile record: whatever is not in profileData is no part of it
-  'outside-data': ({ part, key }) =>
-    part === 'record' && !recordKeys.has(key)
-      ? {
-          what: 'stands beside the data of the record, where the service does not look',
-          fix: 'move it into profileData or evtData',
-        }
-      : undefined,
-  // facts, Upload: an unknown identity creates a profile
-  'padded-identity': (field) => {
-    const isKey = field.part === 'record' && keys.has(field.key);
-    const seen = isKey && field.saw('padded');
-    if (!seen) return undefined;
-    const what = `${some(seen, field)} surrounded by spaces, like ${shown(seen)}`;
-    return { what, fix: 'take the spaces away: with them it is another user', seen };
-  },
-  // what spreadsheets make of long numbers
-  'shortened-number': (field) => {
-    const seen = field.saw('scientific');
-    if (!seen) return undefined;
-    const what = `${some(seen, field)} like ${shown(seen)}: a spreadsheet has shortened it`;
-    return { what, fix: 'export the column as text', seen };
-  },
-  // facts, Upload: default fields
-  'field-spelling': ({ key, part }, { column, hasKey, flag }) => {
-    const meant = part === 'profileData' ? meantKey(key) : undefined;
-    if (meant === undefined || hasKey(meant)) return undefined;
-    const what = `is sent as a custom field "${key}"; the service's own is "${meant}"`;
-    return { what, fix: flag(`--map "${column}=${meant}"`) };
-  },
-  // spec, Profile record: flags are boolean
-  'flag-as-text': (field, { column, flag }) => {
-    const texts = field.types.get('string') ?? 0;
-    if (field.part !== 'profileData' || !isFlag(field.key) || texts === 0) return undefined;
-    const what = `${texts} values are text; the flag is true or false without quotes`;
-    return { what, fix: flag(`--types "${column}:boolean"`) };
-  },
-  // spec, Profile record: one type is the other endpoint record's
-  'event-as-profile': ({ key, part }) =>
-    part === 'profileData' && key === 'evtName'
-      ? { what: 'is the name of an event, and profiles are sent', fix: '--type event' }
-      : undefined,
-  // facts, Upload: dates are $D_<epoch seconds>
-  milliseconds: (field) => {
-    const seen = field.key === 'Phone' ? undefined : column(field, 'milliseconds');
-    if (!seen) return undefined;
-    const what = `${some(seen, field)} like ${shown(seen)}: probably milliseconds`;
-    return { what, fix: 'write seconds and type them as a date, if a date is meant', seen };
-  },
-  // facts, Upload: dates are $D_<epoch seconds>
-  'date-as-text': (field, context) => {
-    const seen = column(field, 'day or time');
-    if (!seen || field.key === 'DOB') return undefined;
-    const fix = dateFix(seen, context.flag(`--types "${context.column}:date"`));
-    return { what: `dates like ${shown(seen)} are sent as text`, fix, seen };
-  },
-  // spec, Profile record: a value keeps its type
-  'number-as-text': (field, context) => {
-    const seen = column(field, 'integer') ?? column(field, 'number');
-    if (!seen || profileFields.has(field.key) || isFlag(field.key)) return undefined;
-    const isWhole = field.saw('number') === undefined;
-    const typed = `--types "${context.column}:${isWhole ? 'integer' : 'number'}"`;
-    const fix = `${context.flag(typed)}; leave codes as text`;
-    return { what: `numbers like ${shown(seen)} are sent as text`, fix, seen };
-  },
-  // spec, Profile record: a value keeps its type
-  'boolean-as-text': (field, context) => {
-    const seen = column(field, 'boolean');
-    if (!seen || profileFields.has(field.key) || isFlag(field.key)) return undefined;
-    const what = `values like ${shown(seen)} are sent as text`;
-    return { what, fix: context.flag(`--types "${context.column}:boolean"`), seen };
-  },
-  // contract §2, upload: only an empty cell is left out
-  placeholder: (field) => {
-    const seen = field.saw('placeholder');
-    if (!seen) return undefined;
-    const what = `${some(seen, field)} the text ${shown(seen)}`;
-    return { what, fix: 'leave such cells empty: they are not sent then', seen };
-  },
-};
-
+/** Share of the values that is nearly all. */
+const nearlyAll = 0.9;
 const keys = new Set(['identity', 'objectId', 'FBID', 'GPID']);
 const recordKeys = new Set([...keys, 'ts', 'evtName', 'profileData', 'evtData']);
 
-/** A look that nearly all values of a data column have. */
-function column(field: Field, look: Trait): Sighting | undefined {
-  const seen = field.part === 'record' ? undefined : field.saw(look);
-  return seen && seen.count >= mostly * field.count ? seen : undefined;
+const isCustom = ({ key }: Field): boolean => !profileFields.has(key) && !isFlag(key);
+const typed = (type: string) => (found: Found) => found.flag(`--types "${found.column}:${type}"`);
+
+/** By id, in the order in which they are shown. Each names its source: specification or service-facts. */
+const fieldRules: Readonly<Record<string, FieldRule>> = {
+  // service-facts, Answers: codes 514 to 520
+  'field-value': {
+    of: ({ part, key }) => part === 'profileData' && profileFields.has(key),
+    saw: 'unfit',
+    what: ({ some, key, value }) => `${some} not ${profileFields.get(key)!.wanted}, like ${value}`,
+    fix: fixOfValue,
+    code: (key) => profileFields.get(key)?.code,
+  },
+  // service-facts, Answers: code 513
+  'reserved-event': {
+    of: ({ part, key }) => part === 'record' && key === 'evtName',
+    saw: 'unfit',
+    what: ({ value }) => `${value} is an event of the service itself`,
+    fix: `give it another name; reserved are ${reservedEventNames.join(', ')}`,
+    code: () => recordCodes.reservedEventName,
+  },
+  // service-facts, Limits
+  'value-too-long': {
+    saw: 'too long',
+    what: ({ some }) => `${some} longer than ${limits.profileValueBytes} bytes`,
+    fix: 'shorten them',
+  },
+  // service-facts, Limits
+  'key-too-long': {
+    of: ({ part, key }) => part !== 'record' && Buffer.byteLength(key) > limits.profileKeyBytes,
+    what: `the name has more than ${limits.profileKeyBytes} bytes`,
+    fix: 'send it under a shorter name: --map <column>=<key>',
+  },
+  // service-facts, Limits: the oldest of too many values are dropped
+  'too-many-values': {
+    saw: 'too many',
+    what: `the service keeps ${limits.multiValueStrings} values of a list and drops the rest`,
+    fix: 'send fewer',
+  },
+  // service-facts, Upload: evtData is flat, but for the Items of Charged
+  'nested-property': {
+    of: ({ part, key }) => part === 'evtData' && key !== 'Items',
+    saw: 'nested',
+    what: ({ some }) => `${some} objects or arrays, which events do not take`,
+    fix: 'flatten them',
+    code: () => recordCodes.eventStructure,
+  },
+  // specification, Profile record: whatever is not in profileData is no part of it
+  'outside-data': {
+    of: ({ part, key }) => part === 'record' && !recordKeys.has(key),
+    what: 'stands beside the data of the record, where the service does not look',
+    fix: 'move it into profileData or evtData',
+  },
+  // service-facts, Upload: an unknown identity creates a profile
+  'padded-identity': {
+    of: ({ part, key }) => part === 'record' && keys.has(key),
+    saw: 'padded',
+    what: ({ some, value }) => `${some} surrounded by spaces, like ${value}`,
+    fix: 'take the spaces away: with them it is another user',
+  },
+  // what spreadsheets make of long numbers
+  'shortened-number': {
+    saw: 'scientific',
+    what: ({ some, value }) => `${some} like ${value}: a spreadsheet has shortened it`,
+    fix: 'export the column as text',
+  },
+  // service-facts, Upload: default fields
+  'field-spelling': {
+    of({ part, key }, survey) {
+      const meant = part === 'profileData' ? meantKey(key) : undefined;
+      return meant !== undefined && !survey.has('profileData', meant);
+    },
+    what: ({ key }) =>
+      `is sent as a custom field "${key}"; the service's own is "${meantKey(key)}"`,
+    fix: ({ key, column, flag }) => flag(`--map "${column}=${meantKey(key)}"`),
+  },
+  // specification, Profile record: flags are boolean
+  'flag-as-text': {
+    of: ({ part, key, types }) => part === 'profileData' && isFlag(key) && types.has('string'),
+    what: ({ field }) =>
+      `${field.types.get('string')} values are text; the flag is true or false without quotes`,
+    fix: typed('boolean'),
+  },
+  // specification, Profile record: one type is the other endpoint record's
+  'event-as-profile': {
+    of: ({ part, key }) => part === 'profileData' && key === 'evtName',
+    what: 'is the name of an event, and profiles are sent',
+    fix: '--type event',
+  },
+  // service-facts, Upload: dates are $D_<epoch seconds>
+  milliseconds: {
+    of: ({ key }) => key !== 'Phone',
+    mostly: ['milliseconds'],
+    what: ({ some, value }) => `${some} like ${value}: probably milliseconds`,
+    fix: 'write seconds and type them as a date, if a date is meant',
+  },
+  // service-facts, Upload: dates are $D_<epoch seconds>
+  'date-as-text': {
+    of: ({ key }) => key !== 'DOB',
+    mostly: ['day or time'],
+    what: ({ value }) => `dates like ${value} are sent as text`,
+    fix: dateFix,
+  },
+  // specification, Profile record: a value keeps its type
+  'number-as-text': {
+    of: isCustom,
+    mostly: ['integer', 'number'],
+    what: ({ value }) => `numbers like ${value} are sent as text`,
+    fix(found) {
+      const type = found.field.traits.has('number') ? 'number' : 'integer';
+      return `${typed(type)(found)}; leave codes as text`;
+    },
+  },
+  // specification, Profile record: a value keeps its type
+  'boolean-as-text': {
+    of: isCustom,
+    mostly: ['boolean'],
+    what: ({ value }) => `values like ${value} are sent as text`,
+    fix: typed('boolean'),
+  },
+  // contract §2, upload: only an empty cell is left out
+  placeholder: {
+    saw: 'placeholder',
+    what: ({ some, value }) => `${some} the text ${value}`,
+    fix: 'leave such cells empty: they are not sent then',
+  },
+};
+
+/** What to do about a field of the service whose value it does not take. */
+function fixOfValue(found: Found): string {
+  switch (found.key) {
+    case 'DOB':
+      return dateFix(found);
+    case 'Phone':
+      return phoneFix(found);
+    case 'Employed':
+    case 'Married':
+      return 'write Y or N; not true or false';
+    default:
+      return 'correct them, or leave them empty';
+  }
+}
+
+function phoneFix({ example }: Found): string {
+  if (/^[1-9]\d{6,14}$/.test(example)) return `write +${example}, if the country code is in there`;
+  if (/^00[1-9]\d+$/.test(example)) return `write +${example.slice(2)}`;
+  return 'write +, country code and digits, without spaces';
 }
 
 /** The date type reads ISO 8601 only. */
-const dateFix = ({ example }: Sighting, typed: string): string =>
-  /^\d{4}-/.test(example) ? typed : `write YYYY-MM-DD, then ${typed}`;
+function dateFix(found: Found): string {
+  const asDate = typed('date')(found);
+  return /^\d{4}-/.test(found.example) ? asDate : `write YYYY-MM-DD, then ${asDate}`;
+}
 
-function some({ count }: Sighting, field: Field): string {
-  if (field.count === 1) return 'the only value is';
-  if (count === field.count) return `all ${grouped(count)} values are`;
-  return `${grouped(count)} of ${grouped(field.count)} values ${count === 1 ? 'is' : 'are'}`;
+/** What the rules find in a field, which is this column of the input. */
+export function mistakesIn(field: Field, column: string, survey: Survey): Mistake[] {
+  const flag = (text: string): string =>
+    survey.hasJson ? `${text} where rows are flat, else in the records themselves` : text;
+  return Object.entries(fieldRules).flatMap(([id, rule]) => {
+    const seen = sightingFor(rule, field);
+    const isSeen = seen !== undefined || (!rule.saw && !rule.mostly);
+    if (!isSeen || rule.of?.(field, survey) === false) return [];
+    const { key, count } = field;
+    const example = seen?.example ?? '';
+    const some = countOf(seen?.count ?? count, count);
+    const found = { field, key, column, some, example, value: JSON.stringify(example), flag };
+    const said = (text: Text): string => (typeof text === 'string' ? text : text(found));
+    const [what, fix, code] = [said(rule.what), said(rule.fix), rule.code?.(key) ?? null];
+    return [mistake({ id, column, what, fix, code }, seen, count)];
+  });
+}
+
+function sightingFor({ saw, mostly }: FieldRule, { part, count, traits }: Field) {
+  if (saw) return traits.get(saw);
+  if (!mostly || part === 'record') return undefined;
+  const all = mostly.map((trait) => traits.get(trait));
+  return all.find((seen) => seen && seen.count >= nearlyAll * count);
+}
+
+function countOf(count: number, all: number): string {
+  if (all === 1) return 'the only value is';
+  if (count === all) return `all ${grouped(all)} values are`;
+  return `${grouped(count)} of ${grouped(all)} values ${count === 1 ? 'is' : 'are'}`;
 }
 
 const grouped = (count: number): string => count.toLocaleString('en-US');
-
-const shown = ({ example }: Sighting): string => JSON.stringify(example);

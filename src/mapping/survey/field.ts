@@ -1,42 +1,43 @@
 import { reservedEventNames } from '../../contract/codes.js';
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/profile-fields.js';
-import type { RowBlock } from '../../input/rows.js';
-import { lookOf, type Look } from './looks.js';
 
 /** Where a value stands: beside the data of a record, or in it. */
 export type Part = 'record' | 'profileData' | 'evtData';
 
 export type JsonType = 'string' | 'number' | 'boolean' | 'null' | 'object' | 'array';
 
+/** What a text looks like. */
+export type Look = 'empty' | 'text' | (typeof numeric | typeof verbal)[number][0];
+
 /** What can be seen of one value. */
 export type Trait = Look | 'unfit' | 'padded' | 'too long' | 'too many' | 'nested';
 
-/** How often something was seen, and where first. */
+/** `line` is a physical one. */
+export type Place = Pick<Sighting, 'source' | 'line'>;
+
+/** How often something was seen, where first, and the value there. */
 export interface Sighting {
   count: number;
   readonly source: string;
-  /** Physical line. */
   readonly line: number;
-  /** The value there, cut short. */
   readonly example: string;
 }
 
-/** A row to point at. */
-export interface Place {
-  readonly rows: RowBlock;
-  readonly row: number;
+export class Sightings<Kind> extends Map<Kind, Sighting> {
+  note(kind: Kind, { source, line }: Place, example: string): void {
+    const before = this.get(kind);
+    if (before) before.count += 1;
+    else this.set(kind, { count: 1, source, line, example });
+  }
 }
 
 const longestExample = 40;
-
 const bytesMaximum: Readonly<Record<Part, number>> = {
   record: Number.POSITIVE_INFINITY,
   profileData: limits.profileValueBytes,
   evtData: limits.eventPropertyValueBytes,
 };
-const reserved = new Set<string>(reservedEventNames);
-const fitsAll = () => true;
 
 /** What all records together hold under one key. */
 export class Field {
@@ -49,15 +50,19 @@ export class Field {
   shortest = Number.POSITIVE_INFINITY;
   longest = 0;
   readonly types = new Map<JsonType, number>();
-  readonly #traits = new Map<Trait, Sighting>();
   /** What its strings look like. */
   readonly looks = new Map<Look, number>();
+  readonly traits = new Sightings<Trait>();
+  /** Whether the service takes a value under this key, as far as it says. */
   readonly #fits: (text: string) => boolean;
 
   constructor(part: Part, key: string) {
     this.part = part;
     this.key = key;
-    this.#fits = fitOf(part, key);
+    const pattern = part === 'profileData' ? profileFields.get(key)?.pattern : undefined;
+    const isName = part === 'record' && key === 'evtName';
+    const reserved: readonly string[] = isName ? reservedEventNames : [];
+    this.#fits = (text) => pattern?.test(text) ?? !reserved.includes(text);
   }
 
   /** A string, number, boolean or null: its text, and the bytes of it. */
@@ -67,9 +72,8 @@ export class Field {
     if (type === 'string') this.looks.set(look, (this.looks.get(look) ?? 0) + 1);
     if (type === 'string' || look === 'milliseconds') this.#see(look, text, place);
     if (type !== 'null' && !this.#fits(text)) this.#see('unfit', text, place);
-    if (text.charCodeAt(0) <= 0x20 || text.charCodeAt(text.length - 1) <= 0x20) {
-      this.#see('padded', text, place);
-    }
+    const isPadded = text.charCodeAt(0) <= 0x20 || text.charCodeAt(text.length - 1) <= 0x20;
+    if (isPadded) this.#see('padded', text, place);
     if (bytes > bytesMaximum[this.part]) this.#see('too long', text, place);
   }
 
@@ -82,37 +86,42 @@ export class Field {
     if (length > limits.multiValueStrings) this.#see('too many', `${length} values`, place);
   }
 
-  /** Sightings of a trait; undefined where there are none. */
-  saw(trait: Trait): Sighting | undefined {
-    return this.#traits.get(trait);
-  }
-
   #count(type: JsonType, length: number): void {
     this.count += 1;
     this.types.set(type, (this.types.get(type) ?? 0) + 1);
-    if (length < this.shortest) this.shortest = length;
-    if (length > this.longest) this.longest = length;
+    this.shortest = Math.min(this.shortest, length);
+    this.longest = Math.max(this.longest, length);
   }
 
-  #see(trait: Trait, text: string, { rows, row }: Place): void {
-    const before = this.#traits.get(trait);
-    if (before) {
-      before.count += 1;
-      return;
-    }
-    const example = text.length > longestExample ? `${text.slice(0, longestExample)}…` : text;
-    this.#traits.set(trait, {
-      count: 1,
-      source: rows.source,
-      line: rows.lines[row] ?? 0,
-      example,
-    });
+  #see(trait: Trait, text: string, place: Place): void {
+    const isLong = text.length > longestExample;
+    this.traits.note(trait, place, isLong ? `${text.slice(0, longestExample)}…` : text);
   }
 }
 
-/** Whether the service takes a value under this key, as far as it says. */
-function fitOf(part: Part, key: string): (text: string) => boolean {
-  const field = part === 'profileData' ? profileFields.get(key) : undefined;
-  if (field) return (text) => field.pattern.test(text);
-  return part === 'record' && key === 'evtName' ? (text) => !reserved.has(text) : fitsAll;
+/** The first that fits is what a text looks like that begins like a number. */
+const numeric = [
+  // 2001 to 2033, as epoch milliseconds
+  ['milliseconds', /^1\d{12}$/],
+  ['phone', /^\+[1-9]\d{5,14}$/],
+  // a leading zero is a code's, not a number's
+  ['integer', /^-?(0|[1-9]\d{0,17})$/],
+  ['number', /^-?(0|[1-9]\d*)\.\d+$/],
+  ['scientific', /^-?\d(\.\d+)?[eE][+-]?\d+$/],
+  ['day or time', /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$/i],
+  ['day or time', /^\d{1,2}[./]\d{1,2}[./]\d{4}( \d{1,2}:\d\d(:\d\d)?)?$/],
+] as const;
+/** The same of another text. */
+const verbal = [
+  ['date', /^\$D_/],
+  ['boolean', /^(true|false|yes|no)$/i],
+  // what programs write where there is no value
+  ['placeholder', /^(null|none|nil|nan|n\/a|undefined|#n\/a)$/i],
+  ['email', /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/],
+] as const;
+
+function lookOf(text: string): Look {
+  if (text === '') return 'empty';
+  const patterns = /^[-+0-9]/.test(text) ? numeric : verbal;
+  return patterns.find(([, pattern]) => pattern.test(text))?.[0] ?? 'text';
 }

@@ -17,11 +17,12 @@ export interface Mistake {
   readonly line: number | null;
 }
 
-/** What a rule found. */
-export interface Finding {
-  readonly what: string;
-  readonly fix: string;
-  readonly code?: number | undefined;
-  /** Undefined where the key itself is the mistake. */
-  readonly seen?: Sighting;
+/** A mistake that is the key of a column, or was seen in values or records. */
+export function mistake(
+  { id, column, what, fix, code }: Pick<Mistake, 'id' | 'column' | 'what' | 'fix' | 'code'>,
+  seen: Sighting | undefined,
+  count = 0,
+): Mistake {
+  const { source = null, line = null } = seen ?? {};
+  return { id, column, count: seen?.count ?? count, what, fix, code, source, line };
 }
