@@ -1,5 +1,6 @@
-// Writes the manual pages from the built command tree: part of `npm run build`.
-import { mkdirSync, writeFileSync } from 'node:fs';
+// Writes the manual pages from the built command tree, and their names into package.json, from which
+// npm installs them: part of `npm run build`.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { environmentFlags } from '../dist/commands/global-options.js';
 import { manualPages } from '../dist/help/manual.js';
 import { loadTopic, topicNames } from '../dist/help/topics.js';
@@ -18,6 +19,11 @@ const seconds = Number(process.env.SOURCE_DATE_EPOCH ?? Date.now() / 1000);
 const date = new Date(seconds * 1000).toISOString().slice(0, 10);
 
 mkdirSync(folder, { recursive: true });
-for (const { file, text } of manualPages(program, { topics: Object.fromEntries(topics), date })) {
-  writeFileSync(new URL(file, folder), text);
-}
+const pages = manualPages(program, { topics: Object.fromEntries(topics), date });
+for (const { file, text } of pages) writeFileSync(new URL(file, folder), text);
+
+const manifestFile = new URL('../package.json', import.meta.url);
+const manifest = JSON.parse(readFileSync(manifestFile, 'utf8'));
+const man = pages.map(({ file }) => `dist/man/${file}`).sort();
+if (manifest.man.join() !== man.join())
+  writeFileSync(manifestFile, `${JSON.stringify({ ...manifest, man }, null, 2)}\n`);

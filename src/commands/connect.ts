@@ -83,6 +83,15 @@ export async function connectTo(
   }
 }
 
+/** What comes of some work with a connection, which is closed then. */
+export async function closing<T>(connection: Connection, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } finally {
+    await connection.close();
+  }
+}
+
 /** Data under the state folder, shared with `serve` and with other commands at the same time. */
 async function startLocal(account: Account, runtime: Runtime, messages: Messages) {
   const { startService } = await import('./start-service.js');

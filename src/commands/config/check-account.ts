@@ -4,7 +4,7 @@ import { checkAccount } from '../../jobs/check-account.js';
 import { inertJson } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
-import { connect } from '../connect.js';
+import { closing, connect } from '../connect.js';
 import { tryOtherRegions, type TriedRegion } from './other-regions.js';
 
 /**
@@ -17,9 +17,7 @@ export async function checkCredentials({ settings, runtime }: Call): Promise<voi
   const connection = await connect(set, runtime, { maxInFlight: 1, messages: told });
   const { account, client } = connection;
   const { profile, region, accountId, baseUrl } = account;
-  const { status, error } = await checkAccount(client, baseUrl, runtime).finally(() =>
-    connection.close(),
-  );
+  const { status, error } = await closing(connection, checkAccount(client, baseUrl, runtime));
   const answer = { ok: status === 'accepted', profile, region, accountId, baseUrl };
   if (status === 'refused') {
     const tried = await tryOtherRegions(account, set, runtime);

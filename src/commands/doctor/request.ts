@@ -3,7 +3,7 @@ import { EngagectlError } from '../../errors.js';
 import { checkAccount } from '../../jobs/check-account.js';
 import type { Runtime } from '../../runtime.js';
 import { messages } from '../../ui/messages.js';
-import { connectTo } from '../connect.js';
+import { closing, connectTo } from '../connect.js';
 import type { Settings } from '../settings.js';
 import type { Warning } from './finding.js';
 
@@ -27,11 +27,8 @@ export async function askOnce(
     onHeaders: (headers) => (date = headers['date']?.toString()),
   });
   const { baseUrl } = connection.account;
-  const { status, request, error } = await checkAccount(
-    connection.client,
-    baseUrl,
-    runtime,
-  ).finally(() => connection.close());
+  const checked = checkAccount(connection.client, baseUrl, runtime);
+  const { status, request, error } = await closing(connection, checked);
   const milliseconds = Math.round(runtime.monotonic() - started);
   if (!error) return { message: `${request}: accepted (${milliseconds} ms)`, date };
   if (status !== 'refused') throw error;

@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import { paths } from '../../src/contract/endpoints.js';
+import { buildProgram } from '../../src/program.js';
+import { startService } from '../../src/service/start.js';
+import { serviceDefaults } from '../support/service-defaults.js';
+import { makeWorld } from '../support/world.js';
+
+// What a new subcommand needs besides its own file, and what neither the compiler nor the tests of help
+// (two to four examples), the manual, docs and surface.json ask for.
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const filesUnder = (folder: string) =>
+  readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => ({ name, text: readFileSync(path.join(root, folder, name), 'utf8') }));
+
+const commandFiles = filesUnder('src/commands')
+  .filter(({ text }) => text.includes('export const command:'))
+  .map(({ name }) => path.basename(name, '.ts'));
+
+it.each(commandFiles)('%s is in the table of src/program.ts', async (name) => {
+  const program = await buildProgram(makeWorld().runtime());
+  const names = program.commands.map((command) => command.name().replace(/^__/, ''));
+  expect(names).toContain(name);
+});
+
+it.each(commandFiles)('a test runs %s', (name) => {
+  const word = new RegExp(`['"\`\\s_]${name}['"\`\\s]`);
+  const tests = filesUnder('test').filter(
+    ({ name: file, text }) => file.endsWith('.test.ts') && word.test(text),
+  );
+  expect(tests).not.toEqual([]);
+});
+
+it('the local service answers every path of the contract', async () => {
+  const account = { accountId: 'HOUSE', passcode: 'passcode-of-the-house' };
+  const service = await startService({ ...serviceDefaults, ...account });
+  onTestFinished(() => service.close());
+  for (const known of Object.values(paths)) {
+    const { status } = await fetch(`${service.url}${known}`, { method: 'PATCH' });
+    expect(status, `${known}: 405, for PATCH is no method of it; 404 is for unknown paths`).toBe(
+      405,
+    );
+  }
+});
