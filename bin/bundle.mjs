@@ -3,7 +3,6 @@
 // are loaded instead of hundreds, and of the dependencies what is used. libsql is native and stays outside.
 // It is CommonJS, which Node loads quicker; who imports the package gets an ES module all the same.
 // Comments are left out; more minifying hardly gains time, and stack traces stay readable.
-import { createHash } from 'node:crypto';
 import {
   cpSync,
   mkdirSync,
@@ -82,7 +81,6 @@ async function bundle() {
     cwd: root,
     input: {
       process: join(built, 'process.js'),
-      'bundle-loader': join(built, 'bundle-loader.js'),
       library: join(built, 'index.js'),
     },
     platform: 'node',
@@ -99,13 +97,6 @@ async function bundle() {
     comments: { legal: true, annotation: false, jsdoc: false },
   });
   return output;
-}
-
-/** Another one for each build: compiled code is kept under it. */
-function digest(output) {
-  const hash = createHash('sha256');
-  for (const { fileName, code } of output) hash.update(`${fileName}\n${code}\n`);
-  return hash.digest('hex').slice(0, 16);
 }
 
 /** What `import` of the package leads to. */
@@ -146,7 +137,6 @@ const output = await bundle();
 const files = new Map([
   ...output.map(({ fileName, code }) => [fileName, code]),
   ['index.js', index(output)],
-  ['bundle-digest', digest(output)],
   ...[
     ...declarations('index.d.ts'),
     ...readdirSync(built).filter((name) => name.endsWith('.wasm')),

@@ -5,11 +5,8 @@ import { nodeRuntime, type Runtime } from './runtime.js';
 /** Milliseconds that requests in flight get to finish after the first Ctrl-C. */
 const graceMilliseconds = 10_000;
 
-/**
- * Runs this process's command line: owns its signal handlers and its exit code, nothing else.
- * `keepCompiled` is called when most of the program is loaded, and V8 is not fitted yet.
- */
-export async function runProcess(keepCompiled?: () => void): Promise<void> {
+/** Runs this process's command line: owns its signal handlers and its exit code, nothing else. */
+export async function runProcess(): Promise<void> {
   const stop = new AbortController();
   const onSignal = (signal: 'SIGINT' | 'SIGTERM', id: 'E-INTERRUPTED' | 'E-TERMINATED') => {
     const exitCode = signal === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated;
@@ -24,14 +21,7 @@ export async function runProcess(keepCompiled?: () => void): Promise<void> {
   process.stdout.on('error', (error) => (unwritten ??= stdoutFailure(error)));
 
   const argv = process.argv.slice(2);
-  // Not a copy, which would open all standard streams.
-  const runtime = Object.assign(nodeRuntime(stop.signal, onStatusRequest), {
-    beforeRequests: async (work: { readonly receives: boolean }) => {
-      keepCompiled?.();
-      const { tuneEngine } = await import('./engine.js');
-      tuneEngine(work);
-    },
-  });
+  const runtime = nodeRuntime(stop.signal, onStatusRequest);
   Object.defineProperty(runtime, 'stderr', { get: quietStderr });
   const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn

@@ -29,11 +29,6 @@ export interface Runtime {
   readonly signal: AbortSignal;
   /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
   readonly onStatusRequest: (show: () => void) => () => void;
-  /**
-   * Called before the first request, when nearly all is loaded: who owns the process may fit it.
-   * `receives` tells of an export, that most of the data will arrive.
-   */
-  readonly beforeRequests?: (work: { readonly receives: boolean }) => Promise<void>;
 }
 
 /**

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { optimized } from './engine.js';
 
 /** As much of it as is used here; the types of Node leave it out. */
 declare const WebAssembly: {
@@ -34,5 +33,5 @@ export function instantiate(name: string, imports: object = {}): unknown {
 /** The build puts the code there; this leads to it from `src` and from `dist`. */
 function compile(name: string): object {
   const code = readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
-  return optimized(() => new WebAssembly.Module(code));
+  return new WebAssembly.Module(code);
 }

@@ -17,8 +17,6 @@ export interface TransportOptions {
   readonly log: (line: string) => void;
   /** Gets the headers of each answer. */
   readonly onHeaders?: (headers: Headers) => void;
-  /** Called once, and waited for, before the first request. */
-  readonly beforeRequests?: () => Promise<void>;
   readonly monotonic: () => number;
 }
 
@@ -51,13 +49,9 @@ export interface Transport {
 export async function openTransport(options: TransportOptions): Promise<Transport> {
   const base = new URL(options.baseUrl);
   const dispatcher = await openDispatcher(base, options);
-  let prepared: Promise<void> | undefined;
   return {
     base,
-    send: async (exchange, signal) => {
-      await (prepared ??= options.beforeRequests?.());
-      return new Sending(options, exchange, signal).run(dispatcher, base);
-    },
+    send: (exchange, signal) => new Sending(options, exchange, signal).run(dispatcher, base),
     close: () => dispatcher.destroy(),
   };
 }

@@ -26,8 +26,6 @@ interface ConnectOptions {
   /** Most requests in flight: the client keeps enough connections for them. */
   readonly maxInFlight: number;
   readonly messages: Messages;
-  /** Most of the data will arrive, not be sent. */
-  readonly receives?: boolean;
   /** Gets the headers of each answer. */
   readonly onHeaders?: ClientOptions['onHeaders'];
 }
@@ -53,7 +51,7 @@ export async function connectTo(
   chosen: Account,
   settings: Settings,
   runtime: Runtime,
-  { maxInFlight, messages, receives = false, onHeaders }: ConnectOptions,
+  { maxInFlight, messages, onHeaders }: ConnectOptions,
 ): Promise<Connection> {
   const zone = zoneOfAccount(chosen);
   const { createClient } = await import('../client/create-client.js');
@@ -69,7 +67,6 @@ export async function connectTo(
       now: runtime.now,
       monotonic: runtime.monotonic,
       log: (line) => messages.verbose(line),
-      beforeRequests: async () => runtime.beforeRequests?.({ receives }),
       ...(onHeaders && { onHeaders }),
     });
     const close = async () => {

@@ -40,7 +40,6 @@ export async function runExportCommand(
   const connection = await connect(settings, runtime, {
     maxInFlight: command.concurrency,
     messages: said,
-    receives: true,
   });
   try {
     await runConnected({ command, settings, runtime, said, connection, report }, runtime.now());
