@@ -37,7 +37,7 @@ const places = [
   ['ENGAGECTL_CONFIG_DIR', 'folder of the config file'],
   ['ENGAGECTL_STATE_DIR', 'folder of unfinished runs and of the local service'],
   ['XDG_CONFIG_HOME, XDG_STATE_HOME', 'on Linux, what these folders are made in'],
-  ['XDG_CACHE_HOME', 'on Linux, where the compiled program is kept, for a quicker start'],
+  ['XDG_CACHE_HOME', 'where newer Nodes keep the compiled program, for a quicker start'],
   ['APPDATA, LOCALAPPDATA', 'on Windows, the same'],
   ['HOME, USERPROFILE', 'where none of these is set'],
   ['TMPDIR', 'where the rows of a CSV to standard output wait for its columns'],
