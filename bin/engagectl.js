@@ -10,9 +10,12 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
 } else {
   const path = require('node:path');
   const { existsSync } = require('node:fs');
-  // The default of newer Nodes. With that of Node 20, V8 optimizes undici's parser of HTTP after the
-  // first answer: 100 ms of CPU and 35 MB, for a command that makes one request.
-  if (major < 22) require('node:v8').setFlagsFromString('--wasm-tiering-budget=13000000');
+  // WebAssembly stays as V8 compiles it first. To optimize undici's parser of HTTP, one huge function,
+  // takes 100 ms of CPU and 30 MB. A Node newer than those tried would complain of unknown flags.
+  if (major <= 24) {
+    const { setFlagsFromString } = require('node:v8');
+    for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
+  }
   // Newer Nodes keep what V8 compiled. It is code: it lies in the user's own folder, and not in /tmp.
   const { XDG_CACHE_HOME, HOME, LOCALAPPDATA } = process.env;
   const caches = XDG_CACHE_HOME || (HOME && path.join(HOME, '.cache')) || LOCALAPPDATA;
