@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../src/errors.js';
 import { buildProgram } from '../src/program.js';
 import { nodeRuntime } from '../src/runtime.js';
-import type { RunningService } from '../src/service/options.js';
+import type { RunningService } from '../src/service/start.js';
 import { startService } from '../src/service/start.js';
 import { commandBlocks } from './support/command-blocks.js';
 import { serviceDefaults } from './support/service-defaults.js';

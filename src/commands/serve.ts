@@ -4,7 +4,7 @@ import { InvalidArgumentError } from 'commander';
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
 import type { Runtime } from '../runtime.js';
 // oxlint-disable-next-line no-restricted-imports -- types only
-import type { Variants } from '../service/options.js';
+import type { Variants } from '../service/start.js';
 import { messages } from '../ui/messages.js';
 import type { CommandSpec } from './command-spec.js';
 import type { OptionRow } from './option-table.js';

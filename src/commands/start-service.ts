@@ -1,6 +1,6 @@
 import { EngagectlError } from '../errors.js';
 // oxlint-disable-next-line no-restricted-imports -- types only
-import type { RunningService, ServiceOptions } from '../service/options.js';
+import type { RunningService, ServiceOptions } from '../service/start.js';
 
 /**
  * Starts the embedded service, which is loaded only now. E-USAGE for a port that cannot be had,

@@ -7,14 +7,6 @@
 /** Members of an object: decoded key → the value's text as written. A repeated key keeps its last value. */
 export type Members = Map<string, string>;
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-
 export const isObject = (text: string | undefined): text is string => text?.[0] === '{';
 export const isArray = (text: string | undefined): text is string => text?.[0] === '[';
 export const isString = (text: string | undefined): text is string => text?.[0] === '"';
@@ -29,28 +21,32 @@ export function stringOf(text: string | undefined): string | undefined {
 
 export function membersOf(object: string): Members {
   const members: Members = new Map();
-  let at = skipSpace(object, 1);
-  while (object.charCodeAt(at) !== closeBrace) {
-    const keyEnd = endOfString(object, at);
-    const key = stringOf(object.slice(at, keyEnd)) ?? '';
-    const start = skipSpace(object, skipSpace(object, keyEnd) + 1);
-    const end = endOfValue(object, start);
-    members.set(key, object.slice(start, end));
-    at = skipComma(object, end);
+  const parts = elementsOf(object);
+  for (let at = 0; at < parts.length; at += 2) {
+    members.set(stringOf(parts[at]) ?? '', parts[at + 1] ?? '');
   }
   return members;
 }
 
-export function elementsOf(array: string): string[] {
+/** The values of an array; of an object its keys and values in turn. */
+export function elementsOf(nested: string): string[] {
   const elements: string[] = [];
-  let at = skipSpace(array, 1);
-  while (array.charCodeAt(at) !== closeBracket) {
-    const end = endOfValue(array, at);
-    elements.push(array.slice(at, end));
-    at = skipComma(array, end);
+  let at = skipSeparators(nested, 1);
+  while (!closes(nested.charCodeAt(at))) {
+    const end = endOfValue(nested, at);
+    elements.push(nested.slice(at, end));
+    at = skipSeparators(nested, end);
   }
   return elements;
 }
+
+/** Whether the text takes more than `most` bytes of UTF-8; cheap for the short ones. */
+export const exceedsBytes = (text: string, most: number): boolean =>
+  text.length > most || (text.length * 3 > most && Buffer.byteLength(text) > most);
+
+/** The same for a string or number given as JSON text. */
+export const scalarExceedsBytes = (json: string, most: number): boolean =>
+  json.length * 3 > most && exceedsBytes(stringOf(json) ?? json, most);
 
 /** The members as JSON text without the braces around them. */
 export function joinMembers(members: Iterable<readonly [string, string]>): string {
@@ -64,22 +60,43 @@ export function joinMembers(members: Iterable<readonly [string, string]>): strin
 export const objectText = (members: Iterable<readonly [string, string]>): string =>
   `{${joinMembers(members)}}`;
 
-function endOfValue(text: string, start: number): number {
-  const first = text.charCodeAt(start);
-  if (first === quote) return endOfString(text, start);
-  if (first === openBrace || first === openBracket) return endOfNested(text, start);
-  let at = start + 1;
-  while (at < text.length && !endsScalar(text.charCodeAt(at))) at++;
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+
+const separates = (code: number): boolean => code <= 0x20 || code === comma || code === colon;
+/** `[` or `{`; `]` or `}`. */
+const opens = (code: number): boolean => code === 0x5b || code === 0x7b;
+const closes = (code: number): boolean => code === 0x5d || code === 0x7d;
+
+function skipSeparators(text: string, start: number): number {
+  let at = start;
+  while (separates(text.charCodeAt(at))) at++;
   return at;
 }
 
-const endsScalar = (code: number): boolean =>
-  code === comma || code === closeBrace || code === closeBracket || code <= 0x20;
+function endOfValue(text: string, start: number): number {
+  const first = text.charCodeAt(start);
+  if (first === quote) return endOfString(text, start);
+  let at = start + 1;
+  let code = text.charCodeAt(at);
+  if (!opens(first)) {
+    while (at < text.length && !separates(code) && !closes(code)) code = text.charCodeAt(++at);
+    return at;
+  }
+  for (let depth = 1; depth > 0;) {
+    if (opens(code)) depth++;
+    else if (closes(code)) depth--;
+    at = code === quote ? endOfString(text, at) : at + 1;
+    code = text.charCodeAt(at);
+  }
+  return at;
+}
 
 function endOfString(text: string, start: number): number {
   let at = text.indexOf('"', start + 1);
-  while (text.charCodeAt(at - 1) === backslash && isEscaped(text, at))
-    at = text.indexOf('"', at + 1);
+  while (isEscaped(text, at)) at = text.indexOf('"', at + 1);
   return at + 1;
 }
 
@@ -88,31 +105,4 @@ function isEscaped(text: string, at: number): boolean {
   let first = at;
   while (text.charCodeAt(first - 1) === backslash) first--;
   return (at - first) % 2 === 1;
-}
-
-function endOfNested(text: string, start: number): number {
-  let depth = 0;
-  let at = start;
-  do {
-    const code = text.charCodeAt(at);
-    if (code === quote) {
-      at = endOfString(text, at);
-      continue;
-    }
-    if (code === openBrace || code === openBracket) depth++;
-    else if (code === closeBrace || code === closeBracket) depth--;
-    at++;
-  } while (depth > 0);
-  return at;
-}
-
-function skipSpace(text: string, start: number): number {
-  let at = start;
-  while (text.charCodeAt(at) <= 0x20) at++;
-  return at;
-}
-
-function skipComma(text: string, start: number): number {
-  const at = skipSpace(text, start);
-  return text.charCodeAt(at) === comma ? skipSpace(text, at + 1) : at;
 }

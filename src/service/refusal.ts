@@ -1,4 +1,5 @@
 import { requestCodes, requestTexts } from '../contract/codes.js';
+import type { Answer } from './send-answer.js';
 
 /** A request refused as a whole: `{"status":"fail","error":…,"code":…}`. */
 export class Refusal extends Error {
@@ -23,3 +24,9 @@ export const stillPending = (): Refusal =>
   new Refusal(200, requestTexts.pending, requestCodes.pending);
 export const incorrectUsage = (): Refusal =>
   new Refusal(200, requestTexts.incorrectUsage, requestCodes.incorrectUsage);
+
+export function refusalAnswer({ httpStatus, message, code }: Refusal): Answer {
+  const members = { status: '"fail"', error: JSON.stringify(message) };
+  if (code === undefined) return { httpStatus, members };
+  return { httpStatus, members: { ...members, code: JSON.stringify(code) } };
+}

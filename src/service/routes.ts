@@ -1,36 +1,30 @@
 import { paths } from '../contract/endpoints.js';
-import { demerge } from './demerge.js';
-import type { Export } from './exports.js';
-import { openExport } from './open-export.js';
-import { readPage } from './read-page.js';
-import { readProfile } from './read-profile.js';
-import { refused } from './refusal.js';
-import type { Endpoint } from './service.js';
-import { subscribe } from './subscribe.js';
-import { upload } from './upload.js';
+import { demergeUserProfiles } from './rest/demerge-user-profiles.js';
+import { getUserProfile } from './rest/get-user-profile.js';
+import { openCursor } from './rest/open-cursor.js';
+import { restRoute, type Endpoint } from './rest/rest-route.js';
+import { setSubscriptionStatus } from './rest/set-subscription-status.js';
+import { uploadUserProfiles } from './rest/upload-user-profiles.js';
+import { useCursor } from './rest/use-cursor.js';
+import type { Route } from './router.js';
+import type { Export } from './store/exports.js';
+
+/** Everything the service answers: a new endpoint is one line here, and the file of its handler. */
+export const routes: readonly Route[] = [
+  restRoute('POST', paths.upload, uploadUserProfiles),
+  restRoute('POST', paths.subscribe, setSubscriptionStatus),
+  restRoute('GET', paths.profiles, exporting('profiles')),
+  restRoute('POST', paths.profiles, exporting('profiles')),
+  restRoute('GET', paths.profile, getUserProfile),
+  restRoute('GET', paths.events, exporting('events')),
+  restRoute('POST', paths.events, exporting('events')),
+  restRoute('POST', paths.demerge, demergeUserProfiles),
+];
 
 /** Opening and reading are told apart by the cursor: both come by GET and by POST (service-facts, Cursors). */
-const exporting =
-  (kind: Export['kind']): Endpoint =>
-  (request, service) =>
+function exporting(kind: Export['kind']): Endpoint {
+  return (request, service) =>
     request.cursor === undefined
-      ? openExport(kind, request, service)
-      : readPage(kind, request.cursor, service);
-
-const routes: ReadonlyMap<string, Readonly<Record<string, Endpoint>>> = new Map([
-  [paths.upload, { POST: upload }],
-  [paths.subscribe, { POST: subscribe }],
-  [paths.profiles, { GET: exporting('profiles'), POST: exporting('profiles') }],
-  [paths.profile, { GET: readProfile }],
-  [paths.events, { GET: exporting('events'), POST: exporting('events') }],
-  [paths.demerge, { POST: demerge }],
-]);
-
-/** The endpoint of a path and method; throws the Refusal 404 or 405. */
-export function routeOf(path: string, method: string | undefined): Endpoint {
-  const methods = routes.get(path);
-  if (!methods) throw refused(404, 'Not found');
-  const endpoint = Object.hasOwn(methods, method ?? '') ? methods[method ?? ''] : undefined;
-  if (!endpoint) throw refused(405, 'Method not allowed');
-  return endpoint;
+      ? openCursor(kind, request, service)
+      : useCursor(kind, request.cursor, service);
 }

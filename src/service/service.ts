@@ -1,28 +1,79 @@
 import type { Zone } from '../contract/zones.js';
-import type { Answer } from './answer.js';
-import type { ServiceOptions, Variants } from './options.js';
-import type { Store } from './store.js';
+import type { Database } from './store/database.js';
 
-/** What every endpoint works with. */
+/** How the local service plays what real deployments leave open (service-facts, Open questions). */
+export interface Variants {
+  /** Keys of returned profileData: as uploaded, or lower case without spaces. */
+  readonly keyStyle: 'verbatim' | 'folded';
+  /** Place of `next_cursor` in a page, relative to `records`. */
+  readonly nextCursor: 'before' | 'after';
+  /** Place of `status` in every answer. */
+  readonly status: 'first' | 'last';
+  /** Answer to an expired cursor: code 3, the text `invalid cursor` without a code, or the code as text. */
+  readonly expiredCursor: 'code' | 'text' | 'stringCode';
+  /** The record echoed in `unprocessed`: as sent, or with phone numbers as numbers and keys in another order. */
+  readonly echo: 'intact' | 'changed';
+  /** Whitespace around `:` and `,` of every answer. */
+  readonly whitespace: 'tight' | 'spaced';
+  /** Whether connections outlive an answer. */
+  readonly connection: 'keep' | 'close';
+}
+
+export const defaultVariants: Variants = {
+  keyStyle: 'verbatim',
+  nextCursor: 'after',
+  status: 'first',
+  expiredCursor: 'code',
+  echo: 'intact',
+  whitespace: 'tight',
+  connection: 'keep',
+};
+
+export interface ServiceOptions {
+  /** Folder of the store, made when missing; undefined keeps everything in memory. */
+  readonly dataDir: string | undefined;
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly headerPrefix: string;
+  readonly accountId: string;
+  readonly passcode: string;
+  /** IANA name of the account's time zone: event `ts` and `from`/`to` are local times of it. */
+  readonly timezone: string;
+  /** Milliseconds every answer waits after the request was processed. */
+  readonly latencyMs: number;
+  /** Polls answered by code 2 before a new cursor is ready. */
+  readonly pendingPolls: number;
+  /** Share of requests answered by 500 or 503, half of them after they were processed. */
+  readonly failRate: number;
+  /** Requests in flight, for uploads together and for each other endpoint; 429 beyond. */
+  readonly maxConcurrent: { readonly upload: number; readonly other: number };
+  readonly variants: Partial<Variants>;
+  /** In [0, 1); decides which requests fail. Default: Math.random. */
+  readonly random?: () => number;
+  /** Milliseconds since 1970. Default: Date.now. */
+  readonly now?: () => number;
+  /** Told what made a request end in an unforeseen 500. */
+  readonly onDefect?: (error: unknown) => void;
+}
+
+export interface RunningService {
+  /** `http://127.0.0.1:<port>`, without a slash at the end. */
+  readonly url: string;
+  /** Lets requests in flight finish (a second at most), then closes the port and the store. */
+  close(): Promise<void>;
+}
+
+/** What every room of the service works with. */
 export interface Service {
-  readonly store: Store;
+  readonly store: Database;
   readonly zone: Zone;
   readonly variants: Variants;
   readonly options: ServiceOptions;
   /** Key of the cursors' signatures; kept in the store, so that cursors survive a restart. */
   readonly cursorSecret: Uint8Array;
+  /** Slots that are taken, by path. */
+  readonly inFlight: Map<string, number>;
   readonly random: () => number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
-
-export interface ServiceRequest {
-  readonly query: URLSearchParams;
-  /** The `cursor` parameter as it stands in the URL, not decoded. */
-  readonly cursor: string | undefined;
-  /** Well-formed JSON without blanks around it, or undefined for a request without a body. */
-  readonly body: string | undefined;
-}
-
-/** Answers a request, or throws a Refusal. */
-export type Endpoint = (request: ServiceRequest, service: Service) => Answer;

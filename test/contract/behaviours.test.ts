@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../src/service/start.js';
-import type { Variants } from '../../src/service/options.js';
+import type { Variants } from '../../src/service/start.js';
 import { startRecordedServer } from '../support/recorded-server.js';
 import { makeWorld, type Outcome, type World } from '../support/world.js';
 import { behaviours, type Behaviour } from './behaviours.js';

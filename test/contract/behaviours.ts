@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
-import type { Variants } from '../../src/service/options.js';
+import type { Variants } from '../../src/service/start.js';
 import type { Outcome, World } from '../support/world.js';
 
 /** Something that a user sees, and that does not depend on how the service spells its answers. */

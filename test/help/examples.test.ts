@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import type { RunningService } from '../../src/service/options.js';
+import type { RunningService } from '../../src/service/start.js';
 import { startService } from '../../src/service/start.js';
 import { accept, answer, startFaultServer } from '../support/fault-server.js';
 import { makeWorld, type World } from '../support/world.js';

@@ -78,6 +78,15 @@ describe('merging by a second identity through objectId', () => {
     expect(await service.profile('email', 'b@example.test')).toBeUndefined();
   });
 
+  it('keeps one value of a field that both had, even when an event is what makes them one', async () => {
+    const service = await run();
+    await service.upload({ ...profileRecord('a', { City: 'Oslo' }), objectId: 'dev' });
+    await service.upload(profileRecord('b', { City: 'Rome', Plan: 'gold' }));
+    await service.upload({ ...eventRecord('b', 'Buy', 10), objectId: 'dev' });
+    const { text } = await service.call('GET', '/1/profile.json?identity=b');
+    expect(text).toContain('"profileData":{"City":"Oslo","Plan":"gold"}');
+  });
+
   it('exports the merged user once, with the events of both', async () => {
     const service = await runMerged();
     const users = await service.pages(

@@ -40,11 +40,11 @@ async function runProcess(dataDir: string): Promise<Running> {
 
 const opener = `
   import { existsSync } from 'node:fs';
-  import { Store } from ${JSON.stringify(new URL('../../dist/service/store.js', import.meta.url).href)};
+  import { Database } from ${JSON.stringify(new URL('../../dist/service/store/database.js', import.meta.url).href)};
   for (const folder of process.argv.slice(1)) {
     console.log('ready');
     while (!existsSync(folder));
-    new Store(folder).close();
+    new Database(folder).close();
   }
 `;
 

@@ -1,4 +1,4 @@
-import type { ServiceOptions } from '../../src/service/options.js';
+import type { ServiceOptions } from '../../src/service/start.js';
 
 /** A local service without whims, in memory, on any free port; who starts it names the account. */
 export const serviceDefaults: Omit<ServiceOptions, 'accountId' | 'passcode'> = {

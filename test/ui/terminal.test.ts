@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/options.js';
+import type { RunningService } from '../../src/service/start.js';
 import { startService } from '../../src/service/start.js';
 import { hasCommand } from '../support/has-command.js';
 import { serviceDefaults } from '../support/service-defaults.js';

@@ -1,0 +1,57 @@
+import { limits } from '../../contract/limits.js';
+import { elementsOf, isArray, isObject, membersOf, stringOf } from '../raw-json.js';
+import { malformed } from '../refusal.js';
+import { success } from '../send-answer.js';
+import type { Database } from '../store/database.js';
+import {
+  blankProfile,
+  claimKey,
+  keysOf,
+  profileByKey,
+  saveProfile,
+  withKeys,
+  type StoredProfile,
+} from '../store/profiles.js';
+import type { Endpoint } from './rest-route.js';
+
+/** Endpoint 8. The real service queues this; here it is done when the answer arrives. */
+export const demergeUserProfiles: Endpoint = ({ body }, { store }) => {
+  const identities = identitiesOf(body);
+  store.transaction(() => {
+    for (const value of identities) {
+      const profile = profileByKey(store, { kind: 'identity', value });
+      if (profile) fallApart(store, profile);
+    }
+  });
+  return success();
+};
+
+function identitiesOf(body: string | undefined): string[] {
+  const list = isObject(body) ? (membersOf(body).get('identities') ?? '[]') : undefined;
+  const elements = isArray(list) ? elementsOf(list) : undefined;
+  if (!elements || elements.length > limits.identitiesPerDemerge) throw malformed();
+  return elements.map((element) => {
+    const identity = stringOf(element);
+    if (identity === undefined) throw malformed();
+    return identity;
+  });
+}
+
+/**
+ * Every identity and every device becomes a profile of its own with a copy of the data, devices
+ * without an identity. The first identity stays where it is and keeps the events.
+ */
+function fallApart(store: Database, profile: StoredProfile): void {
+  const [first, ...leaving] = keysOf(profile).filter(({ kind }) => kind !== 'social');
+  if (!first || leaving.length === 0) return;
+  const { email, name, phone, data } = profile;
+  saveProfile(
+    store,
+    withKeys({ ...profile, identities: '[]', object_ids: '[]' }, [first]),
+    profile,
+  );
+  for (const key of leaving) {
+    const alone = withKeys({ ...blankProfile, email, name, phone, data }, [key]);
+    claimKey(store, key, saveProfile(store, alone, blankProfile).id);
+  }
+}

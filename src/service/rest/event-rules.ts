@@ -1,0 +1,48 @@
+import { recordCodes, reservedEventNames } from '../../contract/codes.js';
+import { limits } from '../../contract/limits.js';
+import {
+  elementsOf,
+  isArray,
+  isObject,
+  membersOf,
+  exceedsBytes,
+  scalarExceedsBytes,
+} from '../raw-json.js';
+import type { Fault } from './write-records.js';
+
+const fault = (code: number, what: string): Fault => ({
+  code,
+  error: `Event data is incorrect. ${what}`,
+});
+const { eventStructure } = recordCodes;
+const faults = {
+  noName: fault(recordCodes.eventNameMissing, 'Event name is missing.'),
+  reservedName: fault(recordCodes.reservedEventName, 'Event name is reserved.'),
+  structure: fault(eventStructure, 'evtData is not a flat object.'),
+  key: fault(eventStructure, 'A property key is longer than 120 bytes.'),
+  value: fault(eventStructure, 'A property value is longer than 512 bytes.'),
+  properties: fault(recordCodes.tooManyEventProperties, 'More than 256 properties.'),
+};
+
+const reserved = new Set<string>(reservedEventNames);
+
+/** `props`: evtData as JSON text. */
+export function faultOfEvent(name: string, props: string): Fault | undefined {
+  if (name === '') return faults.noName;
+  if (reserved.has(name)) return faults.reservedName;
+  if (!isObject(props)) return faults.structure;
+  const members = membersOf(props);
+  if (members.size > limits.eventProperties) return faults.properties;
+  for (const [key, value] of members) {
+    if (exceedsBytes(key, limits.eventPropertyKeyBytes)) return faults.key;
+    const isItems = isArray(value) && name === 'Charged' && key === 'Items';
+    if (isItems ? !elementsOf(value).every(isFlatObject) : isNested(value)) return faults.structure;
+    if (!isItems && scalarExceedsBytes(value, limits.eventPropertyValueBytes)) return faults.value;
+  }
+  return undefined;
+}
+
+const isNested = (value: string): boolean => isArray(value) || isObject(value);
+
+const isFlatObject = (text: string): boolean =>
+  isObject(text) && ![...membersOf(text).values()].some(isNested);

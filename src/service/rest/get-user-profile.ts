@@ -1,0 +1,21 @@
+import { malformed } from '../refusal.js';
+import { success } from '../send-answer.js';
+import { profileByEmail, profileByKey } from '../store/profiles.js';
+import { profileRecord, readRecords } from '../store/record-sql.js';
+import type { Endpoint } from './rest-route.js';
+
+/** Endpoint 5: by exactly one of email, identity, objectId. No such user: success without `record`. */
+export const getUserProfile: Endpoint = ({ query }, service) => {
+  const { store, variants } = service;
+  const [by, ...others] = (['email', 'identity', 'objectId'] as const).filter((name) =>
+    query.has(name),
+  );
+  const [value, ...repeated] = by === undefined ? [] : query.getAll(by);
+  if (by === undefined || !value || others.length + repeated.length > 0) throw malformed();
+  const found =
+    by === 'email' ? profileByEmail(store, value) : profileByKey(store, { kind: by, value });
+  if (!found) return success();
+  const record = profileRecord({ app: 1, summaries: 1, properties: 1 }, variants.keyStyle);
+  const bytes = readRecords(service, record, 'profiles p WHERE p.id = ?', [found.id]);
+  return success({ record: bytes.toString() });
+};

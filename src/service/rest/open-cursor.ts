@@ -1,0 +1,86 @@
+import { unexportableEvents } from '../../contract/codes.js';
+import { addDays, dayOf, dayToUtc, type Day } from '../../contract/dates.js';
+import { limits } from '../../contract/limits.js';
+import { isObject, membersOf, stringOf } from '../raw-json.js';
+import { malformed, refused } from '../refusal.js';
+import { success, type Answer } from '../send-answer.js';
+import type { Service } from '../service.js';
+import { findEvent } from '../store/events.js';
+import { insertExport, type Export } from '../store/exports.js';
+import { encodeCursor } from './cursor.js';
+import { wellFormed } from './read-body.js';
+import type { RestRequest } from './rest-route.js';
+
+/** Endpoints 3 and 6: checks what is asked for, and fixes the newest event the pages will show. */
+export function openCursor(
+  kind: Export['kind'],
+  { query, body }: RestRequest,
+  { store, zone, options, now, cursorSecret }: Service,
+): Answer {
+  const inQuery = query.get('query');
+  const { name, from, to } = wantedOf(inQuery === null ? body : wellFormed(inQuery));
+  if (kind === 'events' && unexportable.has(name)) {
+    throw refused(400, 'Export not allowed for this event');
+  }
+  const event = findEvent(store, name) ?? standardEvent(name);
+  const midnight = (day: Day): number => zone.toEpoch(dayToUtc(day) / 1000);
+  const time = now();
+  const id = insertExport(store, {
+    kind,
+    event: event.id,
+    start: midnight(from),
+    stop: midnight(addDays(to, 1)),
+    batch: batchOf(query.get('batch_size')),
+    app: Number(query.get('app') === 'true'),
+    summaries: Number(query.get('events') !== 'false'),
+    properties: Number(query.get('profile') !== 'false'),
+    newest: event.newest,
+    pending: options.pendingPolls,
+    opened_at: time,
+    used_at: time,
+  });
+  // Before every record.
+  const cursor = encodeCursor({ export: id, ts: -1, id: 0 }, cursorSecret);
+  return success({ cursor: JSON.stringify(cursor) });
+}
+
+const unexportable = new Set<string>(unexportableEvents);
+
+/** The standard events of endpoints 3 and 6: known before anybody does them. */
+const standardEvents = new Set([
+  'App Launched',
+  'App Installed',
+  'App Uninstalled',
+  'Charged',
+  'Notification Viewed',
+  'Notification Sent',
+  'Product Viewed',
+  'UTM Visited',
+]);
+
+/** No event has this id: the range is empty. */
+function standardEvent(name: string): { readonly id: number; readonly newest: number } {
+  if (!standardEvents.has(name)) throw refused(400, `Invalid event : ${name}`);
+  return { id: 0, newest: 0 };
+}
+
+function wantedOf(text: string | undefined): { name: string; from: Day; to: Day } {
+  const members = isObject(text) ? membersOf(text) : undefined;
+  const name = stringOf(members?.get('event_name'));
+  const from = dayOfText(members?.get('from'));
+  const to = dayOfText(members?.get('to'));
+  if (!name || from === undefined || to === undefined || from > to) throw malformed();
+  return { name, from, to };
+}
+
+function dayOfText(text = ''): Day | undefined {
+  const [, year, month, day] = /^(\d{4})(\d{2})(\d{2})$/.exec(text) ?? [];
+  return dayOf(Number(year), Number(month), Number(day));
+}
+
+/** Records of a page: a multiple of 23; below 23 all of them at once (0). */
+function batchOf(text: string | null): number {
+  if (text === null) return limits.batchSize;
+  if (!/^\d{1,4}$/.test(text) || Number(text) > limits.batchSizeMaximum) throw malformed();
+  return Math.floor(Number(text) / limits.batchStep) * limits.batchStep;
+}

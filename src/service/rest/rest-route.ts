@@ -1,0 +1,50 @@
+import type { ServerResponse } from 'node:http';
+import { requestTexts } from '../../contract/codes.js';
+import { paths } from '../../contract/endpoints.js';
+import { refused } from '../refusal.js';
+import type { Exchange, Route } from '../router.js';
+import { sendAnswer, type Answer } from '../send-answer.js';
+import type { Service } from '../service.js';
+import { authenticate } from './authenticate.js';
+import { readBody } from './read-body.js';
+
+export interface RestRequest extends Pick<Exchange, 'query' | 'cursor'> {
+  /** Well-formed JSON without blanks around it, or undefined for a request without a body. */
+  readonly body: string | undefined;
+}
+
+/** Answers a request, or throws a Refusal. */
+export type Endpoint = (request: RestRequest, service: Service) => Answer;
+
+/** The route of an endpoint, with what all of them have: credentials, slots, failures, latency. */
+export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoint): Route {
+  return {
+    method,
+    path,
+    async answer({ request, response, query, cursor }, service) {
+      authenticate(request.headers, service.options);
+      takeSlot(path, response, service);
+      const body = await readBody(request);
+      await sendAnswer(response, answerOrFail(endpoint, { query, cursor, body }, service), service);
+    },
+  };
+}
+
+/** Held until the answer is out (service-facts, Limits); throws the Refusal 429 when none is left. */
+function takeSlot(path: string, response: ServerResponse, { inFlight, options }: Service): void {
+  const taken = inFlight.get(path) ?? 0;
+  const { upload, other } = options.maxConcurrent;
+  if (taken >= (path === paths.upload ? upload : other)) {
+    throw refused(429, requestTexts.tooManyRequests);
+  }
+  inFlight.set(path, taken + 1);
+  response.once('close', () => inFlight.set(path, (inFlight.get(path) ?? 1) - 1));
+}
+
+/** The answer, or by the failure knob an error: before or after the request was processed. */
+function answerOrFail(endpoint: Endpoint, request: RestRequest, service: Service): Answer {
+  const { random, options } = service;
+  if (random() >= options.failRate) return endpoint(request, service);
+  if (random() < 0.5) endpoint(request, service);
+  throw refused(random() < 0.5 ? 500 : 503, requestTexts.unknownError);
+}

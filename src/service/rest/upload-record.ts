@@ -1,0 +1,78 @@
+import { recordCodes } from '../../contract/codes.js';
+import { limits, objectIdPattern } from '../../contract/limits.js';
+import { isObject, membersOf, stringOf, type Members } from '../raw-json.js';
+import type { ProfileKey } from '../store/profiles.js';
+import { faultOfEvent } from './event-rules.js';
+import { faultOfProfile } from './profile-rules.js';
+import type { Fault } from './write-records.js';
+
+/** A checked record of endpoint 1. */
+export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
+  | {
+      readonly type: 'profile';
+      /** profileData; a value may be an operator. */
+      readonly data: Members;
+    }
+  | {
+      readonly type: 'event';
+      readonly name: string;
+      /** Epoch seconds; undefined: the time of upload. */
+      readonly ts: number | undefined;
+      /** evtData as JSON text. */
+      readonly props: string;
+    }
+);
+
+const faults = {
+  type: { code: recordCodes.recordType, error: 'Type is neither event nor profile.' },
+  identity: { code: recordCodes.identityMissing, error: 'Identity is missing.' },
+  objectId: { code: recordCodes.objectId, error: 'Object ID is not valid.' },
+  profileData: {
+    code: recordCodes.eventStructure,
+    error: 'Profile data is incorrect. profileData is not an object.',
+  },
+  timestamp: { code: recordCodes.timestamp, error: 'Timestamp is not in epoch seconds.' },
+} as const satisfies Record<string, Fault>;
+
+/** Reads one element of `d` of endpoint 1, or says what is wrong with it: its first fault only. */
+export function checkUploadRecord(text: string): UploadRecord | Fault {
+  if (!isObject(text)) return faults.type;
+  const record = membersOf(text);
+  const type = stringOf(record.get('type'));
+  if (type !== 'profile' && type !== 'event') return faults.type;
+  const keys = keysOf(record);
+  if (!Array.isArray(keys)) return keys;
+  const ts = record.get('ts');
+  // More than 11 digits are milliseconds.
+  if (ts !== undefined && !/^\d{1,11}$/.test(ts)) return faults.timestamp;
+  if (type === 'profile') {
+    const profileData = record.get('profileData');
+    if (!isObject(profileData)) return faults.profileData;
+    const data = membersOf(profileData);
+    return faultOfProfile(data) ?? { type, keys, data };
+  }
+  const name = stringOf(record.get('evtName')) ?? '';
+  const props = record.get('evtData') ?? '{}';
+  const seconds = ts === undefined ? undefined : Number(ts);
+  return faultOfEvent(name, props) ?? { type, keys, name, ts: seconds, props };
+}
+
+/** The identifiers of a record; the first one decides where a new profile's data goes. */
+function keysOf(record: Members): ProfileKey[] | Fault {
+  const keys: ProfileKey[] = [];
+  if (record.has('identity')) {
+    const value = stringOf(record.get('identity'));
+    if (!value || value.length > limits.identityLength) return faults.identity;
+    keys.push({ kind: 'identity', value });
+  }
+  if (record.has('objectId')) {
+    const value = stringOf(record.get('objectId'));
+    if (value === undefined || !objectIdPattern.test(value)) return faults.objectId;
+    keys.push({ kind: 'objectId', value });
+  }
+  for (const name of ['FBID', 'GPID']) {
+    const value = stringOf(record.get(name));
+    if (value) keys.push({ kind: 'social', value: `${name}:${value}` });
+  }
+  return keys.length > 0 ? keys : faults.identity;
+}

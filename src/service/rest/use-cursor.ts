@@ -1,0 +1,26 @@
+import { incorrectUsage, Refusal, stillPending } from '../refusal.js';
+import { success, type Answer } from '../send-answer.js';
+import type { Service } from '../service.js';
+import { isExpired, useExport, type Export } from '../store/exports.js';
+import { storedPage } from '../store/stored-page.js';
+import { decodeCursor, encodeCursor } from './cursor.js';
+
+/** Endpoints 4 and 7. The same cursor always begins the same page. */
+export function useCursor(kind: Export['kind'], text: string, service: Service): Answer {
+  const { store, cursorSecret, now, variants } = service;
+  const time = now();
+  const cursor = decodeCursor(text, cursorSecret);
+  const opened = cursor && useExport(store, cursor.export, time);
+  if (!cursor || opened?.kind !== kind) throw incorrectUsage();
+  if (isExpired(opened, time)) throw expired[variants.expiredCursor]();
+  if (opened.pending > 0) throw stillPending();
+  const { records, next } = storedPage(service, opened, cursor);
+  const following = next && encodeCursor({ export: opened.id, ...next }, cursorSecret);
+  return success({ next_cursor: following && JSON.stringify(following) }, records);
+}
+
+const expired = {
+  code: incorrectUsage,
+  stringCode: () => new Refusal(200, 'Incorrect Usage', '3'),
+  text: () => new Refusal(200, 'invalid cursor', undefined),
+};

@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requestTexts } from '../contract/codes.js';
+import type { Serving, Upgrade } from './listen.js';
+import { Refusal, refusalAnswer, refused } from './refusal.js';
+import { sendAnswer } from './send-answer.js';
+import type { Service } from './service.js';
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The `cursor` parameter as it stands in the URL, not decoded. */
+  readonly cursor: string | undefined;
+}
+
+/** A path that ends with `*` stands for all that begin with what is before it. */
+export type Route = { readonly path: string } & (
+  | {
+      readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+      /** Answers a request to the end of its answer, or throws a Refusal before that begins. */
+      readonly answer: (exchange: Exchange, service: Service) => Promise<void>;
+    }
+  | {
+      readonly method: 'UPGRADE';
+      /** Looks at a request for another protocol; undefined: it is answered like any other. */
+      readonly upgrade: (request: IncomingMessage, service: Service) => Upgrade | undefined;
+    }
+);
+
+/** Serves by the table: the first line that fits a request has it. */
+export function router(routes: readonly Route[], service: Service): Serving {
+  return {
+    async answer(request, response) {
+      try {
+        if (!isOurs(request.headers.host)) throw refused(403, 'Forbidden');
+        const url = urlOf(request);
+        const answer = handlerOf(routes, request.method, url.path);
+        await answer({ request, response, ...url }, service);
+      } catch (error) {
+        if (response.headersSent || (request.destroyed && !request.complete)) throw error;
+        // A client reads the answer once it has sent its whole body.
+        for await (const chunk of request) void chunk;
+        if (!(error instanceof Refusal)) service.options.onDefect?.(error);
+        const refusal = error instanceof Refusal ? error : refused(500, requestTexts.unknownError);
+        await sendAnswer(response, refusalAnswer(refusal), service);
+      }
+    },
+    upgradeOf(request) {
+      const { path } = urlOf(request);
+      const route = routes.find((one) => one.method === 'UPGRADE' && fits(one, path));
+      if (route?.method !== 'UPGRADE' || !isOurs(request.headers.host)) return undefined;
+      return route.upgrade(request, service);
+    },
+  };
+}
+
+/** Throws the Refusal 404 or 405. */
+function handlerOf(routes: readonly Route[], method: string | undefined, path: string) {
+  const fitting = routes.filter((route) => fits(route, path));
+  for (const route of fitting) {
+    if (route.method === method && 'answer' in route) return route.answer;
+  }
+  throw fitting.length > 0 ? refused(405, 'Method not allowed') : refused(404, 'Not found');
+}
+
+const fits = ({ path }: Route, asked: string): boolean =>
+  path.endsWith('*') ? asked.startsWith(path.slice(0, -1)) : asked === path;
+
+function urlOf({ url = '' }: IncomingMessage): Pick<Exchange, 'path' | 'query' | 'cursor'> {
+  const [path = '', search = ''] = url.split('?', 2);
+  const cursor = /(?:^|&)cursor=([^&]*)/.exec(search)?.[1];
+  return { path, query: new URLSearchParams(search), cursor };
+}
+
+const loopbackNames = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+/** Other names could be those of a foreign page that points them at this machine (DNS rebinding). */
+const isOurs = (host = ''): boolean => loopbackNames.has(host.replace(/:\d+$/, '').toLowerCase());

@@ -1,0 +1,127 @@
+import Sqlite from 'libsql';
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeFolder } from '../../files/make-folder.js';
+import { tables, tablesVersion } from './tables.js';
+
+type Value = string | number | Uint8Array | null;
+type Statement = ReturnType<InstanceType<typeof Sqlite>['prepare']>;
+
+/** How long one process waits for the short write transactions of another. */
+const busyMilliseconds = 15_000;
+/** Pages of the log before it is written back: 64 MB, so that a hot index page is written back once, not per request. */
+const checkpointPages = 16_000;
+/** Holds the inner pages of a large store, and the event summaries of a million users. */
+const cacheKibibytes = 32_768;
+
+/** The SQLite database. Several processes may have it open at once: WAL, and short immediate transactions. */
+export class Database {
+  readonly #database: InstanceType<typeof Sqlite>;
+  readonly #statements = new Map<string, Statement>();
+
+  /** Opens or creates the store in the folder; undefined keeps it in memory. */
+  constructor(dataDir: string | undefined) {
+    this.#database = new Sqlite(dataDir === undefined ? ':memory:' : privateFile(dataDir));
+    this.#database.exec(`PRAGMA busy_timeout = ${busyMilliseconds}`);
+    this.#useWal();
+    this.#database.exec(`PRAGMA synchronous = NORMAL`);
+    this.#database.pragma(`wal_autocheckpoint = ${checkpointPages}`);
+    this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
+    this.transaction(() => this.#createTables());
+  }
+
+  /** SQLite does not wait for another process that does the same just then: both could wait for ever. */
+  #useWal(): void {
+    const until = Date.now() + busyMilliseconds;
+    for (;;) {
+      try {
+        this.#database.pragma('journal_mode = WAL');
+        return;
+      } catch (error) {
+        const isBusy = error instanceof Sqlite.SqliteError && error.code === 'SQLITE_BUSY';
+        if (!isBusy || Date.now() > until) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+      }
+    }
+  }
+
+  /** The first row, or undefined. `Row` names its columns. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- as in `all`, the caller knows its SQL
+  get<Row>(sql: string, values: readonly Value[]): Row | undefined {
+    return this.#prepared(sql).get(values) as Row | undefined;
+  }
+
+  all<Row>(sql: string, values: readonly Value[]): Row[] {
+    return this.#prepared(sql).all(values) as Row[];
+  }
+
+  /** The one value, a BLOB, of a query that always has one row. */
+  bytes(sql: string, values: readonly Value[]): Buffer {
+    const [value] = Object.values(this.#prepared(sql).get(values) as Record<string, Buffer>);
+    return value as Buffer;
+  }
+
+  /** Returns the id of the row last inserted. */
+  run(sql: string, values: readonly Value[]): number {
+    return Number(this.#prepared(sql).run(values).lastInsertRowid);
+  }
+
+  /** Runs `work` in one transaction that no other writer shares: all of it is kept, or nothing. */
+  transaction<Result>(work: () => Result): Result {
+    this.#database.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      this.#database.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // A full disk has ended the transaction already.
+      if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  /** A random key made with the store. */
+  secret(name: 'cursor'): Uint8Array {
+    const row = this.get<{ value: Uint8Array }>('SELECT value FROM secrets WHERE name = ?', [name]);
+    if (!row) throw new Error(`the store has no secret ${name}`);
+    return row.value;
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  #prepared(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #createTables(): void {
+    const version = this.get<{ user_version: number }>('PRAGMA user_version', [])?.user_version;
+    if (version === tablesVersion) return;
+    if (version !== 0) throw foreignStore(version);
+    this.#database.exec(tables);
+    this.#database.exec(`PRAGMA user_version = ${tablesVersion}`);
+    this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
+  }
+}
+
+/** The code makes it an error of the folder, not a defect. */
+function foreignStore(version: number | undefined): Error {
+  const message = `another version of engagectl made it (format ${version}, not ${tablesVersion}): remove it to begin with an empty one`;
+  return Object.assign(new Error(message), { code: 'EFORMAT' });
+}
+
+/** The database file, made readable for its owner only; SQLite gives its log the same mode. */
+function privateFile(dataDir: string): string {
+  makeFolder(dataDir);
+  const path = join(dataDir, 'service.db');
+  closeSync(openSync(path, 'a', 0o600));
+  return path;
+}

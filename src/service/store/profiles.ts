@@ -1,0 +1,110 @@
+import type { Database } from './database.js';
+
+/** What identifies a profile in an upload. `social`: `FBID:…` or `GPID:…`. */
+export interface ProfileKey {
+  readonly kind: 'identity' | 'objectId' | 'social';
+  readonly value: string;
+}
+
+/** A row of table `profiles`; see tables.ts for what the texts hold. */
+export interface Profile {
+  /** undefined: not stored yet. */
+  readonly id: number | undefined;
+  readonly identities: string;
+  readonly object_ids: string;
+  readonly social_ids: string;
+  readonly email: string | null;
+  readonly name: string | null;
+  readonly phone: string | null;
+  readonly data: string;
+}
+export type StoredProfile = Profile & { readonly id: number };
+
+export const blankProfile: Profile = {
+  id: undefined,
+  identities: '[]',
+  object_ids: '[]',
+  social_ids: '[]',
+  email: null,
+  name: null,
+  phone: null,
+  data: '',
+};
+
+/** The column that lists the profile's keys of each kind. */
+const keyColumns = {
+  identity: 'identities',
+  objectId: 'object_ids',
+  social: 'social_ids',
+} as const;
+const kinds = ['identity', 'objectId', 'social'] as const;
+
+export const profileByKey = (store: Database, key: ProfileKey): StoredProfile | undefined =>
+  store.get(
+    'SELECT p.* FROM keys k JOIN profiles p ON p.id = k.profile WHERE k.kind = ? AND k.value = ?',
+    [key.kind, key.value],
+  );
+
+/** Several profiles may share an address: the one created first. */
+export const profileByEmail = (store: Database, email: string): StoredProfile | undefined =>
+  store.get(
+    `SELECT * FROM profiles
+     WHERE id = (SELECT profile FROM emails WHERE email = ? ORDER BY profile LIMIT 1)`,
+    [email],
+  );
+
+/** All keys of a profile, in the order of their kinds and then in that in which it got them. */
+export const keysOf = (profile: Profile): ProfileKey[] =>
+  kinds.flatMap((kind) => stringsIn(profile[keyColumns[kind]]).map((value) => ({ kind, value })));
+
+/** The profile with the keys in its lists; the very same one when they all are. saveProfile stores it. */
+export const withKeys = <P extends Profile>(profile: P, keys: readonly ProfileKey[]): P =>
+  keys.reduce(withKey, profile);
+
+function withKey<P extends Profile>(profile: P, { kind, value }: ProfileKey): P {
+  const column = keyColumns[kind];
+  const list = withText(profile[column], value);
+  return list === profile[column] ? profile : { ...profile, [column]: list };
+}
+
+/** A JSON array of strings with one more, unless it is in there. */
+function withText(list: string, text: string): string {
+  const item = JSON.stringify(text);
+  if (list === '[]') return `[${item}]`;
+  if (list === `[${item}]` || stringsIn(list).includes(text)) return list;
+  return `${list.slice(0, -1)},${item}]`;
+}
+
+const stringsIn = (list: string): string[] => JSON.parse(list) as string[];
+
+/** Makes the key lead to the profile, wherever it led before. */
+export function claimKey(store: Database, { kind, value }: ProfileKey, profile: number): void {
+  const sql = 'INSERT OR REPLACE INTO keys (kind, value, profile) VALUES (?, ?, ?)';
+  store.run(sql, [kind, value, profile]);
+}
+
+/** Inserts or updates the row and its email entry; `before` is what the store holds of it. */
+export function saveProfile(store: Database, profile: Profile, before: Profile): StoredProfile {
+  const { identities, object_ids, social_ids, email, name, phone, data } = profile;
+  const values = [identities, object_ids, social_ids, email, name, phone, data];
+  const id = profile.id ?? store.run(insertProfile, values);
+  if (profile.id !== undefined) store.run(updateProfile, [...values, id]);
+  if (email !== before.email) {
+    removeEmail(store, before.email, id);
+    if (email !== null) {
+      store.run('INSERT OR IGNORE INTO emails (email, profile) VALUES (?, ?)', [email, id]);
+    }
+  }
+  return { ...profile, id };
+}
+
+const insertProfile = `INSERT INTO profiles
+  (identities, object_ids, social_ids, email, name, phone, data) VALUES (?, ?, ?, ?, ?, ?, ?)`;
+const updateProfile = `UPDATE profiles SET
+  identities = ?, object_ids = ?, social_ids = ?, email = ?, name = ?, phone = ?, data = ?
+  WHERE id = ?`;
+
+export function removeEmail(store: Database, email: string | null, profile: number): void {
+  if (email === null) return;
+  store.run('DELETE FROM emails WHERE email = ? AND profile = ?', [email, profile]);
+}

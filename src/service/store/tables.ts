@@ -1,0 +1,50 @@
+/**
+ * Tables of the store. Profiles get sequential integer ids, so that new ones are appended; what is
+ * looked up by a random key is a narrow table of its own. Events lie in the order in which they are
+ * exported. JSON stays text as it was uploaded and is concatenated into answers.
+ */
+export const tables = `
+-- identities, object_ids, social_ids: JSON arrays of strings. name: JSON text of any value.
+-- data: members of profileData, as JSON text without braces.
+CREATE TABLE profiles (
+  id INTEGER PRIMARY KEY, identities TEXT NOT NULL, object_ids TEXT NOT NULL,
+  social_ids TEXT NOT NULL, email TEXT, name TEXT, phone TEXT, data TEXT NOT NULL
+);
+-- kind: that of a ProfileKey
+CREATE TABLE keys (
+  kind TEXT NOT NULL, value TEXT NOT NULL, profile INTEGER NOT NULL, PRIMARY KEY (kind, value)
+) WITHOUT ROWID;
+CREATE TABLE emails (
+  email TEXT NOT NULL COLLATE NOCASE, profile INTEGER NOT NULL, PRIMARY KEY (email, profile)
+) WITHOUT ROWID;
+-- Addresses that are Unsubscribed at the address level; all others are Subscribed.
+CREATE TABLE blocked (
+  type TEXT NOT NULL, address TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY (type, address)
+) WITHOUT ROWID;
+-- newest: the id of the event of this name that was uploaded last.
+CREATE TABLE event_names (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, newest INTEGER NOT NULL
+);
+-- ts: epoch seconds. id: counts the events of one name; exports rely on ids that only grow.
+-- props: JSON object.
+CREATE TABLE events (
+  event INTEGER NOT NULL, ts INTEGER NOT NULL, id INTEGER NOT NULL, profile INTEGER NOT NULL,
+  props TEXT NOT NULL, PRIMARY KEY (event, ts, id)
+) WITHOUT ROWID;
+CREATE INDEX events_by_profile ON events (event, profile, ts);
+CREATE TABLE summaries (
+  profile INTEGER NOT NULL, event INTEGER NOT NULL, count INTEGER NOT NULL,
+  first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, PRIMARY KEY (profile, event)
+) WITHOUT ROWID;
+-- What a cursor refers to. Times in milliseconds since 1970; start and stop in epoch seconds.
+CREATE TABLE exports (
+  id INTEGER PRIMARY KEY, kind TEXT NOT NULL, event INTEGER NOT NULL, start INTEGER NOT NULL,
+  stop INTEGER NOT NULL, batch INTEGER NOT NULL, app INTEGER NOT NULL, summaries INTEGER NOT NULL,
+  properties INTEGER NOT NULL, newest INTEGER NOT NULL, pending INTEGER NOT NULL,
+  opened_at INTEGER NOT NULL, used_at INTEGER NOT NULL
+);
+CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+`;
+
+/** A store of another version is not opened. */
+export const tablesVersion = 2;
