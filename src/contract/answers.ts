@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** One entry of `unprocessed` (specification, Errors 1). The echoed record may differ from what was sent. */
+/** One entry of `unprocessed` (specification, Errors 1; service-facts, Answers). The echoed record may differ from what was sent. */
 export const unprocessedEntry = z.looseObject({
   status: z.string().optional(),
   code: z.number().optional(),
@@ -8,7 +8,7 @@ export const unprocessedEntry = z.looseObject({
   record: z.unknown().optional(),
 });
 
-/** Answer of endpoints 1 and 2. */
+/** Answer of endpoints 1 and 2 (specification, Endpoints 1 and 2). */
 export const writeAnswer = z.looseObject({
   status: z.enum(['success', 'partial', 'fail']),
   processed: z.int().nonnegative(),
@@ -16,15 +16,18 @@ export const writeAnswer = z.looseObject({
 });
 export type WriteAnswer = z.infer<typeof writeAnswer>;
 
-/** A request refused as a whole: `code` counts as the HTTP status, whatever the status line says. */
+/**
+ * A request refused as a whole (specification, Errors 3; service-facts, Answers): `code` counts as
+ * the HTTP status, whatever the status line says.
+ */
 export const failAnswer = z.looseObject({
   status: z.literal('fail'),
   code: z.union([z.number(), z.string()]).optional(),
   error: z.unknown().optional(),
 });
 
-/** Answer of endpoints 3 and 6. */
+/** Answer of endpoints 3 and 6 (specification, Endpoints 3 and 6). */
 export const cursorAnswer = z.looseObject({ cursor: z.string().min(1) });
 
-/** Answer of endpoint 8. */
+/** Answer of endpoint 8 (specification, Endpoint 8). */
 export const demergeAnswer = z.looseObject({ status: z.literal('success') });

@@ -1,4 +1,4 @@
-/** Codes in the body of an answer that concern a whole request. */
+/** Codes of an answer that concern a whole request (specification, Errors 2; service-facts). */
 export const requestCodes = {
   /** The cursor's data is not ready: ask again with the same cursor. */
   pending: 2,
@@ -6,6 +6,7 @@ export const requestCodes = {
   incorrectUsage: 3,
 } as const;
 
+/** What the body says beside the code (service-facts, Answers). */
 export const requestTexts = {
   pending: 'Request still in progress, please retry later',
   incorrectUsage: 'Incorrect Usage',
@@ -35,7 +36,7 @@ export const recordCodes = {
   serverError: 555,
 } as const;
 
-/** Event names that an upload may not use (code 513). */
+/** Event names that an upload may not use: code 513 (service-facts, Answers). */
 export const reservedEventNames = [
   'Notification Sent',
   'Notification Viewed',
@@ -55,7 +56,7 @@ export const reservedEventNames = [
   'Identity Error',
 ] as const;
 
-/** Events that endpoint 6 does not export (specification, endpoint 6). */
+/** Events that endpoint 6 does not export (specification, Endpoint 6). */
 export const unexportableEvents = [
   'Notification Sent',
   'Notification Bounce',
@@ -64,5 +65,5 @@ export const unexportableEvents = [
   'Notification System Control Group',
 ] as const;
 
-/** Operators in profileData that do not end in the same state when sent twice. */
+/** Operators in profileData that do not end in the same state when sent twice (service-facts, Upload). */
 export const divergingOperators = ['$incr', '$decr', '$add'] as const;

@@ -16,6 +16,6 @@ export const headerNames = (prefix: string) => ({
   passcode: `${prefix}-Passcode`,
 });
 
-/** What a user can be found by (specification, endpoint 5); where a record has several, the first. */
+/** What a user can be found by (specification, Endpoint 5); where a record has several, the first. */
 export const identifierKinds = ['identity', 'email', 'objectId'] as const;
 export type IdentifierKind = (typeof identifierKinds)[number];

@@ -25,7 +25,7 @@ export const limits = {
   requestBytes: 10 * 1024 * 1024,
 } as const;
 
-/** Alphabet and length of an objectId. */
+/** Alphabet and length of an objectId (service-facts, Limits). */
 export const objectIdPattern = /^[A-Za-z0-9()!:@$_-]{1,64}$/;
-/** Alphabet of a cursor, which goes into the URL exactly as received. */
+/** Alphabet of a cursor, which goes into the URL exactly as received (service-facts, Cursors). */
 export const cursorPattern = /^[A-Za-z0-9%_\-.~+=/]{1,65536}$/;

@@ -1,4 +1,4 @@
-import { recordCodes } from './codes.js';
+import { recordCodes as codes } from './codes.js';
 
 /** What a default profile field must look like, and the code of one that does not. */
 export interface ProfileField {
@@ -10,39 +10,24 @@ export interface ProfileField {
 
 const anything = { wanted: 'text', pattern: /^/ };
 const yesOrNo = { wanted: 'Y or N', pattern: /^[YN]$/ };
+const emailAddress = /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/;
+const phoneNumber = /^\+[1-9]\d{5,14}$/;
+const schools = /^(School|College|Graduate)$/;
 
-/** The default profile fields (service-facts, Upload); every other key is a custom one. */
+/**
+ * The default profile fields; every other key is a custom one (specification, Profile record;
+ * service-facts, Upload).
+ */
 export const profileFields: ReadonlyMap<string, ProfileField> = new Map<string, ProfileField>([
   ['Name', anything],
-  [
-    'Email',
-    {
-      wanted: 'an email address',
-      pattern: /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/,
-      code: recordCodes.email,
-    },
-  ],
-  [
-    'Phone',
-    {
-      wanted: '+, country code and digits only',
-      pattern: /^\+[1-9]\d{5,14}$/,
-      code: recordCodes.phone,
-    },
-  ],
-  ['Gender', { wanted: 'M or F', pattern: /^[MF]$/, code: recordCodes.gender }],
+  ['Email', { wanted: 'an email address', pattern: emailAddress, code: codes.email }],
+  ['Phone', { wanted: '+, country code and digits only', pattern: phoneNumber, code: codes.phone }],
+  ['Gender', { wanted: 'M or F', pattern: /^[MF]$/, code: codes.gender }],
   ['DOB', { wanted: 'a date', pattern: /^\$D_-?\d+$/ }],
-  ['Age', { wanted: 'whole years', pattern: /^\d{1,3}$/, code: recordCodes.age }],
+  ['Age', { wanted: 'whole years', pattern: /^\d{1,3}$/, code: codes.age }],
   ['Photo', anything],
   ['Tz', anything],
-  ['Employed', { ...yesOrNo, code: recordCodes.employed }],
-  ['Married', { ...yesOrNo, code: recordCodes.married }],
-  [
-    'Education',
-    {
-      wanted: 'School, College or Graduate',
-      pattern: /^(School|College|Graduate)$/,
-      code: recordCodes.education,
-    },
-  ],
+  ['Employed', { ...yesOrNo, code: codes.employed }],
+  ['Married', { ...yesOrNo, code: codes.married }],
+  ['Education', { wanted: 'School, College or Graduate', pattern: schools, code: codes.education }],
 ]);

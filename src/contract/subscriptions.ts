@@ -1,4 +1,4 @@
-/** Documented spelling of a subscription's type and status, keyed by lower case. */
+/** Spelling of a subscription's type and status, by lower case (specification, Subscription record). */
 export const subscriptionTypes = { phone: 'phone', whatsapp: 'whatsapp', email: 'email' } as const;
 export const subscriptionStatuses = {
   unsubscribe: 'Unsubscribe',
