@@ -1,26 +1,18 @@
-// The cells of CSV records, for `src/input/csv-scanner.ts`, in AssemblyScript (TypeScript with the types of WebAssembly;
-// https://www.assemblyscript.org):
+// The cells of CSV records, for `src/text/csv-scanner.ts`:
 //
-//     text     = *([record] end)
+//     text     = *([record / remark] end)
 //     record   = cell *(delimiter cell)
+//     remark   = comment *(any byte but LF and CR)
 //     end      = LF / CR / CRLF / end of text
 //     cell     = plain / quoted
-//     plain    = *(any byte but QUOTE, LF, CR and the delimiter)
-//     quoted   = QUOTE *(any byte but QUOTE / QUOTE QUOTE) QUOTE
+//     plain    = *(any byte but LF, CR and those of delimiter and quote)
+//     quoted   = quote *(any byte but those of quote and escape / escaped) quote
+//     escaped  = escape any byte / quote quote    ; the second where the escape is the quote
 //
-// which is RFC 4180 with any delimiter of one byte, or none. Most bytes mean nothing here. Those that may are found 64 at
-// a time, as the bits of a word, and no others are looked at.
-//
-// Memory: the tables, then, from `text` on, the bytes that are cut. A position is counted from there.
+// With a comma, QUOTE and no comment this is RFC 4180. Most bytes mean nothing here. Those that may are found 64 at a time, as
+// the bits of a word, and no others are looked at. A position is counted from the start of the text.
 
-// The tables: of each record its line, its start and end, and those of its cells; see RowBlock in `src/input/rows.ts`.
-// How many they have room for stands in `src/input/cell-scanner.ts` too.
-const mostRecords: i32 = 4096;
-const mostCells: i32 = 65_536;
-export const lines: i32 = 0;
-export const bounds: i32 = lines + 4 * mostRecords;
-export const cells: i32 = bounds + 8 * mostRecords;
-export const text: i32 = cells + 8 * mostCells;
+import { bounds, cells, faults, lines, markerBytes, markers, mostCells, mostRecords, text } from './csv-memory';
 
 const LF: i32 = 10;
 const CR: i32 = 13;
@@ -33,104 +25,156 @@ const strayQuote: i32 = -2;
 const textAfterQuote: i32 = -3;
 const openQuote: i32 = -4;
 
+// The markers: how long each is, and its first byte, or -1 if there is none.
+const delimiterAt: i32 = markers;
+const quoteAt: i32 = markers + markerBytes;
+const escapeAt: i32 = markers + 2 * markerBytes;
+const commentAt: i32 = markers + 3 * markerBytes;
+let delimiterLength: i32 = 0;
+let quoteLength: i32 = 0;
+let escapeLength: i32 = 0;
+let commentLength: i32 = 0;
+let delimiter: i32 = -1;
+let quote: i32 = -1;
+let escape: i32 = -1;
+let comment: i32 = -1;
+/** Whether the escape is the quote. */
+let doubles: bool = false;
+/** Whether the delimiter's first byte means nothing within quotes, and can stand in a JSON string. */
+let isDelimiterPlain: bool = false;
+
 // The text, and what it should hold.
 let length: i32 = 0;
 let isLast: bool = false;
 let columns: i32 = 0;
-let delimiter: i32 = 0;
-let isDelimiterPlain: bool = false;
-let delimiters: u64 = 0;
 
-// What was found: records, where the last call stopped, and on which line.
+// What was found: records, faults, where the last call stopped, and on which line.
 export let count: i32 = 0;
+export let faultCount: i32 = 0;
 export let at: i32 = 0;
 export let line: i32 = 0;
-/** Records and faults for which there is room. */
-let room: i32 = 0;
 
-// Of the record scanned last: its cells, the line ends within them, and where its fault lies.
+// Of the record scanned last: its end, its cells, the line ends within it, and where its fault lies.
+export let end: i32 = 0;
 export let width: i32 = 0;
-let lineEnds: i32 = 0;
+export let lineEnds: i32 = 0;
 export let faultAt: i32 = 0;
 /** Whether its last cell can stand in a JSON string as it is. */
 let isPlain: bool = false;
 
-/** A delimiter of -1 is none. */
-export function begin(textLength: i32, columnCount: i32, delimiterByte: i32, last: bool): void {
+/** Takes up the markers, whose bytes are in their places. */
+export function useMarkers(ofDelimiter: i32, ofQuote: i32, ofEscape: i32, ofComment: i32, escapeIsQuote: bool): void {
+  delimiterLength = ofDelimiter;
+  quoteLength = ofQuote;
+  escapeLength = ofEscape;
+  commentLength = ofComment;
+  doubles = escapeIsQuote;
+  delimiter = firstOf(delimiterAt, ofDelimiter);
+  quote = firstOf(quoteAt, ofQuote);
+  escape = firstOf(escapeAt, ofEscape);
+  comment = firstOf(commentAt, ofComment);
+  isDelimiterPlain =
+    delimiter >= 0x20 && delimiter != QUOTE && delimiter != BACKSLASH && delimiter != quote && delimiter != escape;
+}
+
+function firstOf(marker: i32, bytes: i32): i32 {
+  return bytes > 0 ? load<u8>(marker) : -1;
+}
+
+/** Takes up a text that begins between two records. */
+export function begin(textLength: i32, columnCount: i32, last: bool): void {
   store<u8>(textLength, LF, text); // ends every cell
   length = textLength;
   isLast = last;
   columns = columnCount;
-  delimiter = delimiterByte;
-  isDelimiterPlain = delimiterByte >= 0x20 && delimiterByte != BACKSLASH;
-  delimiters = inEachByte(delimiterByte < 0 ? QUOTE : delimiterByte);
   count = 0;
-  room = min(mostRecords, mostCells / columnCount);
+  faultCount = 0;
 }
 
-/** Returns a fault, `beyond`, or the end of a record of another width; see CellScanner. */
-export function cut(start: i32, startLine: i32): i32 {
-  seek(start);
+/** Finds records from the start of the text, which is on this line, until the tables are full or the text has no more. */
+export function cut(startLine: i32): void {
+  const room = min(mostRecords, mostCells / columns);
   line = startLine;
-  for (; at < length && room > 0; line += 1) {
-    const end = record();
-    const next = end < 0 ? end : afterLineEnd(end);
-    if (next == beyond) break;
-    const isBlank = end == at;
-    if (next < 0 || (width != columns && !isBlank)) {
-      room -= 1;
-      return end;
+  seek(0);
+  while (at < length && count + faultCount < room) {
+    end = record();
+    if (end == beyond) return;
+    const next = afterLineEnd(end < 0 ? endOfLine() : end);
+    if (next == beyond) return;
+    if (end < 0) addFault(end, faultAt);
+    else if (end != at && width > 0) {
+      if (width == columns) addRecord();
+      else addFault(width, end);
     }
-    if (!isBlank) addRecord(end);
-    line += lineEnds;
+    line += end < 0 ? 1 : lineEnds + 1;
+    if (end < 0) seek(next);
+    else passTo(next);
     at = next;
   }
-  return beyond;
 }
 
-function addRecord(end: i32): void {
+/** The one record at `start`, however wide. Returns where the next one begins, `beyond` or a fault. */
+export function scan(start: i32): i32 {
+  seek(start);
+  end = record();
+  return end < 0 ? end : afterLineEnd(end);
+}
+
+function addRecord(): void {
   store<u32>(4 * count, line, lines);
   store<i32>(8 * count, at, bounds);
   store<i32>(8 * count, end, bounds + 4);
   count += 1;
-  room -= 1;
 }
 
-export function scan(start: i32): i32 {
-  seek(start);
-  return record();
+/** A wrong number of cells, and where the record ends; or a fault of quoting, and where it lies, behind so many line ends. */
+function addFault(what: i32, where: i32): void {
+  const fault = faults + 20 * faultCount;
+  store<i32>(fault, what);
+  store<i32>(fault, where, 4);
+  store<i32>(fault, at, 8);
+  store<i32>(fault, line, 12);
+  store<i32>(fault, lineEnds, 16);
+  faultCount += 1;
 }
 
-/** The end of the record at `at`, whose cells go to their table; or why it has none. */
+/** The end of the record at `at`, whose cells go to their table; or why it has none. A remark has no cells. */
 function record(): i32 {
   let to = 8 * columns * count;
   const toEnd = to + 8 * columns;
   let from = at;
   width = 0;
   lineEnds = 0;
+  const remark = markerAt(from, comment, commentAt, commentLength);
+  if (remark != 0) return remark < 0 ? beyond : endOfLine();
   while (true) {
     isPlain = true;
-    let end: i32;
+    let cellEnd: i32;
     let next: i32; // what ends the cell: behind its closing quote, if it has one
-    if (byteAt(from) == QUOTE) {
-      from += 1;
-      end = quotedEnd(from);
-      if (end < 0) return end;
-      next = end + 1;
-      if (nextNotable() != next || !endsCell(byteAt(next))) return broken(textAfterQuote, next);
+    const opening = markerAt(from, quote, quoteAt, quoteLength);
+    if (opening < 0) return beyond;
+    if (opening > 0) {
+      from += opening;
+      cellEnd = quotedEnd(from);
+      if (cellEnd < 0) return cellEnd;
+      next = cellEnd + opening;
+      passTo(next + 1);
     } else {
-      end = plainEnd();
-      if (end < 0) return end;
-      next = end;
+      cellEnd = plainEnd();
+      if (cellEnd < 0) return cellEnd;
+      next = cellEnd;
     }
     if (to < toEnd) {
       store<i32>(to, from, cells);
-      store<i32>(to, isPlain ? end : ~end, cells + 4);
+      store<i32>(to, isPlain ? cellEnd : ~cellEnd, cells + 4);
     }
     to += 8;
     width += 1;
-    if (byteAt(next) != delimiter) return next;
-    from = next + 1;
+    const delimiting = markerAt(next, delimiter, delimiterAt, delimiterLength);
+    if (delimiting < 0) return beyond;
+    if (delimiting == 0) return endsLine(byteAt(next)) ? next : broken(textAfterQuote, next);
+    from = next + delimiting;
+    if (delimiting > 1) passTo(from);
   }
 }
 
@@ -139,9 +183,11 @@ function record(): i32 {
 @inline function plainEnd(): i32 {
   while (true) {
     const p = nextNotable();
-    const byte = byteAt(p);
-    if (endsCell(byte)) return p;
-    if (byte == QUOTE) return broken(strayQuote, p);
+    const delimiting = markerAt(p, delimiter, delimiterAt, delimiterLength);
+    if (delimiting != 0) return delimiting < 0 ? beyond : p;
+    if (endsLine(byteAt(p))) return p;
+    const quoting = markerAt(p, quote, quoteAt, quoteLength);
+    if (quoting != 0) return quoting < 0 ? beyond : broken(strayQuote, p);
     isPlain = false;
   }
 }
@@ -149,24 +195,58 @@ function record(): i32 {
 /** The quote that closes the cell whose content starts at `from`. */
 // @ts-ignore
 @inline function quotedEnd(from: i32): i32 {
-  nextNotable(); // the opening quote
+  const before = lineEnds;
+  passTo(from);
   while (true) {
-    const p = nextNotable();
-    const byte = byteAt(p);
-    if (p == length) return isLast ? broken(openQuote, from - 1) : beyond;
-    if (byte == delimiter && isDelimiterPlain) continue;
-    if (byte == QUOTE) {
-      if (byteAt(p + 1) != QUOTE) return p;
-      nextNotable(); // its double
+    let p = nextNotable();
+    if (p >= length) {
+      lineEnds = before;
+      return isLast ? broken(openQuote, from - quoteLength) : beyond;
     }
+    if (byteAt(p) == delimiter && isDelimiterPlain) continue;
+    const escaping = doubles ? doubledAt(p) : escapedAt(p);
+    const closing = escaping == 0 ? markerAt(p, quote, quoteAt, quoteLength) : 0;
+    if ((escaping | closing) < 0) return beyond;
+    if (closing > 0) return p;
+    if (escaping > 0) {
+      p += escaping; // the last byte of what was escaped
+      passTo(p + 1);
+    }
+    const byte = byteAt(p);
     if (byte == LF || (byte == CR && byteAt(p + 1) != LF)) lineEnds += 1;
     isPlain = false;
   }
 }
 
+/** How far the last byte of a doubled quote at `p` is away, 0 when there is none; else `beyond`. */
 // @ts-ignore
-@inline function endsCell(byte: i32): bool {
-  return byte == delimiter || byte == LF || byte == CR;
+@inline function doubledAt(p: i32): i32 {
+  const first = markerAt(p, quote, quoteAt, quoteLength);
+  if (first <= 0) return first;
+  const second = markerAt(p + first, quote, quoteAt, quoteLength);
+  return second > 0 ? 2 * first - 1 : second;
+}
+
+/** How far the byte that is escaped at `p` is away, 0 when there is none; else `beyond`. */
+function escapedAt(p: i32): i32 {
+  const bytes = markerAt(p, escape, escapeAt, escapeLength);
+  if (bytes <= 0 || p + bytes < length) return bytes;
+  return isLast ? 0 : beyond;
+}
+
+/** Bytes of the marker if it stands at `p`, else 0; `beyond` when the text ends within it. */
+// @ts-ignore
+@inline function markerAt(p: i32, first: i32, marker: i32, bytes: i32): i32 {
+  if (byteAt(p) != first || p >= length) return 0;
+  return bytes == 1 ? 1 : longMarkerAt(p, marker, bytes);
+}
+
+function longMarkerAt(p: i32, marker: i32, bytes: i32): i32 {
+  for (let i = 1; i < bytes; i += 1) {
+    if (p + i == length) return isLast ? 0 : beyond;
+    if (byteAt(p + i) != load<u8>(marker + i)) return 0;
+  }
+  return bytes;
 }
 
 function broken(fault: i32, position: i32): i32 {
@@ -174,14 +254,24 @@ function broken(fault: i32, position: i32): i32 {
   return fault;
 }
 
-/** Behind the line end at `end`. At a CR that ends the text only the next byte tells CR from CRLF. */
-function afterLineEnd(end: i32): i32 {
-  if (end == length) return isLast ? end : beyond;
-  if (byteAt(end) != CR) return end + 1;
-  if (end + 1 == length) return isLast ? length : beyond;
-  if (byteAt(end + 1) != LF) return end + 1;
-  nextNotable(); // the LF
-  return end + 2;
+/** The end of the physical line at `at`, and of the text at the latest. */
+function endOfLine(): i32 {
+  let p = at;
+  while (!endsLine(byteAt(p))) p += 1;
+  return p;
+}
+
+/** Behind the line end at `position`. At a CR that ends the text only the next byte tells CR from CRLF. */
+function afterLineEnd(position: i32): i32 {
+  if (position == length) return isLast ? position : beyond;
+  if (byteAt(position) != CR) return position + 1;
+  if (position + 1 == length) return isLast ? length : beyond;
+  return byteAt(position + 1) == LF ? position + 2 : position + 1;
+}
+
+// @ts-ignore
+@inline function endsLine(byte: i32): bool {
+  return byte == LF || byte == CR;
 }
 
 // @ts-ignore
@@ -211,28 +301,34 @@ function seek(start: i32): void {
   return position;
 }
 
+/** Leaves behind the bytes before `position`. */
+// @ts-ignore
+@inline function passTo(position: i32): void {
+  while (position - block >= 64) {
+    block += 64;
+    notable = notableAt(block);
+  }
+  notable &= (-1 as u64) << (position - block);
+}
+
+/** Of 64 bytes a bit each: it begins a marker, is a control character, or cannot stand in a JSON string as it is. */
 function notableAt(position: i32): u64 {
   let bits: u64 = 0;
-  for (let i = 0; i < 64; i += 8) bits |= notableOf(load<u64>(position + i, text)) << i;
+  for (let i = 0; i < 64; i += 16) bits |= <u64>(<u32>notableOf(v128.load(position + i, text))) << i;
   return bits;
 }
 
-/**
- * A bit for each of 8 bytes that is the delimiter, a quote, a backslash or below 0x20. Sums of 7 bits never carry over
- * to the next byte; the product gathers the eighth bits.
- */
 // @ts-ignore
-@inline function notableOf(bytes: u64): u64 {
-  const low = bytes & inEachByte(0x7f);
-  const others =
-    (low + inEachByte(0x80 - 0x20)) &
-    ((low ^ inEachByte(QUOTE)) + inEachByte(0x7f)) &
-    ((low ^ inEachByte(BACKSLASH)) + inEachByte(0x7f)) &
-    ((low ^ delimiters) + inEachByte(0x7f));
-  return (((~(bytes | others) >> 7) & inEachByte(1)) * 0x0102_0408_1020_4080) >> 56;
+@inline function notableOf(bytes: v128): i32 {
+  const unspeakable = v128.or(
+    i8x16.lt_u(bytes, i8x16.splat(0x20)),
+    v128.or(i8x16.eq(bytes, i8x16.splat(<i8>QUOTE)), i8x16.eq(bytes, i8x16.splat(<i8>BACKSLASH))),
+  );
+  const marking = v128.or(isFirst(bytes, delimiter), v128.or(isFirst(bytes, quote), isFirst(bytes, escape)));
+  return i8x16.bitmask(v128.or(unspeakable, marking));
 }
 
 // @ts-ignore
-@inline function inEachByte(byte: i32): u64 {
-  return <u64>byte * 0x0101_0101_0101_0101;
+@inline function isFirst(bytes: v128, first: i32): v128 {
+  return i8x16.eq(bytes, i8x16.splat(<i8>(first < 0 ? QUOTE : first)));
 }

@@ -1,5 +1,4 @@
-// Writes CSV rows as records in JSON, for `src/mapping/row-writer.ts`, in AssemblyScript (TypeScript with the types of
-// WebAssembly; https://www.assemblyscript.org):
+// Writes CSV rows as records in JSON, for `src/mapping/row-writer.ts`:
 //
 //     record   = head [member *("," member)] "}}" ","
 //     head     = opening string middle / what the caller writes
@@ -8,8 +7,10 @@
 //
 // Where the caller has to write, `write` stops, and goes on behind it when it is called again.
 //
-// Memory is laid out by the caller: the form of the records, the text, the bounds of its cells, the table of records, and
-// what is written. Up to 7 bytes behind what is read and written may be touched.
+// The text and the bounds of its cells are where they were cut (`csv-memory.ts`); the form of the records and the room for what
+// is written lie behind the text. Up to 7 bytes behind what is read and written may be touched.
+
+import { cells, keys, rows, text, writtenBounds } from './csv-memory';
 
 const QUOTE: i32 = 34;
 const BACKSLASH: i32 = 92;
@@ -20,25 +21,22 @@ const done: i32 = -1;
 const full: i32 = -2;
 const head: i32 = -3;
 
-// The form: numbers of 32 bits from place 0 on. First, for heads: the column of the key, or -1 if the caller writes them
-// all, the most bytes it may have, and the seed of its hash; place and length of the opening and of the middle. Then the
-// members, six numbers each: column, kind, place and length of `,"key":`, and of what stands for an empty cell, which is
-// of no length where the member is left out.
+// The form: numbers of 32 bits, and behind them the texts, whose places are counted from its start. First, for heads: the column
+// of the key, or -1 if the caller writes them all, the most bytes it may have, and the seed of its hash; place and length of the
+// opening and of the middle. Then the members, six numbers each: column, kind, place and length of `,"key":`, and of what stands
+// for an empty cell, which is of no length where the member is left out.
 const members: usize = 28;
 const memberBytes: usize = 24;
 const isString: i32 = 0;
 const isBoolean: i32 = 1;
 
 // The block.
-let text: usize = 0;
-let bounds: usize = 0;
+let form: usize = 0;
 let columns: i32 = 0;
-let rows: i32 = 0;
+let rowCount: i32 = 0;
 let membersEnd: usize = 0;
 
-// The records, in three tables of i32 with room for one a row: their rows, their starts and ends, counted from `out` on,
-// and the hashes of their keys.
-let records: usize = 0;
+/** The bounds of records are counted from here on. */
 let out: usize = 0;
 export let count: i32 = 0;
 
@@ -52,23 +50,13 @@ let firstMember: usize = 0;
 /** How far `write` has come. */
 export let at: usize = 0;
 
-/** Takes up a block: where its parts are in memory, and how much of each there is. */
-export function begin(
-  textAt: usize,
-  boundsAt: usize,
-  recordsAt: usize,
-  outAt: usize,
-  rowCount: i32,
-  columnCount: i32,
-  memberCount: i32,
-): void {
-  text = textAt;
-  bounds = boundsAt;
-  records = recordsAt;
+/** Takes up the block that was cut last: where form and what is written lie, and how much there is of each. */
+export function begin(formAt: usize, outAt: usize, rowsOfBlock: i32, columnCount: i32, memberCount: i32): void {
+  form = formAt;
   out = outAt;
-  rows = rowCount;
+  rowCount = rowsOfBlock;
   columns = columnCount;
-  membersEnd = members + memberBytes * memberCount;
+  membersEnd = form + members + memberBytes * memberCount;
   count = 0;
   row = 0;
   member = 0;
@@ -80,11 +68,11 @@ export function begin(
  */
 export function write(to: usize, last: usize): i32 {
   at = to;
-  while (row < rows) {
+  while (row < rowCount) {
     if (member == 0) {
       if (at > last) return full;
       start = at;
-      member = members;
+      member = form + members;
       firstMember = 0;
       if (!writeHead()) return head;
     }
@@ -104,10 +92,10 @@ export function skip(): void {
 function endRecord(): void {
   store<u16>(at, 0x7d7d); // }}
   store<u8>(at, 0x2c, 2); // a comma, so that neighbours can be copied into a request together
-  store<i32>(records + 4 * count, row);
-  store<i32>(records + 4 * rows + 8 * count, start - out);
-  store<i32>(records + 4 * rows + 8 * count, at + 2 - out, 4);
-  store<i32>(records + 12 * rows + 4 * count, key);
+  store<i32>(4 * count, row, rows);
+  store<i32>(8 * count, start - out, writtenBounds);
+  store<i32>(8 * count, at + 2 - out, writtenBounds + 4);
+  store<i32>(4 * count, key, keys);
   at += 3;
   count += 1;
   skip();
@@ -115,21 +103,21 @@ function endRecord(): void {
 
 /** Writes the head if its key is plain and surely good; the caller knows the rules about others. */
 function writeHead(): bool {
-  const column = load<i32>(0);
+  const column = load<i32>(form);
   if (column < 0) return false;
   const cell = cellAt(column);
   const from = load<i32>(cell);
   const end = load<i32>(cell, 4);
-  if (end <= from || end - from > load<i32>(4)) return false;
-  let hash = load<i32>(8);
+  if (end <= from || end - from > load<i32>(form, 4)) return false;
+  let hash = load<i32>(form, 8);
   for (let p = text + from; p < text + end; p += 1) {
     const byte = load<u8>(p);
     if (byte == DELETE) return false;
     hash = (hash ^ byte) * 16_777_619;
   }
   key = hash & 0x7fff_ffff;
-  const to = copy(load<usize>(12), load<i32>(16), at);
-  at = copy(load<usize>(20), load<i32>(24), writeString(from, end, to));
+  const to = copy(form + load<usize>(form, 12), load<i32>(form, 16), at);
+  at = copy(form + load<usize>(form, 20), load<i32>(form, 24), writeString(from, end, to));
   return true;
 }
 
@@ -147,9 +135,9 @@ function writeMembers(): i32 {
     const emptyLength = load<i32>(next, 20);
     if (from == end && emptyLength == 0) continue;
     const comma = to == firstMember ? 1 : 0;
-    to = copy(load<usize>(next, 8) + comma, load<i32>(next, 12) - comma, to);
+    to = copy(form + load<usize>(next, 8) + comma, load<i32>(next, 12) - comma, to);
     const kind = load<i32>(next, 4);
-    if (from == end) to = copy(load<usize>(next, 16), emptyLength, to);
+    if (from == end) to = copy(form + load<usize>(next, 16), emptyLength, to);
     else if (kind == isString) to = writeString(from, end, to);
     else if (kind == isBoolean && saysBoolean(text + from, end - from)) to = copy(text + from, end - from, to);
     else caller = column;
@@ -162,7 +150,7 @@ function writeMembers(): i32 {
 /** The bounds of a cell of the row, as in Cells: a negative end is that of a cell to escape, in which quotes are doubled. */
 // @ts-ignore
 @inline function cellAt(column: i32): usize {
-  return bounds + 8 * (row * columns + column);
+  return cells + 8 * (row * columns + column);
 }
 
 function saysBoolean(at: usize, length: i32): bool {

@@ -2,29 +2,30 @@
 // https://www.assemblyscript.org). `src/text/text-program.ts` makes an instance of it for each use: to find the cells of
 // CSV, to write records, to read JSON, to read pages. An instance has a memory of its own, which is laid out by that use.
 
+export { bounds, cells, faults, keys, lines, markerBytes, markers, mostCells, mostRecords, rows, text, writtenBounds } from './csv-memory';
 export {
-  at as cellsAt,
-  begin as beginCells,
-  bounds as recordBounds,
-  cells,
-  count as cellRecords,
+  at as cutAt,
+  begin as beginCut,
+  count as cutCount,
   cut,
-  faultAt as cellFaultAt,
-  line as cellLine,
-  lines as recordLines,
+  end as scannedEnd,
+  faultAt,
+  faultCount,
+  line as cutLine,
+  lineEnds,
   scan,
-  text as cellText,
-  width as cellWidth,
+  useMarkers,
+  width,
 } from './csv-cells';
 export {
-  at as recordsAt,
+  at as writtenEnd,
   begin as beginRecords,
-  count as recordCount,
-  key as recordKey,
-  row as recordRow,
-  skip as skipRecord,
-  start as recordStart,
-  write as writeRecords,
+  count as writtenCount,
+  key as writtenKey,
+  row as writtenRow,
+  skip as skipRow,
+  start as writtenStart,
+  write as writeRows,
 } from './csv-records';
 export {
   deepest,

@@ -80,7 +80,10 @@ function blockOf(
   const { header, state } = cutter;
   const memory = window.memory!;
   memory.hold(count + faults.length);
-  const cells = header && cut.cells ? { header, bounds: memory.keep(cut.cells) } : undefined;
+  const cells =
+    header && cut.cells
+      ? { header, bounds: memory.keep(cut.cells), loaded: cut.loaded }
+      : undefined;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };
   const text = behind ? Buffer.concat([bytes, behind]) : bytes;

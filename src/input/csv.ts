@@ -1,8 +1,7 @@
-import { FAULT, type CellScanner } from './cell-scanner.js';
+import type { CsvProgram } from '../text/csv-program.js';
+import { CsvScanner, type CsvFault, type Markers } from '../text/csv-scanner.js';
 import { rawOf, type Cut, type Cutter } from './cutter.js';
-import { isStandard, type Dialect } from './dialect.js';
-import { afterLineEnd, BEYOND, countLineEnds, endOfLine, nextLine, skipLine } from './line-ends.js';
-import { openScanner } from './open-scanner.js';
+import { endOfLine, skipLine } from './line-ends.js';
 import type { RowFault } from './rows.js';
 import { standardCells } from './standard-cells.js';
 
@@ -18,17 +17,16 @@ export class CsvCutter implements Cutter {
   readonly header: readonly string[];
   readonly state = undefined;
   readonly skip = skipLine;
-  /** The dialect, where it is not RFC 4180. */
-  readonly #dialect: Dialect | undefined;
-  readonly #scanner: CellScanner;
+  readonly #markers: Markers;
+  readonly #scanner: CsvScanner;
 
-  constructor(header: readonly string[], dialect: Dialect) {
+  constructor(header: readonly string[], program: CsvProgram, markers: Markers) {
     this.header = header;
-    this.#dialect = isStandard(dialect) ? undefined : dialect;
-    this.#scanner = openScanner(dialect);
+    this.#markers = markers;
+    this.#scanner = new CsvScanner(program, markers);
   }
 
-  /** Most windows whole; a scanner may copy its text, and a long one is cut many times. */
+  /** Most windows whole; the scanner copies its text, and a long one is cut many times. */
   cut(text: Buffer, line: number, last: boolean): Cut {
     for (let size = usualBytes; ; size *= 2) {
       const isWhole = text.length <= size;
@@ -37,54 +35,27 @@ export class CsvCutter implements Cutter {
     }
   }
 
-  #cut(text: Buffer, firstLine: number, last: boolean): Cut {
-    const scanner = this.#scanner;
-    const faults: RowFault[] = [];
-    let start = 0;
-    let line = firstLine;
-    scanner.begin(text, this.header.length, last);
-    for (;;) {
-      const end = scanner.cut(start, line);
-      ({ at: start, line } = scanner);
-      if (end === BEYOND) break;
-      const next = end === FAULT ? nextLine(text, start, last) : afterLineEnd(text, end, last);
-      if (next === BEYOND) break;
-      if (end === FAULT) {
-        faults.push(this.#quotingFault(text, start, line));
-      } else {
-        faults.push({ at: start, ...this.#raggedFault(text.subarray(start, end), line) });
-        line += countLineEnds(text, start, end);
-      }
-      line++;
-      start = next;
-    }
-    const { count } = scanner;
+  #cut(text: Buffer, line: number, last: boolean): Cut {
+    this.#scanner.begin(text, this.header.length, last);
+    const records = this.#scanner.cut(line);
+    const { bounds, lines, faults } = records;
     const cut = {
-      used: start,
-      line,
-      count,
-      bounds: scanner.bounds.slice(0, 2 * count),
-      lines: scanner.lines.slice(0, count),
-      cells: scanner.cells.subarray(0, 2 * this.header.length * count),
-      faults,
+      ...records,
+      bounds: bounds.slice(),
+      lines: lines.slice(),
+      faults: faults.map((fault) => this.#faultOf(fault, text)),
     };
-    return this.#dialect ? standardCells(text, cut, this.#dialect) : cut;
+    return standardCells(text, cut, this.#markers);
   }
 
-  #quotingFault(text: Buffer, start: number, line: number): RowFault {
-    const { fault, faultAt } = this.#scanner;
-    const raw = rawOf(text.subarray(start, endOfLine(text, start)));
-    const below = countLineEnds(text, start, faultAt);
-    if (below > 0) return { at: start, line, error: `${fault}, on line ${line + below}`, raw };
-    return { at: start, line, column: faultAt - start + 1, error: fault, raw };
-  }
-
-  #raggedFault(record: Buffer, line: number): Omit<RowFault, 'at'> {
-    const cells = this.#scanner.width === 1 ? '1 cell' : `${this.#scanner.width} cells`;
-    return {
-      line,
-      error: `${cells}, but the header has ${this.header.length}`,
-      raw: rawOf(record),
-    };
+  #faultOf({ at, line, what, where, lineEnds }: CsvFault, text: Buffer): RowFault {
+    if (typeof what === 'number') {
+      const cells = what === 1 ? '1 cell' : `${what} cells`;
+      const error = `${cells}, but the header has ${this.header.length}`;
+      return { at, line, error, raw: rawOf(text.subarray(at, where)) };
+    }
+    const raw = rawOf(text.subarray(at, endOfLine(text, at)));
+    if (lineEnds > 0) return { at, line, error: `${what}, on line ${line + lineEnds}`, raw };
+    return { at, line, column: where - at + 1, error: what, raw };
   }
 }

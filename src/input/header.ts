@@ -1,9 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError, type ErrorId } from '../errors.js';
-import { FAULT, type CellScanner } from './cell-scanner.js';
-import type { Dialect } from './dialect.js';
-import { afterLineEnd, BEYOND, countLineEnds } from './line-ends.js';
-import { openScanner } from './open-scanner.js';
+import type { CsvProgram } from '../text/csv-program.js';
+import { BEYOND, CsvScanner, type CsvRecord, type Markers } from '../text/csv-scanner.js';
 import { standardCell } from './standard-cells.js';
 import type { TextWindow } from './window.js';
 
@@ -28,6 +26,7 @@ export interface Header {
 
 export interface HeaderInput {
   readonly window: TextWindow;
+  readonly program: CsvProgram;
   /** The file, for messages. */
   readonly name: string;
   readonly maxRecordBytes: number;
@@ -37,8 +36,8 @@ export interface HeaderInput {
  * Takes the header line of a CSV off the window. Throws EngagectlError E-HEADER,
  * E-HEADER-EMPTY or E-HEADER-DUPLICATE, naming the column.
  */
-export async function takeHeader(input: HeaderInput, dialect: Dialect): Promise<Header> {
-  const row = await firstRow(input, dialect);
+export async function takeHeader(input: HeaderInput, markers: Markers): Promise<Header> {
+  const row = await firstRow(input, markers);
   if (!row) {
     throw headerError(input.name, 1, 'E-HEADER', {
       problem: 'has no header line',
@@ -55,9 +54,9 @@ export async function takeHeader(input: HeaderInput, dialect: Dialect): Promise<
 export async function takeListHeader(
   input: HeaderInput,
   column: string,
-  dialect: Dialect,
+  markers: Markers,
 ): Promise<Header> {
-  const row = await firstRow(input, dialect);
+  const row = await firstRow(input, markers);
   if (row?.cells[0] !== column) return { names: [column], nextLine: 1 };
   input.window.drop(row.next);
   return { names: [column], nextLine: row.nextLine };
@@ -65,45 +64,42 @@ export async function takeListHeader(
 
 /** The first row that is neither blank nor a comment; undefined when the text holds none. */
 async function firstRow(
-  { window, name, maxRecordBytes }: HeaderInput,
-  dialect: Dialect,
+  { window, program, name, maxRecordBytes }: HeaderInput,
+  markers: Markers,
 ): Promise<FirstRow | undefined> {
-  const scanner = openScanner(dialect);
+  const scanner = new CsvScanner(program, markers);
   scanner.begin(window.bytes, mostColumns, window.ended);
   let start = 0;
-  let line = 1;
-  for (;;) {
-    const { bytes, ended } = window;
-    const end = start < bytes.length ? scanner.scan(start) : BEYOND;
-    if (end === FAULT) throw quotingError(scanner, { name, line, start });
-    const next = end === BEYOND ? BEYOND : afterLineEnd(bytes, end, ended);
-    if (next === BEYOND) {
-      if (ended) return undefined;
-      if (bytes.length > maxRecordBytes + 2) throw tooLong(name, line, maxRecordBytes);
+  for (let line = 1; ; line++) {
+    let record = scanner.scan(start);
+    while (record.next === BEYOND || start === window.bytes.length) {
+      if (window.ended) return undefined;
+      if (window.bytes.length > maxRecordBytes + 2) throw tooLong(name, line, maxRecordBytes);
       await window.grow();
       scanner.begin(window.bytes, mostColumns, window.ended);
-    } else if (end === start || scanner.width === 0) {
-      start = next;
-      line++;
-    } else {
-      if (scanner.width > mostColumns) throw tooWide(name, line, scanner.width);
-      const nextLine = line + 1 + countLineEnds(bytes, start, end);
-      const cells = texts(bytes, scanner, { name, line, dialect });
-      return { cells, line, next, nextLine };
+      record = scanner.scan(start);
     }
+    const { next, end, width, fault } = record;
+    if (fault) throw quotingError(fault, { name, line, start });
+    if (width > mostColumns) throw tooWide(name, line, width);
+    if (end > start && width > 0) {
+      const cells = texts(window.bytes, record, { name, line, markers });
+      return { cells, line, next, nextLine: line + 1 + record.lineEnds };
+    }
+    start = next;
   }
 }
 
 function texts(
   bytes: Buffer,
-  scanner: CellScanner,
-  { name, line, dialect }: { name: string; line: number; dialect: Dialect },
+  { width, cells }: CsvRecord,
+  { name, line, markers }: { name: string; line: number; markers: Markers },
 ): string[] {
-  return Array.from({ length: scanner.width }, (_, i) => {
-    const end = scanner.cells[2 * i + 1]!;
-    const from = scanner.cells[2 * i]!;
+  return Array.from({ length: width }, (_, i) => {
+    const end = cells[2 * i + 1]!;
+    const from = cells[2 * i]!;
     const content =
-      end < 0 ? standardCell(bytes, { from, end: ~end }, dialect) : bytes.subarray(from, end);
+      end < 0 ? standardCell(bytes, { from, end: ~end }, markers) : bytes.subarray(from, end);
     if (!isUtf8(content)) throw notUtf8(name, line);
     return end < 0 ? content.toString().replaceAll('""', '"') : content.toString();
   });
@@ -128,14 +124,13 @@ function checkHeader(names: readonly string[], name: string, line: number): void
 }
 
 function quotingError(
-  scanner: CellScanner,
+  { what, where }: NonNullable<CsvRecord['fault']>,
   { name, line, start }: { name: string; line: number; start: number },
 ): EngagectlError {
-  const { fault, faultAt } = scanner;
-  return new EngagectlError('E-HEADER', `${name}: the header line cannot be read: ${fault}`, {
+  return new EngagectlError('E-HEADER', `${name}: the header line cannot be read: ${what}`, {
     file: name,
     line,
-    column: faultAt - start + 1,
+    column: where - start + 1,
     why: 'in CSV a cell that holds a quote is quoted as a whole, and the quote in it is doubled',
     fix: 'correct the first line',
   });

@@ -1,4 +1,5 @@
-import { BEYOND, LF } from './line-ends.js';
+import { BEYOND } from '../text/csv-scanner.js';
+import { LF } from './line-ends.js';
 
 const QUOTE = 34;
 const BACKSLASH = 92;

@@ -1,6 +1,7 @@
 import { rawOf, type Cut, type Cutter, type Skip } from './cutter.js';
 import { FAULT, JsonValueScanner } from './json-value.js';
-import { BEYOND, LF } from './line-ends.js';
+import { BEYOND } from '../text/csv-scanner.js';
+import { LF } from './line-ends.js';
 import type { RowFault } from './rows.js';
 
 const mostRecords = 4096;

@@ -1,10 +1,11 @@
 import { EngagectlError } from '../errors.js';
+import type { CsvProgram } from '../text/csv-program.js';
 import type { CutInput } from './blocks.js';
 import { CsvCutter } from './csv.js';
 import type { Cutter } from './cutter.js';
 import { decode } from './decode.js';
 import { DigestedText } from './digested-text.js';
-import { dialectOf } from './dialect.js';
+import { markersOf } from './csv-markers.js';
 import { expectDelimiter } from './expect-delimiter.js';
 import { expectArray, formatOfName, formatOfText } from './format.js';
 import { gunzip } from './gunzip.js';
@@ -25,6 +26,13 @@ export interface OpenInput extends CutInput {
   close(): void;
 }
 
+interface OpenContext {
+  readonly csv: CsvProgram;
+  readonly signal?: AbortSignal;
+  /** Whether a digest is wanted. */
+  readonly digests?: boolean;
+}
+
 /**
  * Opens an input: bytes → gunzip → UTF-8 text → the cutter of its format.
  * Throws EngagectlError E-FILE-READ, E-FORMAT, E-HEADER…; the signal's reason when it is aborted
@@ -34,7 +42,7 @@ export async function openInput(
   source: Source,
   options: InputOptions,
   from: Position,
-  { signal, digests = false }: { readonly signal?: AbortSignal; readonly digests?: boolean } = {},
+  { csv, signal, digests = false }: OpenContext,
 ): Promise<OpenInput> {
   const { name } = source;
   const text = digests ? new DigestedText() : undefined;
@@ -48,7 +56,13 @@ export async function openInput(
     await window.grow(); // a source that cannot be read at all shows it here
     const format = options.format ?? (await detectFormat(name, window, options));
     const { maxRecordBytes } = options;
-    const { cutter, line } = await cutterFor(format, { window, name, options, state: from.state });
+    const { cutter, line } = await cutterFor(format, {
+      window,
+      name,
+      options,
+      csv,
+      state: from.state,
+    });
     // A place in the middle lies behind the header, and the text before it was there before.
     if (!(await window.skipTo(from.offset))) throw changedInput(name, 'it is shorter now');
     const start = from.offset === 0 ? { ...from, line } : from;
@@ -84,27 +98,28 @@ interface TextStart {
   readonly window: TextWindow;
   readonly name: string;
   readonly options: InputOptions;
+  readonly csv: CsvProgram;
   /** Of the cutter, when reading goes on in the middle. */
   readonly state: string | undefined;
 }
 
 async function cutterFor(
   format: InputFormat,
-  { window, name, options, state }: TextStart,
+  { window, name, options, csv, state }: TextStart,
 ): Promise<{ cutter: Cutter; line: number }> {
-  const input = { window, name, maxRecordBytes: options.maxRecordBytes };
+  const input = { window, program: csv, name, maxRecordBytes: options.maxRecordBytes };
   switch (format) {
     case 'csv':
     case 'tsv': {
-      const dialect = dialectOf(format, options);
-      const { names, nextLine } = await takeHeader(input, dialect);
+      const markers = markersOf(format, options);
+      const { names, nextLine } = await takeHeader(input, markers);
       if (options.delimiter === undefined) expectDelimiter(names, { name, line: nextLine - 1 });
-      return { cutter: new CsvCutter(names, dialect), line: nextLine };
+      return { cutter: new CsvCutter(names, csv, markers), line: nextLine };
     }
     case 'list': {
-      const dialect = dialectOf(format, options);
-      const { names, nextLine } = await takeListHeader(input, listColumn(options), dialect);
-      return { cutter: new CsvCutter(names, dialect), line: nextLine };
+      const markers = markersOf(format, options);
+      const { names, nextLine } = await takeListHeader(input, listColumn(options), markers);
+      return { cutter: new CsvCutter(names, csv, markers), line: nextLine };
     }
     case 'ndjson':
       return { cutter: new NdjsonCutter(), line: 1 };

@@ -59,7 +59,7 @@ function pick(cut: Cut, kept: readonly number[]): Cut {
   const lines = Uint32Array.from(kept, (i) => cut.lines[i]!);
   const perRecord = cut.cells && cut.count > 0 ? cut.cells.length / cut.count : 0;
   const cells = cut.cells && gather(cut.cells, kept, perRecord);
-  return { ...cut, count, bounds, lines, cells };
+  return { ...cut, count, bounds, lines, cells, loaded: undefined };
 }
 
 /** The groups of `size` numbers at the given indexes. */

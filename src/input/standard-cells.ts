@@ -1,44 +1,51 @@
+import type { Markers } from '../text/csv-scanner.js';
 import type { Cut } from './cutter.js';
-import type { Dialect } from './dialect.js';
-import { markerAt } from './marker.js';
-
-const quotationMark = 0x22;
 
 /**
  * The cut with its cells as RFC 4180 would hold them: where a cell holds an escape or a quotation
  * mark, its content in that form goes behind the text, and its bounds lead there.
  */
-export function standardCells(text: Buffer, cut: Cut, dialect: Dialect): Cut {
-  const { used, cells = new Int32Array(0) } = cut;
+export function standardCells(text: Buffer, cut: Cut, markers: Markers): Cut {
+  if (markers.quote.equals(quotationMark) && markers.escape.equals(quotationMark)) return cut;
+  const cells = cut.cells?.slice() ?? new Int32Array(0);
   const behind: Buffer[] = [];
-  let length = used;
+  let length = cut.used;
   for (let at = 0; at < cells.length; at += 2) {
     const end = cells[at + 1]!;
     if (end >= 0) continue;
-    const content = standardCell(text, { from: cells[at]!, end: ~end }, dialect);
+    const content = standardCell(text, { from: cells[at]!, end: ~end }, markers);
     behind.push(content);
     cells[at] = length;
     length += content.length;
     cells[at + 1] = ~length;
   }
-  return behind.length === 0 ? cut : { ...cut, behind: Buffer.concat(behind) };
+  return behind.length === 0
+    ? cut
+    : { ...cut, cells, loaded: undefined, behind: Buffer.concat(behind) };
 }
+
+const quotationMark = Buffer.from('"');
 
 /** A cell's content with the escapes of its dialect taken away and quotation marks doubled. */
 export function standardCell(
   text: Buffer,
   { from, end }: { from: number; end: number },
-  { quote, escape }: Dialect,
+  { quote, escape }: Markers,
 ): Buffer {
-  const isQuoted = markerAt(text, from - quote.length, quote, true) > 0;
-  const content = Buffer.allocUnsafe(2 * (end - from));
-  let length = 0;
-  for (let p = from; p < end; p++) {
-    // The escaped byte is an ordinary one; of a longer character the others are anyway.
-    if (isQuoted) p += markerAt(text, p, escape, true);
-    const byte = text[p]!;
-    content[length++] = byte;
-    if (byte === quotationMark) content[length++] = quotationMark;
+  const content = text.toString('latin1', from, end);
+  const isQuoted = quote.length > 0 && quote.equals(text.subarray(from - quote.length, from));
+  const plain = isQuoted ? withoutEscapes(content, escape.toString('latin1')) : content;
+  return Buffer.from(plain.replaceAll('"', '""'), 'latin1');
+}
+
+/** By bytes: of a longer character that was escaped, the others are no escapes. */
+function withoutEscapes(content: string, escape: string): string {
+  if (escape === '') return content;
+  let plain = '';
+  let from = 0;
+  for (let at = content.indexOf(escape); at >= 0; at = content.indexOf(escape, from + 1)) {
+    plain += content.slice(from, at);
+    from = at + escape.length;
   }
-  return content.subarray(0, length);
+  return plain + content.slice(from);
 }

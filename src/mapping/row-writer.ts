@@ -1,34 +1,8 @@
 import type { Cells, RowBlock } from '../input/rows.js';
-import {
-  openTextProgram,
-  reserve,
-  type WasmMemory,
-  type WasmNumber,
-} from '../text/text-program.js';
+import { CsvProgram } from '../text/csv-program.js';
 import { JsonWriter, type Piece } from './json-writer.js';
 import type { RecordBlock } from './records.js';
 import type { RowForm } from './row-form.js';
-
-/** What `wasm/csv-records.ts` exports. Places in its memory come back signed. */
-interface Program {
-  readonly memory: WasmMemory;
-  readonly recordCount: WasmNumber;
-  readonly recordRow: WasmNumber;
-  readonly recordKey: { value: number };
-  readonly recordStart: WasmNumber;
-  readonly recordsAt: WasmNumber;
-  beginRecords(
-    textAt: number,
-    boundsAt: number,
-    recordsAt: number,
-    outAt: number,
-    rows: number,
-    columns: number,
-    members: number,
-  ): void;
-  writeRecords(to: number, last: number): number;
-  skipRecord(): void;
-}
 
 /** Returned by `next` in place of a column. */
 export const DONE = -1;
@@ -38,10 +12,7 @@ export const HEAD = -3;
 const kinds = { string: 0, boolean: 1, other: 2 } as const;
 const headNumbers = 7;
 const memberNumbers = 6;
-const recordNumbers = 4;
 const numberBytes = Int32Array.BYTES_PER_ELEMENT;
-/** How far behind what it reads and writes the program may touch its memory. */
-const slack = 8;
 /** Of what stands behind the members. */
 const closing = 3;
 /** Of one byte: \\u0000. */
@@ -49,17 +20,17 @@ const longestEscape = 6;
 
 /**
  * Writes the rows of one block after the other to `out`, as records, but for what the caller has to
- * write there. It lies in the memory of `wasm/csv-records.ts`, behind a copy of the block.
+ * write there. `wasm/csv-records.ts` does it, in the program that cut the block, where text and cells
+ * still are; those that are not are copied to a program of its own.
  */
 export class RowWriter {
   readonly out = new JsonWriter((length) => this.#outOf(length));
-  readonly #program = openTextProgram() as Program;
+  #program = new CsvProgram();
+  readonly #own = this.#program;
+  /** As the program wants it. */
+  #form = Buffer.alloc(0);
   #memberCount = 0;
-  /** Of the block. */
-  #rows = 0;
-  /** Where in the memory the text begins, the table of records, and what is written. */
-  #textAt = 0;
-  #recordsAt = 0;
+  /** Where what is written begins. */
   #outAt = 0;
   /** Most that a row takes of what is written here: without its cells, and with them. */
   #formBytes = 0;
@@ -75,7 +46,7 @@ export class RowWriter {
       at += piece.length;
       return [at - piece.length, piece.length];
     };
-    const numbers = [
+    const numbers = Int32Array.of(
       head?.column ?? -1,
       head?.keyBytes ?? 0,
       head?.keySeed ?? 0,
@@ -85,37 +56,30 @@ export class RowWriter {
         kinds[kind],
         ...[prefix, empty].flatMap(placed),
       ]),
-    ];
-    this.#reserve(at);
-    const { buffer } = this.#program.memory;
-    new Int32Array(buffer).set(numbers);
-    Buffer.concat(pieces.map(bytesOf)).copy(Buffer.from(buffer, numberBytes * numbers.length));
+    );
+    this.#form = Buffer.concat([Buffer.from(numbers.buffer), ...pieces.map(bytesOf)]);
     this.#memberCount = members.length;
-    this.#textAt = at;
-    this.#formBytes = at + 2 * (members.length + 1) + closing;
+    this.#formBytes = this.#form.length + 2 * (members.length + 1) + closing;
   }
 
   /** Takes up a block; what was written before is lost. */
-  setBlock({ bytes, count }: RowBlock, { header, bounds }: Cells): void {
-    const boundsAt = roundUp(this.#textAt + bytes.length, numberBytes);
-    this.#recordsAt = boundsAt + bounds.byteLength;
-    this.#outAt = this.#recordsAt + recordNumbers * numberBytes * count;
+  setBlock({ bytes, count }: RowBlock, { header, bounds, loaded }: Cells): void {
+    if (loaded?.isThere) this.#program = loaded.program;
+    else this.#load(bytes, bounds);
+    const { code } = this.#program;
+    const formAt = code.text.value + roundUp(bytes.length + 1, numberBytes);
+    this.#outAt = formAt + this.#form.length;
     this.#rowBytes = longestEscape * bytes.length + this.#formBytes;
-    this.#rows = count;
     this.out.length = 0;
     this.out.moveTo(this.#outOf(this.#rowBytes));
-    const { buffer } = this.#program.memory;
-    bytes.copy(Buffer.from(buffer, this.#textAt));
-    new Int32Array(buffer, boundsAt, bounds.length).set(bounds);
-    this.#program.beginRecords(
-      this.#textAt,
-      boundsAt,
-      this.#recordsAt,
-      this.#outAt,
-      count,
-      header.length,
-      this.#memberCount,
-    );
+    this.#form.copy(this.#program.bytes(formAt, this.#form.length));
+    code.beginRecords(formAt, this.#outAt, count, header.length, this.#memberCount);
+  }
+
+  #load(bytes: Buffer, bounds: Int32Array): void {
+    this.#program = this.#own;
+    this.#program.load(bytes);
+    this.#program.numbers(this.#program.code.cells.value, bounds.length).set(bounds);
   }
 
   /**
@@ -124,47 +88,46 @@ export class RowWriter {
    */
   next(): number {
     const { out } = this;
-    const program = this.#program;
+    const { code } = this.#program;
     for (;;) {
       out.reserve(this.#rowBytes);
       const last = this.#outAt + out.bytes.length - this.#rowBytes;
-      const stop = program.writeRecords(this.#outAt + out.length, last);
-      this.#goTo(program.recordsAt.value);
+      const stop = code.writeRows(this.#outAt + out.length, last);
+      this.#goTo(code.writtenEnd.value);
       if (stop !== FULL) return stop;
     }
   }
 
   /** Gives up the row. */
   skip(): void {
-    this.#program.skipRecord();
-    this.#goTo(this.#program.recordStart.value);
+    const { code } = this.#program;
+    code.skipRow();
+    this.#goTo(code.writtenStart.value);
   }
 
   /** The row that is being written. */
   get row(): number {
-    return this.#program.recordRow.value;
+    return this.#program.code.writtenRow.value;
   }
 
   /** Hash of its key, for who writes the head. */
   set key(key: number) {
-    this.#program.recordKey.value = key;
+    this.#program.code.writtenKey.value = key;
   }
 
   /** Records written. */
   get count(): number {
-    return this.#program.recordCount.value;
+    return this.#program.code.writtenCount.value;
   }
 
   /** Of the records written their row, bounds in `out`, and key. */
   get records(): Pick<RecordBlock, 'row' | 'bounds' | 'keys'> {
+    const { code } = this.#program;
     const { count } = this;
-    const rows = this.#rows;
-    const { buffer } = this.#program.memory;
-    const numbers = new Int32Array(buffer, this.#recordsAt, recordNumbers * rows);
     return {
-      row: numbers.slice(0, count),
-      bounds: numbers.slice(rows, rows + 2 * count),
-      keys: numbers.slice(3 * rows, 3 * rows + count),
+      row: this.#program.numbers(code.rows.value, count).slice(),
+      bounds: this.#program.numbers(code.writtenBounds.value, 2 * count).slice(),
+      keys: this.#program.numbers(code.keys.value, count).slice(),
     };
   }
 
@@ -172,14 +135,10 @@ export class RowWriter {
     this.out.length = (place >>> 0) - this.#outAt;
   }
 
+  /** What is written lies at the end of the memory. */
   #outOf(length: number): Buffer {
-    this.#reserve(this.#outAt + length);
-    const { buffer } = this.#program.memory;
-    return Buffer.from(buffer, this.#outAt, buffer.byteLength - this.#outAt - slack);
-  }
-
-  #reserve(length: number): void {
-    reserve(this.#program.memory, length + slack);
+    this.#program.reserve(this.#outAt + length);
+    return this.#program.restFrom(this.#outAt);
   }
 }
 

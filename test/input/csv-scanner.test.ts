@@ -1,29 +1,63 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FAULT, type CellScanner } from '../../src/input/cell-scanner.js';
-import { CsvScanner } from '../../src/input/csv-scanner.js';
-import { DialectScanner } from '../../src/input/dialect-scanner.js';
-import { afterLineEnd, BEYOND, nextLine } from '../../src/input/line-ends.js';
+import { CsvProgram } from '../../src/text/csv-program.js';
+import { CsvScanner, type Markers } from '../../src/text/csv-scanner.js';
 import { chunked, readText } from './read-rows.js';
+import {
+  afterLineEnd,
+  BEYOND,
+  countLineEnds,
+  FAULT,
+  nextLine,
+  SlowScanner,
+} from './slow-scanner.js';
 
-// The scanner in WebAssembly looks at 64 bytes at a time, the one for other dialects at each byte by itself: what the
-// one finds in RFC 4180, the other has to find too.
+// The scanner in WebAssembly looks at 64 bytes at a time, the one for comparison at each byte by itself.
 
-const quotes = Buffer.from('"');
-const scanners = new Map(
-  [',', ';', '\t', '\\', ' ', '\0', '~', ''].map((text) => {
-    const delimiter = Buffer.from(text);
-    const dialect = { delimiter, quote: quotes, escape: quotes, comment: Buffer.alloc(0) };
-    return [text, { fast: new CsvScanner(delimiter), slow: new DialectScanner(dialect) }];
-  }),
+const program = new CsvProgram();
+
+/** Both scanners of a CSV with these markers. */
+function scannersOf(delimiter: string, quote = '"', escape = quote, comment = '') {
+  const markers: Markers = {
+    delimiter: Buffer.from(delimiter),
+    quote: Buffer.from(quote),
+    escape: Buffer.from(escape),
+    comment: Buffer.from(comment),
+  };
+  return { fast: new CsvScanner(program, markers), slow: new SlowScanner(markers) };
+}
+
+const standard = new Map(
+  [',', ';', '\t', '\\', ' ', '\0', '~', ''].map((text) => [text, scannersOf(text)]),
+);
+const dialects = new Map(
+  [
+    [',', '~'],
+    [',', '"', '\\'],
+    [',', '!', '#', '['],
+    [',', '', '', '!'],
+    ['é', '"', '"', 'é#'],
+    ['漢', '🙂', '\\'],
+    ['é', 'è', 'ê', '#'],
+    ['~!', '~;', '~#', '~['],
+    ['""', '!', ';', '##'],
+    [',,', '"'],
+  ].map((texts) => [texts.join(' '), scannersOf(...(texts as [string]))]),
 );
 const columns = 2;
 
-describe('the scanner of RFC 4180', () => {
-  it('finds in any text what the scanner of dialects finds', () => {
-    fc.assert(fc.property(texts, fc.constantFrom(...scanners.keys()), fc.boolean(), expectSame), {
+describe('the scanner', () => {
+  it('finds in any text of RFC 4180 what the slow one finds', () => {
+    fc.assert(fc.property(texts, fc.constantFrom(...standard.keys()), fc.boolean(), expectSame), {
       numRuns: 5000,
     });
+  });
+
+  it('finds in any text what the slow one finds, whatever marks the cells', () => {
+    fc.assert(
+      fc.property(texts, fc.constantFrom(...dialects.keys()), fc.boolean(), expectSameInDialect),
+      { numRuns: 10_000 },
+    );
   });
 
   it.each([
@@ -97,6 +131,8 @@ const texts = fc
         ']',
         '\u{7f}',
         'é',
+        'è',
+        'ê',
         '漢',
         '🙂',
       ),
@@ -107,55 +143,102 @@ const texts = fc
   .map((parts) => Buffer.from(parts.join('')));
 
 function expectSame(text: Buffer, delimiter: string, last: boolean): void {
-  const { fast, slow } = scanners.get(delimiter)!;
-  const found = { ...foundBy(fast, text, last), plain: plainCells(fast) };
-  const expected = { ...foundBy(slow, text, last), plain: jsonCells(slow, text) };
-  if (JSON.stringify(found) !== JSON.stringify(expected)) {
-    expect(found, JSON.stringify({ text: text.toString(), delimiter, last })).toEqual(expected);
-  }
+  const { fast, slow } = standard.get(delimiter)!;
+  const found = foundBy(fast, text, last);
+  const expected = slowlyFound(slow, text, last);
+  const plain = cellsOf(found.cells).map(([, end]) => end >= 0);
+  const isPlain = cellsOf(expected.cells).map(([start, end]) => isJson(text, start, end));
+  expectEqual({ ...found, plain }, { ...expected, plain: isPlain }, { text, delimiter, last });
 }
 
-/** All that a scanner finds when it goes on after faults, and the first record of the text by itself. */
-function foundBy(scanner: CellScanner, text: Buffer, last: boolean) {
-  const faults: unknown[] = [];
+/** But for what is marked as plain: here cells that need not be are looked at once more. */
+function expectSameInDialect(text: Buffer, dialect: string, last: boolean): void {
+  const { fast, slow } = dialects.get(dialect)!;
+  const found = foundBy(fast, text, last);
+  for (const [start, end] of cellsOf(found.cells)) {
+    if (end >= 0) expect(isJson(text, start, end)).toBe(true);
+  }
+  expectEqual(found, slowlyFound(slow, text, last), { text, dialect, last });
+}
+
+type Found = ReturnType<typeof foundBy>;
+interface Said {
+  readonly text: Buffer;
+  readonly last: boolean;
+  readonly delimiter?: string;
+  readonly dialect?: string;
+}
+type Compared = Found & { readonly plain?: readonly boolean[] };
+
+function expectEqual(found: Compared, expected: Compared, { text, ...said }: Said): void {
+  const [one, other] = [found, expected].map((all) => ({
+    ...all,
+    cells: cellsOf(all.cells, true),
+  }));
+  if (JSON.stringify(one) === JSON.stringify(other)) return;
+  expect(one, JSON.stringify({ text: text.toString(), ...said })).toEqual(other);
+}
+
+/** All that the scanner finds, and the first record of the text by itself. */
+function foundBy(scanner: CsvScanner, text: Buffer, last: boolean) {
+  scanner.begin(text, columns, last);
+  const first = scanner.scan(0);
+  const { used, line, bounds, lines, cells, faults } = scanner.cut(1);
+  return {
+    first: first.fault ? FAULT : first.next,
+    firstWidth: first.next < 0 ? 0 : first.width,
+    faults: faults.map((fault) => ({ ...fault })),
+    used,
+    line,
+    bounds: [...bounds],
+    lines: [...lines],
+    cells: [...cells],
+  };
+}
+
+function slowlyFound(scanner: SlowScanner, text: Buffer, last: boolean): Found {
+  const faults: Found['faults'] = [];
   const nextOf = (end: number) => (end < 0 ? end : afterLineEnd(text, end, last));
   scanner.begin(text, columns, last);
   const first = nextOf(scanner.scan(0));
   const firstWidth = first < 0 ? 0 : scanner.width;
-  let start = 0;
+  let at = 0;
   let line = 1;
   for (;;) {
-    const end = scanner.cut(start, line);
-    ({ at: start, line } = scanner);
+    const end = scanner.cut(at, line);
+    ({ at, line } = scanner);
     if (end === BEYOND) break;
-    const { fault, faultAt, width } = scanner;
-    faults.push(end === FAULT ? { start, line, fault, faultAt } : { start, line, end, width });
-    const next = end === FAULT ? nextLine(text, start, last) : nextOf(end);
+    const next = end === FAULT ? nextLine(text, at, last) : nextOf(end);
     if (next === BEYOND) break;
-    start = next;
+    const isQuoting = end === FAULT;
+    const [what, where] = isQuoting ? [scanner.fault, scanner.faultAt] : [scanner.width, end];
+    const lineEnds = countLineEnds(text, at, where);
+    faults.push({ at, line, what, where, lineEnds });
+    line += isQuoting ? 1 : lineEnds + 1;
+    at = next;
   }
   const { count } = scanner;
   return {
     first,
     firstWidth,
     faults,
-    start,
+    used: at,
     line,
-    bounds: scanner.bounds.slice(0, 2 * count),
-    lines: scanner.lines.slice(0, count),
-    cells: Array.from(scanner.cells.slice(0, 2 * columns * count), toPositive),
+    bounds: [...scanner.bounds.subarray(0, 2 * count)],
+    lines: [...scanner.lines.subarray(0, count)],
+    cells: [...scanner.cells.subarray(0, 2 * columns * count)],
   };
 }
 
-const toPositive = (end: number): number => (end < 0 ? ~end : end);
+/** Start and end of each cell; `positive`: whether it is plain is not looked at. */
+const cellsOf = (bounds: readonly number[], positive = false): [start: number, end: number][] =>
+  Array.from({ length: bounds.length / 2 }, (_, index) => {
+    const [start = 0, end = 0] = bounds.slice(2 * index, 2 * index + 2);
+    return [start, positive && end < 0 ? ~end : end];
+  });
 
-const plainCells = ({ cells, count }: CellScanner): boolean[] =>
-  Array.from({ length: columns * count }, (_, index) => cells[2 * index + 1]! >= 0);
-
-/** Which cells can stand in a JSON string as they are: the scanner of dialects is cautious there. */
-const jsonCells = ({ cells, count }: CellScanner, text: Buffer): boolean[] =>
-  Array.from({ length: columns * count }, (_, index) =>
-    text
-      .subarray(cells[2 * index], toPositive(cells[2 * index + 1]!))
-      .every((byte) => byte >= 0x20 && byte !== 0x22 && byte !== 0x5c),
-  );
+/** Whether the bytes can stand in a JSON string as they are. */
+const isJson = (text: Buffer, start: number, end: number): boolean =>
+  text
+    .subarray(start, end < 0 ? ~end : end)
+    .every((byte) => byte >= 0x20 && byte !== 0x22 && byte !== 0x5c);

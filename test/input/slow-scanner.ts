@@ -1,24 +1,16 @@
-import { FAULT, mostCells, mostRecords, type CellScanner } from './cell-scanner.js';
-import type { Dialect } from './dialect.js';
-import { afterLineEnd, BEYOND, countLineEnds, CR, endOfLine, LF } from './line-ends.js';
-import { markerAt } from './marker.js';
+import type { Markers } from '../../src/text/csv-scanner.js';
+
+// The scanner of CSV byte by byte, as the one in WebAssembly is described: what the one finds, the other has to find.
+
+export const FAULT = -2;
+export const mostRecords = 4096;
+const mostCells = 65_536;
 
 const quotationMark = 0x22;
 const backslash = 0x5c;
 
-/**
- * Finds the cells of CSV records in dialects outside RFC 4180:
- *
- *     record   = cell *(delimiter cell) end / comment *(any byte but LF, CR) end
- *     end      = LF / CR / CRLF / end of text
- *     cell     = plain / quoted
- *     plain    = *(any byte but LF, CR and those of delimiter and quote)
- *     quoted   = quote *(any byte but quote / escape any byte) quote
- *
- * where the escape of a quote may be the quote itself; then it escapes nothing else. Does what
- * CsvScanner does for the standard, which is several times as fast. A comment is a record of no cells.
- */
-export class DialectScanner implements CellScanner {
+/** Takes one record after the other; of the records found the tables are as in RowBlock. */
+export class SlowScanner {
   readonly bounds = new Int32Array(2 * mostRecords);
   readonly lines = new Uint32Array(mostRecords);
   readonly cells = new Int32Array(2 * mostCells);
@@ -33,7 +25,7 @@ export class DialectScanner implements CellScanner {
   #columns = 0;
   /** Records and faults that `cut` may still find. */
   #room = 0;
-  readonly #dialect: Dialect;
+  readonly #dialect: Markers;
   readonly #doubles: boolean;
   /** 1 for bytes that begin a marker or end a line, or cannot stand in a JSON string as they are. */
   readonly #notable = new Uint8Array(256).fill(1, 0, 0x20);
@@ -41,7 +33,7 @@ export class DialectScanner implements CellScanner {
   /** Whether a quoted cell of the last record held a line end. */
   #holdsLines = false;
 
-  constructor(dialect: Dialect) {
+  constructor(dialect: Markers) {
     const { delimiter, quote, escape } = dialect;
     this.#dialect = dialect;
     this.#doubles = escape.equals(quote);
@@ -180,4 +172,57 @@ const endsRecord = (text: Buffer, at: number): boolean =>
 function ofLine(text: Buffer, start: number, last: boolean): number {
   const end = endOfLine(text, start);
   return end === text.length && !last ? BEYOND : end;
+}
+
+const LF = 10;
+const CR = 13;
+
+/** Returned in place of a position: the answer lies beyond the text at hand. */
+export const BEYOND = -1;
+
+/**
+ * Position after the line end at `position`, or BEYOND. At a CR that ends the text only the
+ * next byte tells CR from CRLF.
+ */
+export function afterLineEnd(text: Buffer, position: number, last: boolean): number {
+  if (position === text.length) return last ? position : BEYOND;
+  if (text[position] !== CR) return position + 1;
+  if (position + 1 === text.length) return last ? position + 1 : BEYOND;
+  return text[position + 1] === LF ? position + 2 : position + 1;
+}
+
+/** Position where the physical line after the one at `from` starts, or BEYOND. */
+export function nextLine(text: Buffer, from: number, last: boolean): number {
+  return afterLineEnd(text, endOfLine(text, from), last);
+}
+
+/** Position of the first LF or CR from `from` on, else the length of the text. */
+function endOfLine(text: Buffer, from: number): number {
+  const lf = text.indexOf(LF, from);
+  const line = lf === -1 ? text : text.subarray(0, lf);
+  const cr = line.indexOf(CR, from);
+  return cr === -1 ? line.length : cr;
+}
+
+/** Line ends (LF, CRLF, CR) in `text[from, to)`. */
+export function countLineEnds(text: Buffer, from: number, to: number): number {
+  let count = 0;
+  for (let p = from; p < to; p++) {
+    const byte = text[p];
+    if (byte === LF || (byte === CR && text[p + 1] !== LF)) count++;
+  }
+  return count;
+}
+
+/**
+ * Length of the marker if it stands at `at`, else 0; BEYOND when the text ends within it. An empty
+ * marker stands nowhere.
+ */
+function markerAt(text: Buffer, at: number, marker: Buffer, last: boolean): number {
+  const { length } = marker;
+  for (let i = 0; i < length; i++) {
+    if (at + i === text.length) return last ? 0 : BEYOND;
+    if (text[at + i] !== marker[i]) return 0;
+  }
+  return length;
 }

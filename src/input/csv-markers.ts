@@ -1,15 +1,6 @@
 import { EngagectlError } from '../errors.js';
+import { longestMarker, type Markers } from '../text/csv-scanner.js';
 import type { InputOptions } from './options.js';
-
-/** How a CSV marks its cells, in UTF-8 bytes. An empty marker is one that does not occur. */
-export interface Dialect {
-  readonly delimiter: Buffer;
-  readonly quote: Buffer;
-  /** Within quotes it makes the next character an ordinary one. */
-  readonly escape: Buffer;
-  /** Begins a line that is no record. */
-  readonly comment: Buffer;
-}
 
 const quotationMark = '"';
 
@@ -18,7 +9,7 @@ const quotationMark = '"';
  * list is a CSV without delimiter. Throws EngagectlError E-USAGE for markers that leave open what
  * is meant.
  */
-export function dialectOf(format: 'csv' | 'tsv' | 'list', options: InputOptions): Dialect {
+export function markersOf(format: 'csv' | 'tsv' | 'list', options: InputOptions): Markers {
   const { quote = quotationMark, escape = quote, comment = '' } = options;
   const delimiter = delimiterOf(format, options.delimiter);
   refuseClash({
@@ -35,13 +26,6 @@ export function dialectOf(format: 'csv' | 'tsv' | 'list', options: InputOptions)
   };
 }
 
-/** Whether this is RFC 4180, if with another delimiter of one byte, or none. */
-export const isStandard = ({ delimiter, quote, escape, comment }: Dialect): boolean =>
-  delimiter.length <= 1 &&
-  quote.equals(Buffer.from(quotationMark)) &&
-  escape.equals(quote) &&
-  comment.length === 0;
-
 function delimiterOf(format: 'csv' | 'tsv' | 'list', named: string | undefined): string {
   if (format === 'list') return '';
   if (named !== undefined) return named === '\\t' ? '\t' : named;
@@ -52,6 +36,8 @@ function refuseClash(markers: Readonly<Record<string, string>>): void {
   const named = Object.entries(markers).filter(([, text]) => text !== '');
   for (const [flag, text] of named) {
     if (/[\r\n]/.test(text)) throw clash(flag, text, 'a line break ends the record');
+    if (Buffer.byteLength(text) > longestMarker)
+      throw clash(flag, text, `it is longer than ${longestMarker} bytes`);
     const other = named.find(([each, part]) => each !== flag && text.includes(part));
     if (other) throw clash(flag, text, `it holds that of ${other[0]}, ${JSON.stringify(other[1])}`);
   }

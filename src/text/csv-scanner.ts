@@ -1,0 +1,129 @@
+import type { CsvProgram, LoadedText } from './csv-program.js';
+
+/** How a CSV marks its cells, in UTF-8 bytes. An empty marker is one that does not occur. */
+export interface Markers {
+  readonly delimiter: Buffer;
+  readonly quote: Buffer;
+  /** Within quotes it makes the next character an ordinary one. */
+  readonly escape: Buffer;
+  /** Begins a line that is no record. */
+  readonly comment: Buffer;
+}
+
+/** The most bytes of a marker. */
+export const longestMarker = 1024;
+
+/** In place of a position: it lies beyond the text. */
+export const BEYOND = -1;
+
+/** What is no record, though it should be one. */
+export interface CsvFault {
+  readonly at: number;
+  readonly line: number;
+  /** Cells that were found where their number is wrong, and where the record ends; or how it … */
+  readonly what: number | string;
+  /** … breaks the rules of quoting, where, and how many lines below its first. */
+  readonly where: number;
+  readonly lineEnds: number;
+}
+
+/** What a text holds. The tables are lent until the next text. */
+export interface CsvRecords {
+  /** Where the text was left, and on which physical line. */
+  readonly used: number;
+  readonly line: number;
+  readonly count: number;
+  /** As in RowBlock and Cells. */
+  readonly bounds: Int32Array;
+  readonly lines: Uint32Array;
+  readonly cells: Int32Array;
+  readonly faults: readonly CsvFault[];
+  readonly loaded: LoadedText | undefined;
+}
+
+/** One record. */
+export interface CsvRecord {
+  /** Where the next one begins, or BEYOND. */
+  readonly next: number;
+  readonly end: number;
+  /** Its cells, and the bounds of those for which there is room. */
+  readonly width: number;
+  readonly cells: Int32Array;
+  /** Line ends within quotes. */
+  readonly lineEnds: number;
+  readonly fault: Pick<CsvFault, 'what' | 'where'> | undefined;
+}
+
+const quotingFaults = new Map([
+  [-2, 'quote in an unquoted cell'],
+  [-3, 'text after a closing quote'],
+  [-4, 'quote that is never closed'],
+]);
+
+/** Finds records of CSV and their cells: the grammar is in `wasm/csv-cells.ts`, which does it. */
+export class CsvScanner {
+  readonly #program: CsvProgram;
+  readonly #markers: Markers;
+  #columns = 0;
+
+  constructor(program: CsvProgram, markers: Markers) {
+    this.#program = program;
+    this.#markers = markers;
+  }
+
+  /** Takes up a text with so many cells in a record. `last`: nothing follows it. */
+  begin(text: Buffer, columns: number, last: boolean): void {
+    const { code } = this.#program;
+    const { delimiter, quote, escape, comment } = this.#markers;
+    [delimiter, quote, escape, comment].forEach((marker, index) => {
+      marker.copy(this.#program.bytes(code.markers.value + index * longestMarker, longestMarker));
+    });
+    code.useMarkers(
+      delimiter.length,
+      quote.length,
+      escape.length,
+      comment.length,
+      escape.equals(quote),
+    );
+    this.#program.load(text);
+    this.#columns = columns;
+    code.beginCut(text.length, columns, last);
+  }
+
+  /** Cuts its records, the first of which begins on this line, until the tables are full. */
+  cut(firstLine: number): CsvRecords {
+    const { code } = this.#program;
+    code.cut(firstLine);
+    const count = code.cutCount.value;
+    const faults = this.#program.numbers(code.faults.value, 5 * code.faultCount.value);
+    return {
+      used: code.cutAt.value,
+      line: code.cutLine.value,
+      count,
+      bounds: this.#program.numbers(code.bounds.value, 2 * count),
+      lines: new Uint32Array(code.memory.buffer, code.lines.value, count),
+      cells: this.#program.numbers(code.cells.value, 2 * this.#columns * count),
+      loaded: this.#program.loaded,
+      faults: Array.from({ length: code.faultCount.value }, (_, index) => {
+        const [what = 0, where = 0, at = 0, line = 0, lineEnds = 0] = faults.subarray(5 * index);
+        return { at, line, what: quotingFaults.get(what) ?? what, where, lineEnds };
+      }),
+    };
+  }
+
+  /** Finds the one record at `start`, however wide. */
+  scan(start: number): CsvRecord {
+    const { code } = this.#program;
+    const next = code.scan(start);
+    const what = quotingFaults.get(next);
+    const width = code.width.value;
+    return {
+      next,
+      end: code.scannedEnd.value,
+      width,
+      cells: this.#program.numbers(code.cells.value, 2 * Math.min(width, this.#columns)),
+      lineEnds: code.lineEnds.value,
+      fault: what === undefined ? undefined : { what, where: code.faultAt.value },
+    };
+  }
+}
