@@ -17,6 +17,10 @@ export interface Runtime {
   readonly env: Readonly<Record<string, string>>;
   /** Folder against which relative paths are resolved. */
   readonly cwd: string;
+  /** Like `linux`, `darwin`, `win32`. */
+  readonly platform: NodeJS.Platform;
+  /** Like `20.18.1`. */
+  readonly nodeVersion: string;
   /** Wall clock, milliseconds since 1970. For dates only: durations use `monotonic`. */
   readonly now: () => number;
   /** Milliseconds of a clock that never goes back. */
@@ -52,6 +56,8 @@ export function nodeRuntime(
     },
     env: withoutEmpty(process.env),
     cwd: process.cwd(),
+    platform: process.platform,
+    nodeVersion: process.versions.node,
     now: Date.now,
     monotonic: () => Number(process.hrtime.bigint()) / 1e6,
     random: Math.random,

@@ -73,6 +73,8 @@ export function makeWorld(defaults: WorldOptions = {}): World {
         ...options.env,
       }),
       cwd,
+      platform: process.platform,
+      nodeVersion: process.versions.node,
       now: given.now ?? Date.now,
       monotonic: () => performance.now(),
       random,

@@ -12,7 +12,7 @@ import { askOnce, checkClock } from './request.js';
 export async function* examine(settings: Settings, runtime: Runtime): AsyncGenerator<Finding> {
   yield findingOf(
     'node',
-    () => `${process.versions.node}, ${process.platform}, engagectl ${version}`,
+    () => `${runtime.nodeVersion}, ${runtime.platform}, engagectl ${version}`,
   );
   yield findingOf('config', async () => checkConfig(runtime));
   yield findingOf('state', async () => checkState(runtime));

@@ -7,6 +7,7 @@ import { stateFolder } from '../../config/folders.js';
 import { shellQuoted } from '../../config/private-file.js';
 import { configPath, readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
+import { runId } from '../../jobs/run-id.js';
 import type { Runtime } from '../../runtime.js';
 import type { Warning } from './finding.js';
 
@@ -27,11 +28,11 @@ export async function checkState(runtime: Runtime): Promise<string | Warning> {
       await access(there, constants.W_OK);
       return `${folder}: will be made in ${there}`;
     }
-    const probe = path.join(folder, `.doctor-${randomUUID()}`);
+    const probe = path.join(folder, `.doctor-${runId(runtime)}`);
     await writeFile(probe, '', { flag: 'wx', mode: 0o600 });
     await unlink(probe);
     const { mode } = await stat(folder);
-    if (process.platform === 'win32' || (mode & 0o077) === 0) return `${folder}: can be written`;
+    if (runtime.platform === 'win32' || (mode & 0o077) === 0) return `${folder}: can be written`;
     const fix = `chmod 700 ${shellQuoted(folder)}`;
     return { warning: `${folder}: others may look into it`, fix };
   } catch (error) {
