@@ -1,12 +1,13 @@
-import { instantiate, type WasmMemory, type WasmNumber } from '../wasm.js';
 import type { RecordPage } from './record-page.js';
+import { openTextProgram, type WasmMemory, type WasmNumber } from './text-program.js';
 
-/** What `wasm/flatten.ts` exports; places and columns are numbers. */
+/** What `wasm/text.ts` exports for it; places and columns are numbers. */
 interface Program {
   readonly memory: WasmMemory;
   readonly flattened: WasmNumber;
-  readonly root: WasmNumber;
+  readonly rootPlace: WasmNumber;
   readonly columnCount: WasmNumber;
+  readonly formulas: WasmNumber;
   recordRoom(bytes: number): number;
   boundsRoom(count: number): number;
   flatten(from: number, count: number): number;
@@ -50,7 +51,7 @@ const chunkBytes = 1 << 18;
  * that two places never share a column. Done by `wasm/json/rows.ts`.
  */
 export class Flattener {
-  readonly #program = instantiate('flatten') as Program;
+  readonly #program = openTextProgram() as Program;
   readonly #columns: string[] = [];
   #memory = Buffer.alloc(0);
 
@@ -73,7 +74,10 @@ export class Flattener {
 
   /** Cells so far that a spreadsheet would run. */
   get formulas(): number {
-    return this.#found()[2]!;
+    return this.#program.formulas.value;
+  }
+  set formulas(count: number) {
+    this.#program.setFormulas(count);
   }
 
   /** The rows of a page, each run good until the next one is asked for. */
@@ -103,8 +107,10 @@ export class Flattener {
   }
 
   #run(): RowRun {
-    const [count = 0, width = 0, , rowsAt = 0, length = 0, endsAt = 0] = this.#found();
     const memory = this.#view();
+    const { flattened } = this.#program;
+    const numbers = new Int32Array(memory.buffer, flattened.value, 5);
+    const [count = 0, width = 0, rowsAt = 0, length = 0, endsAt = 0] = numbers;
     return {
       width,
       bytes: memory.subarray(rowsAt, rowsAt + length),
@@ -112,27 +118,23 @@ export class Flattener {
     };
   }
 
-  #found(): Int32Array {
-    return new Int32Array(this.#view().buffer, this.#program.flattened.value, 6);
-  }
-
   #placeOf(column: string): number {
-    const { root, recordRoom, findPlace, addPlace } = this.#program;
+    const { rootPlace, recordRoom, findPlace, addPlace } = this.#program;
     return namesOf(column).reduce((parent, name) => {
       const spelling = Buffer.from(JSON.stringify(name).slice(1, -1));
       const start = recordRoom(2 * spelling.length);
       const end = start + spelling.length;
       spelling.copy(this.#view(), start);
       return findPlace(parent, start, end, end) || addPlace(parent, start, end);
-    }, root.value);
+    }, rootPlace.value);
   }
 
   #nameOf(place: number): string {
-    const { root, parentOf, spellingOf, spellingEnd } = this.#program;
+    const { rootPlace, parentOf, spellingOf, spellingEnd } = this.#program;
     const spelling = this.#view().toString('utf8', spellingOf(place), spellingEnd(place));
     const part = (JSON.parse(`"${spelling}"`) as string).replaceAll(/[.\\]/g, '\\$&');
     const parent = parentOf(place);
-    return parent === root.value ? part : `${this.#nameOf(parent)}.${part}`;
+    return parent === rootPlace.value ? part : `${this.#nameOf(parent)}.${part}`;
   }
 
   /** All of the memory; made anew when it has grown. */

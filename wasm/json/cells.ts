@@ -164,7 +164,7 @@ function containerEnd(opening: i32): i32 {
       continue;
     }
     at += ctz(stops);
-    const byte = load<u8>(at);
+    const byte = <i32>load<u8>(at);
     if (byte == 0x22) {
       at = stringEnd(at + 1);
       continue;

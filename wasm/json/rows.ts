@@ -21,8 +21,8 @@ import {
 } from './places';
 import { spaceEnd, stringEnd } from './tokens';
 
-/** Six i32: number of rows, of their columns, of formulas so far; where the rows are, their bytes, where their ends are. */
-export const flattened: i32 = allocate(24);
+/** Five i32: number of rows, of their columns; where the rows are, their bytes, where their ends are. */
+export const flattened: i32 = allocate(20);
 
 /** Behind a text and rows: as much as is read and written at a time, and a bit. */
 const slack: i32 = 64;
@@ -102,10 +102,9 @@ export function flatten(from: i32, count: i32): i32 {
   }
   store<i32>(flattened, index - from);
   store<i32>(flattened, max(1, width), 4);
-  store<i32>(flattened, formulas, 8);
-  store<i32>(flattened, rows, 12);
-  store<i32>(flattened, to - rows, 16);
-  store<i32>(flattened, ends, 20);
+  store<i32>(flattened, rows, 8);
+  store<i32>(flattened, to - rows, 12);
+  store<i32>(flattened, ends, 16);
   return index;
 }
 
