@@ -16,10 +16,7 @@ export type Instant = number | string;
 export function instantOf({ bytes, start, end }: CellText, zone: Zone): Instant {
   const digits = bytes[start] === token.minus ? start + 1 : start;
   if (digits < end && skipDigits(bytes, digits, end) === end) return epochOf(bytes, start, end);
-  const day = dayAt(bytes, start, end);
-  if (day === undefined) return 'is neither ISO 8601 nor epoch seconds';
-  if (end === start + 10) return zone.toEpoch(day);
-  return timeOf(bytes, start + 10, end, day, zone) ?? 'is neither ISO 8601 nor epoch seconds';
+  return isoOf(bytes, start, end, zone) ?? 'is neither ISO 8601 nor epoch seconds';
 }
 
 /** Reads the 14 digits yyyyMMddHHmmSS of an exported event (specification, Event record). */
@@ -47,27 +44,22 @@ function epochOf(bytes: Buffer, start: number, end: number): Instant {
   return Number(text);
 }
 
-/** Seconds since 1970 of the UTC midnight of `YYYY-MM-DD`. */
-function dayAt(bytes: Buffer, at: number, end: number): number | undefined {
-  if (end - at < 10 || bytes[at + 4] !== token.minus || bytes[at + 7] !== token.minus) {
-    return undefined;
-  }
-  const day = dayOf(digitsAt(bytes, at, 4), digitsAt(bytes, at + 5, 2), digitsAt(bytes, at + 8, 2));
-  return day === undefined ? undefined : dayToUtc(day) / 1000;
-}
-
-/** Epoch seconds of the time `THH:MM…` on a day given in seconds. */
-function timeOf(bytes: Buffer, at: number, end: number, day: number, zone: Zone) {
-  const separator = bytes[at]! | 0x20; // T, t or a space
-  const hours = digitsAt(bytes, at + 1, 2);
-  const minutes = digitsAt(bytes, at + 4, 2);
-  if ((separator !== token.t && separator !== 0x20) || bytes[at + 3] !== token.colon)
-    return undefined;
-  at += 6;
-  let seconds = 0;
+/** Bytes behind the end are looked at, but then the end was passed, which is found out last. */
+function isoOf(bytes: Buffer, start: number, end: number, zone: Zone): number | undefined {
+  const pair = (index: number): number => digitsAt(bytes, start + index, 2);
+  if (end < start + 10) return undefined;
+  if (bytes[start + 4] !== token.minus || bytes[start + 7] !== token.minus) return undefined;
+  const day = dayOf(digitsAt(bytes, start, 4), pair(5), pair(8));
+  if (day === undefined) return undefined;
+  const midnight = dayToUtc(day) / 1000;
+  if (end === start + 10) return zone.toEpoch(midnight);
+  const separator = bytes[start + 10]! | 0x20; // T, t or a space
+  if (separator !== token.t && separator !== 0x20) return undefined;
+  if (bytes[start + 13] !== token.colon) return undefined;
+  const [hours, minutes] = [pair(11), pair(14)];
+  let [seconds, at] = [0, start + 16];
   if (at < end && bytes[at] === token.colon) {
-    seconds = digitsAt(bytes, at + 1, 2);
-    at += 3;
+    [seconds, at] = [pair(17), start + 19];
     if (at < end && (bytes[at] === token.point || bytes[at] === token.comma)) {
       const fraction = skipDigits(bytes, at + 1, end);
       if (fraction === at + 1) return undefined;
@@ -75,7 +67,7 @@ function timeOf(bytes: Buffer, at: number, end: number, day: number, zone: Zone)
     }
   }
   if (at > end || !(hours <= 23 && minutes <= 59 && seconds <= 59)) return undefined;
-  const local = day + hours * 3600 + minutes * 60 + seconds;
+  const local = midnight + hours * 3600 + minutes * 60 + seconds;
   if (at === end) return zone.toEpoch(local);
   const offset = offsetAt(bytes, at, end);
   return offset === undefined ? undefined : local - offset;

@@ -98,7 +98,7 @@ async function readMappingFile(name: string, cwd: string) {
     drop: z.array(z.string()),
     only: z.array(z.string()),
   });
-  const parsed = schema.partial().safeParse(parseJson(await readText(name, cwd), name));
+  const parsed = schema.partial().safeParse(await readJson(name, cwd));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new EngagectlError('E-USAGE', `${name}: ${issue?.path.join('.') ?? ''} ${issue?.message}`, {
@@ -114,28 +114,23 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
 };
 
-async function readText(name: string, cwd: string): Promise<string> {
-  try {
-    return await readFile(path.resolve(cwd, name), 'utf8');
-  } catch (cause) {
+async function readJson(file: string, cwd: string): Promise<unknown> {
+  const text = await readFile(path.resolve(cwd, file), 'utf8').catch((cause: unknown) => {
     const { code = '', message } = cause as NodeJS.ErrnoException;
-    throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${name}`, {
+    throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${file}`, {
       why: reasons[code] ?? message,
       fix: 'name a readable JSON file with --mapping',
-      file: name,
+      file,
       cause,
     });
-  }
-}
-
-function parseJson(text: string, name: string): unknown {
+  });
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (cause) {
-    throw new EngagectlError('E-USAGE', `${name} is no JSON`, {
+    throw new EngagectlError('E-USAGE', `${file} is no JSON`, {
       why: cause instanceof Error ? cause.message : String(cause),
       fix: '{"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}',
-      file: name,
+      file,
       cause,
     });
   }

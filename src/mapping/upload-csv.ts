@@ -9,13 +9,20 @@ import { formOf } from './row-form.js';
 import { DONE, HEAD, RowWriter } from './row-writer.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-/** Rows of CSVs to upload records, by the header of each. */
-export class UploadCsv {
+/** Rows of CSVs to upload records, by the header of each; as a CellRow, the one being written. */
+export class UploadCsv implements CellRow {
   readonly #options: UploadMapping;
   readonly #writer = new RowWriter();
   readonly #records = new RecordBuilder(this.#writer.out);
+  readonly #text = new CellText();
   #header: readonly string[] | undefined;
-  #row!: CsvRow;
+  #columns: readonly Column[] = [];
+  parts: Parts = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
+  /** Of the block. */
+  #bytes: Buffer = Buffer.alloc(0);
+  #bounds: Int32Array = new Int32Array(0);
+  /** Of the row's first cell in `#bounds`. */
+  #first = 0;
 
   constructor(options: UploadMapping) {
     this.#options = options;
@@ -25,13 +32,22 @@ export class UploadCsv {
   useHeader(header: readonly string[], source: string): void {
     if (header === this.#header) return;
     const columns = columnsOf(header, this.#options, source);
-    this.#row = new CsvRow(columns, this.#records, this.#options);
+    const roles = columns.map(({ role }) => role);
+    this.parts = {
+      identity: roles.indexOf('identity'),
+      objectId: roles.indexOf('objectId'),
+      ts: roles.indexOf('ts'),
+      evtName: roles.indexOf('evtName'),
+    };
     this.#writer.setForm(formOf(columns, this.#options));
+    this.#columns = columns;
     this.#header = header;
   }
 
   build(rows: RowBlock, cells: Cells): RecordBlock {
     this.useHeader(cells.header, rows.source);
+    this.#bytes = rows.bytes;
+    this.#bounds = cells.bounds;
     const writer = this.#writer;
     const isEvent = this.#options.kind === 'event';
     const converges = new Uint8Array(rows.count).fill(isEvent ? 0 : 1);
@@ -39,8 +55,9 @@ export class UploadCsv {
     writer.setBlock(rows, cells);
     for (let place = writer.next(); place !== DONE; place = writer.next()) {
       const { row, count: record } = writer;
+      this.#first = 2 * row * this.#columns.length;
       this.#records.converges = converges[record] === 1;
-      const error = this.#write(this.#row.to(rows, cells, row), place);
+      const error = this.#write(place);
       converges[record] = this.#records.converges ? 1 : 0;
       if (error === undefined) continue;
       rejects.push({ row, ...invalid(error) });
@@ -50,48 +67,6 @@ export class UploadCsv {
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);
     return { rows, count, ...writer.records, json: writer.out.bytes, converges, kinds, rejects };
-  }
-
-  /** Writes what the writer does not: the head of a record, or the value of a cell. */
-  #write(row: CsvRow, place: number): string | undefined {
-    if (place !== HEAD) return row.writeTyped(place);
-    const error = writeHead(row, this.#records, this.#options);
-    this.#writer.key = this.#records.key;
-    return error;
-  }
-}
-
-/** Rows of one CSV, one at a time: `to` moves on to the next. */
-class CsvRow implements CellRow {
-  readonly parts: Parts;
-  readonly #columns: readonly Column[];
-  readonly #records: RecordBuilder;
-  readonly #options: UploadMapping;
-  readonly #text = new CellText();
-  #bytes: Buffer = Buffer.alloc(0);
-  #bounds: Int32Array = new Int32Array(0);
-  /** Of the row's first cell in `#bounds`. */
-  #first = 0;
-
-  constructor(columns: readonly Column[], records: RecordBuilder, options: UploadMapping) {
-    this.#columns = columns;
-    this.#records = records;
-    this.#options = options;
-    const indexOf = (role: Column['role']): number =>
-      columns.findIndex((column) => column.role === role);
-    this.parts = {
-      identity: indexOf('identity'),
-      objectId: indexOf('objectId'),
-      ts: indexOf('ts'),
-      evtName: indexOf('evtName'),
-    };
-  }
-
-  to({ bytes }: RowBlock, { bounds }: Cells, row: number): this {
-    this.#bytes = bytes;
-    this.#bounds = bounds;
-    this.#first = 2 * row * this.#columns.length;
-    return this;
   }
 
   name(index: number): string {
@@ -116,10 +91,15 @@ class CsvRow implements CellRow {
     writeString(this.text(index), this.#records);
   }
 
-  /** Writes a cell as the type of its column, which has one; says why it does not fit. */
-  writeTyped(index: number): string | undefined {
-    const { name, type } = this.#columns[index]!;
-    const fault = writeTyped(this.text(index), type!, this.#records, this.#options.zone);
+  /** Writes what the writer does not: the head of a record, or a cell as the type of its column. */
+  #write(place: number): string | undefined {
+    if (place === HEAD) {
+      const error = writeHead(this, this.#records, this.#options);
+      this.#writer.key = this.#records.key;
+      return error;
+    }
+    const { name, type } = this.#columns[place]!;
+    const fault = writeTyped(this.text(place), type!, this.#records, this.#options.zone);
     return fault === undefined ? undefined : columnFault(name, fault);
   }
 }
