@@ -27,6 +27,8 @@ export interface Runtime {
   readonly monotonic: () => number;
   /** In [0, 1). */
   readonly random: () => number;
+  /** 32 letters, digits, - and _, which nobody can guess and nothing else has: for names and secrets. */
+  readonly token: () => string;
   /** Resolves after `ms`; rejects with the signal's reason when aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** Aborted by the first SIGINT or SIGTERM; its reason is the EngagectlError to end with. */
@@ -61,6 +63,7 @@ export function nodeRuntime(
     now: Date.now,
     monotonic: () => Number(process.hrtime.bigint()) / 1e6,
     random: Math.random,
+    token: () => Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url'),
     sleep: async (ms, abort) => {
       try {
         await delay(ms, undefined, abort ? { signal: abort } : {});

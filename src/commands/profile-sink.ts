@@ -23,7 +23,7 @@ const pageBytes = 256 * 1024;
 export async function openProfileSink(
   flags: OutputFlags,
   { single }: { readonly single: boolean },
-  runtime: Pick<Runtime, 'stdout' | 'cwd' | 'env'>,
+  runtime: Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token'>,
 ): Promise<ProfileSink> {
   const onStdout = isStdout(flags.output);
   if (single && onStdout && flags.format === undefined && runtime.stdout.isTTY === true) {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { History } from '../bulk/history.js';
@@ -48,7 +47,7 @@ export class Report {
     const { reportPage } = await import('../ui/report/page.js');
     const history = this.#history.figures();
     const page = reportPage({ ...run, history, ended: this.#runtime.now() });
-    const partial = `${this.#file}.${randomUUID()}.partial`;
+    const partial = `${this.#file}.${this.#runtime.token()}.partial`;
     try {
       // samples hold data of people
       await writeFile(partial, page, { mode: 0o600, flag: 'wx', flush: true });

@@ -101,7 +101,7 @@ async function serve(flags: ServeFlags, settings: Settings, runtime: Runtime): P
   const told = messages(settings, runtime);
   const folder = flags.data ? path.resolve(runtime.cwd, flags.data) : localFolder(runtime);
   const fromEnvironment = await environmentCredentials(runtime);
-  const credentials = fromEnvironment ?? (await localCredentials(folder));
+  const credentials = fromEnvironment ?? (await localCredentials(folder, runtime));
   const service = await startService({
     dataDir: flags.memory ? undefined : folder,
     port: flags.port,

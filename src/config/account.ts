@@ -34,7 +34,7 @@ export interface Account {
 type AccountField =
   'region' | 'baseUrl' | 'accountId' | 'passcode' | 'headerPrefix' | 'timezone' | 'production';
 
-type AccountRuntime = Pick<Runtime, 'env' | 'cwd' | 'sleep' | 'signal'>;
+type AccountRuntime = Pick<Runtime, 'env' | 'cwd' | 'platform' | 'token' | 'sleep' | 'signal'>;
 
 /**
  * Chooses the account (contract §1): flag, environment, config profile, default, and id and
@@ -109,7 +109,7 @@ async function localAccount(
     region,
     baseUrl: { value: 'http://127.0.0.1:0', source: 'embedded service, any free port' },
     credentials: {
-      ...(await localCredentials(folder)),
+      ...(await localCredentials(folder, runtime)),
       sources: { accountId: source, passcode: source },
     },
   });

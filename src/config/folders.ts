@@ -3,16 +3,17 @@ import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 
-type Surroundings = Pick<Runtime, 'env' | 'cwd'>;
+/** What the places of our files depend on. */
+export type Surroundings = Pick<Runtime, 'env' | 'cwd' | 'platform'>;
 
 /** Absolute path of the folder with `config.json` (contract §1, `ENGAGECTL_CONFIG_DIR`). */
-export function configFolder(runtime: Surroundings, platform = process.platform): string {
-  return chosen(runtime, 'ENGAGECTL_CONFIG_DIR') ?? standard(runtime, platform).config;
+export function configFolder(runtime: Surroundings): string {
+  return chosen(runtime, 'ENGAGECTL_CONFIG_DIR') ?? standard(runtime).config;
 }
 
 /** Absolute path of the folder with the local service's data and the journals of runs. */
-export function stateFolder(runtime: Surroundings, platform = process.platform): string {
-  return chosen(runtime, 'ENGAGECTL_STATE_DIR') ?? standard(runtime, platform).state;
+export function stateFolder(runtime: Surroundings): string {
+  return chosen(runtime, 'ENGAGECTL_STATE_DIR') ?? standard(runtime).state;
 }
 
 function chosen({ env, cwd }: Surroundings, variable: string): string | undefined {
@@ -21,7 +22,7 @@ function chosen({ env, cwd }: Surroundings, variable: string): string | undefine
 }
 
 /** The platform's own places: XDG on Linux, Library on macOS, AppData on Windows. */
-function standard({ env }: Surroundings, platform: NodeJS.Platform) {
+function standard({ env, platform }: Surroundings) {
   const home = () => env['HOME'] ?? env['USERPROFILE'] ?? accountHome();
   if (platform === 'darwin') {
     return {

@@ -1,42 +1,46 @@
-import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, link, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Runtime } from '../runtime.js';
 import { checkedPasscode, withoutNewline, type Credentials } from './credentials.js';
-import { stateFolder } from './folders.js';
+import { stateFolder, type Surroundings } from './folders.js';
 import { readPrivate } from './private-file.js';
 import { privateFolder } from './store.js';
 
+type LocalRuntime = Pick<Runtime, 'platform' | 'token'>;
+
 /** Where the embedded service keeps its data for `--region local`, and `serve` by default. */
-export const localFolder = (runtime: Pick<Runtime, 'env' | 'cwd'>): string =>
+export const localFolder = (runtime: Surroundings): string =>
   path.join(stateFolder(runtime), 'local');
 
 /** A file that ENGAGECTL_PASSCODE_FILE can name, so that the passcode is never shown. */
 export const localPasscodeFile = (folder: string): string => path.join(folder, 'passcode');
 
 /** The embedded service's credentials: the passcode is made once per folder and kept there, 0600. */
-export async function localCredentials(folder: string): Promise<Credentials> {
-  const file = localPasscodeFile(await privateFolder(folder));
-  const passcode = (await readPasscode(file)) ?? (await makePasscode(file));
+export async function localCredentials(
+  folder: string,
+  runtime: LocalRuntime,
+): Promise<Credentials> {
+  const file = localPasscodeFile(await privateFolder(folder, runtime));
+  const passcode = (await readPasscode(file, runtime)) ?? (await makePasscode(file, runtime));
   return { accountId: 'LOCAL', passcode };
 }
 
-async function readPasscode(file: string): Promise<string | undefined> {
-  const text = await readPrivate(file);
+async function readPasscode(file: string, runtime: LocalRuntime): Promise<string | undefined> {
+  const text = await readPrivate(file, runtime);
   return text === undefined ? undefined : checkedPasscode(withoutNewline(text), file);
 }
 
 /** Two first commands at once agree: the file appears whole under its name, and only once. */
-async function makePasscode(file: string): Promise<string> {
-  const made = randomBytes(24).toString('base64url');
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+async function makePasscode(file: string, runtime: LocalRuntime): Promise<string> {
+  const made = runtime.token();
+  const draft = `${file}.${runtime.token()}`;
   await writeFile(draft, `${made}\n`, { mode: 0o600, flag: 'wx' });
   try {
     await link(draft, file);
     return made;
   } catch (error) {
-    const others = await readPasscode(file);
+    const others = await readPasscode(file, runtime);
     if (others !== undefined) return others;
     if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     await copyFile(draft, file, constants.COPYFILE_EXCL);

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
+import type { Surroundings } from './folders.js';
 import { entry } from './entry.js';
 import type { Config, SavedProfile, SavedRegion } from './schema.js';
 import { readConfig } from './store.js';
@@ -30,7 +30,7 @@ const defaultProfile = 'default';
 /** Looks the account up; an unknown name is an error that lists the known ones. */
 export async function chooseSaved(
   wanted: { readonly profile?: string; readonly region?: string },
-  runtime: Pick<Runtime, 'env' | 'cwd'>,
+  runtime: Surroundings,
 ): Promise<Saved | SavedLocal> {
   const config = await readConfig(runtime);
   const isEmpty = Object.keys(config.profiles).length === 0;

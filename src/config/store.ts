@@ -3,22 +3,25 @@ import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/make-folder.js';
 import type { Runtime } from '../runtime.js';
-import { configFolder } from './folders.js';
+import { configFolder, type Surroundings } from './folders.js';
 import { notUsable, readPrivate, shellQuoted } from './private-file.js';
 import type { Config } from './schema.js';
 
-type StoreRuntime = Pick<Runtime, 'env' | 'cwd' | 'monotonic' | 'random' | 'sleep' | 'signal'>;
+type StoreRuntime = Pick<
+  Runtime,
+  'env' | 'cwd' | 'platform' | 'monotonic' | 'random' | 'sleep' | 'signal'
+>;
 
 /** How long a writer waits for another one. A write takes some ten milliseconds. */
 const lockPatienceMs = 10_000;
 
-export const configPath = (runtime: Pick<Runtime, 'env' | 'cwd'>): string =>
+export const configPath = (runtime: Surroundings): string =>
   path.join(configFolder(runtime), 'config.json');
 
 /** What is saved; empty when there is no file yet. A file that cannot be trusted is E-CONFIG-FILE. */
-export async function readConfig(runtime: Pick<Runtime, 'env' | 'cwd'>): Promise<Config> {
+export async function readConfig(runtime: Surroundings): Promise<Config> {
   const file = configPath(runtime);
-  const text = await readPrivate(file);
+  const text = await readPrivate(file, runtime);
   if (text === undefined) return { profiles: {} };
   return (await parser(file))(text);
 }
@@ -31,7 +34,7 @@ export async function updateConfig(
   runtime: StoreRuntime,
   change: (config: Config) => Config,
 ): Promise<void> {
-  const folder = await privateFolder(configFolder(runtime));
+  const folder = await privateFolder(configFolder(runtime), runtime);
   const unlock = await lock(path.join(folder, 'config.lock'), runtime);
   try {
     const next = change(await readConfig(runtime));
@@ -81,11 +84,14 @@ function parseJson(text: string, file: string): unknown {
  * Makes the folder, or tightens the one there is. One that everybody may write to is refused
  * and left alone: it may be /tmp.
  */
-export async function privateFolder(folder: string): Promise<string> {
+export async function privateFolder(
+  folder: string,
+  { platform }: Pick<Runtime, 'platform'>,
+): Promise<string> {
   try {
     makeFolder(folder);
     const { mode } = await stat(folder);
-    if (process.platform === 'win32' || (mode & 0o077) === 0) return folder;
+    if (platform === 'win32' || (mode & 0o077) === 0) return folder;
     if ((mode & 0o002) !== 0) throw new Error('everybody may write to this folder');
     await chmod(folder, 0o700);
     return folder;

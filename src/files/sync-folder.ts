@@ -2,11 +2,21 @@ import { closeSync, fsyncSync, openSync } from 'node:fs';
 
 /** Makes new and renamed files of a folder survive a power cut. */
 export function syncFolder(folder: string): void {
-  if (process.platform === 'win32') return; // folders cannot be opened there
-  const descriptor = openSync(folder, 'r');
+  const descriptor = openFolder(folder);
+  if (descriptor === undefined) return;
   try {
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** Undefined on Windows, which does not open folders: only there these are the codes of it. */
+function openFolder(folder: string): number | undefined {
+  try {
+    return openSync(folder, 'r');
+  } catch (error) {
+    if (['EISDIR', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
   }
 }

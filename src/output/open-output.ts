@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +26,7 @@ import {
   type Target,
 } from './target.js';
 
-type World = Pick<Runtime, 'stdout' | 'cwd' | 'env'>;
+type World = Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token'>;
 
 /**
  * Opens what the records go to; who opens, publishes or aborts. `resume`: goes on from there in
@@ -63,7 +62,7 @@ async function openCsv(opening: Opening): Promise<Output> {
   }
   const { CsvOutput } = await import('./csv-output.js');
   const keepSpool = target.kind === 'file';
-  const spoolPath = keepSpool ? spoolOf(target) : temporaryPath(runtime.env);
+  const spoolPath = keepSpool ? spoolOf(target) : temporaryPath(runtime);
   // The document itself is written at the end, from its beginning.
   const sink = await openSink({ ...opening, resume: resume && { ...emptyMark, records: 0 } });
   return CsvOutput.open(sink, { escapeFormulas, bom, spoolPath, keepSpool, resume });
@@ -96,11 +95,11 @@ export async function tidyOutput(
  */
 export async function openSpill(
   { path, slice, resumable }: SpillPlace,
-  { cwd, env }: Pick<Runtime, 'cwd' | 'env'>,
+  runtime: Pick<Runtime, 'cwd' | 'env' | 'token'>,
   resume?: Checkpoint,
 ): Promise<PageSpill> {
-  const target = await findTarget(path, cwd);
-  if (target.kind !== 'file') return PageSpill.openNameless(temporaryPath(env));
+  const target = await findTarget(path, runtime.cwd);
+  if (target.kind !== 'file') return PageSpill.openNameless(temporaryPath(runtime));
   const spill = spillOf(target, slice);
   return resumable ? PageSpill.open(spill, resume) : PageSpill.openNameless(spill);
 }
@@ -111,8 +110,8 @@ interface SpillPlace {
   readonly resumable: boolean;
 }
 
-const temporaryPath = (env: World['env']): string =>
-  join(env['TMPDIR'] ?? tmpdir(), `engagectl-${randomUUID()}.spool`);
+const temporaryPath = ({ env, token }: Pick<Runtime, 'env' | 'token'>): string =>
+  join(env['TMPDIR'] ?? tmpdir(), `engagectl-${token()}.spool`);
 
 /**
  * Clears the way before anything is asked of the service: refuses what exists, or sets it aside

@@ -3,8 +3,8 @@ import { describe, expect, test, vi } from 'vitest';
 import { configFolder, stateFolder } from '../../src/config/folders.js';
 
 const folders = (env: Record<string, string>, platform: NodeJS.Platform = 'linux') => [
-  configFolder({ env, cwd: '/here' }, platform),
-  stateFolder({ env, cwd: '/here' }, platform),
+  configFolder({ env, cwd: '/here', platform }),
+  stateFolder({ env, cwd: '/here', platform }),
 ];
 
 const { homedir: home } = userInfo();

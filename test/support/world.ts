@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -75,6 +76,7 @@ export function makeWorld(defaults: WorldOptions = {}): World {
       cwd,
       platform: process.platform,
       nodeVersion: process.versions.node,
+      token: randomUUID,
       now: given.now ?? Date.now,
       monotonic: () => performance.now(),
       random,

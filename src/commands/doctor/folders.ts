@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -59,7 +58,7 @@ async function nearest(folder: string): Promise<string> {
 
 /** What keeps two processes from working on one run. */
 export async function checkLock(runtime: Runtime): Promise<string> {
-  const name = `${stateFolder(runtime)}:doctor:${randomUUID()}`;
+  const name = `${stateFolder(runtime)}:doctor:${runtime.token()}`;
   try {
     const lock = await lockRun(name);
     await lock.release();
