@@ -1,4 +1,4 @@
-import { exitCodeOf, exitCodes, type ExitCode } from './errors.js';
+import { exitCodeOf, exitCodes, interruption, type ExitCode } from './errors.js';
 import type { Runtime } from './runtime.js';
 import { version } from './version.js';
 
@@ -12,7 +12,8 @@ export async function main(argv: readonly string[], runtime: Runtime): Promise<E
       await runProgram(argv, runtime);
     }
     return exitCodes.ok;
-  } catch (error) {
+  } catch (thrown) {
+    const error = thrown === runtime.signal.reason ? interruption(thrown) : thrown;
     const { errorSettings, showError } = await import('./ui/show-error.js');
     showError(error, runtime, errorSettings(argv, runtime));
     return exitCodeOf(error);

@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Journal } from '../../src/bulk/journal/journal.js';
+import { Journal, readJournal } from '../../src/bulk/journal/journal.js';
 import { makeWorld } from '../support/world.js';
 
 const kinds = { numbered: true };
@@ -77,5 +78,73 @@ describe('Journal', () => {
     expect(() => Journal.open(path, kinds)).toThrow(
       expect.objectContaining({ id: 'E-JOURNAL', details: expect.objectContaining({ line: 3 }) }),
     );
+  });
+
+  it('refuses the entry of a later version, and leaves the file as it is: E-JOURNAL', () => {
+    const path = makeWorld().path('journal');
+    const later = { ...kinds, moved: true };
+    const { journal } = Journal.open<Entry | { readonly kind: 'moved' }>(path, later);
+    journal.write(entry(1));
+    journal.write(entry(2), { kind: 'moved' });
+    journal.close();
+    const before = readFileSync(path);
+    const refusal = expect.objectContaining({
+      id: 'E-JOURNAL',
+      exitCode: 8,
+      details: expect.objectContaining({ line: 3, why: expect.stringContaining('"moved"') }),
+    });
+    expect(() => Journal.open(path, kinds)).toThrow(refusal);
+    expect(() => readJournal(path, kinds)).toThrow(refusal);
+    expect(readFileSync(path)).toEqual(before);
+    expect(Journal.open(path, later).entries).toHaveLength(3);
+  });
+
+  it('refuses entries without a kind, as earlier versions wrote them: E-JOURNAL', () => {
+    const path = makeWorld().path('journal');
+    const json = '{"synced":0,"entries":[{"intent":[[0,4]]}]}';
+    writeFileSync(path, `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`);
+    expect(() => Journal.open(path, kinds)).toThrow(expect.objectContaining({ id: 'E-JOURNAL' }));
+  });
+});
+
+describe('the owner of a journal', () => {
+  const lost = expect.objectContaining({ id: 'E-RUN-LOCKED', exitCode: 8 });
+
+  it('is who opened it last: the one before neither writes nor commits any more', async () => {
+    const path = makeWorld().path('journal');
+    const { journal: first } = Journal.open<Entry>(path, kinds);
+    await first.append(entry(1));
+    first.write(entry(2));
+    const { journal: second, entries } = Journal.open<Entry>(path, kinds);
+    expect(entries).toEqual([1, 2].map(entry));
+    await expect(first.sync()).rejects.toThrow(lost);
+    expect(() => first.write(entry(3))).toThrow(lost);
+    await second.append(entry(4));
+    second.close();
+    first.close();
+    expect(await reopened(path)).toEqual([1, 2, 4].map(entry));
+  });
+
+  it('finds that the run was removed', () => {
+    const path = makeWorld().path('journal');
+    const { journal } = Journal.open<Entry>(path, kinds);
+    rmSync(path);
+    expect(() => journal.write(entry(1))).toThrow(lost);
+  });
+
+  it('finds that somebody else wrote to the file', () => {
+    const path = makeWorld().path('journal');
+    const { journal } = Journal.open<Entry>(path, kinds);
+    journal.write(entry(1));
+    appendFileSync(path, 'of another process\n');
+    expect(() => journal.write(entry(2))).toThrow(lost);
+  });
+
+  it('raises the epoch', () => {
+    const path = makeWorld().path('journal');
+    for (let owners = 0; owners < 3; owners += 1) Journal.open(path, kinds).journal.close();
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    const epochs = lines.map((line) => (JSON.parse(line.slice(9)) as { epoch: number }).epoch);
+    expect(epochs).toEqual([1, 2, 3]);
   });
 });

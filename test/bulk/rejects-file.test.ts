@@ -1,6 +1,18 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { RejectsFile } from '../../src/output/rejects-file.js';
 import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
 import { makeWorld } from '../support/world.js';
 import { accountAt } from '../support/account-at.js';
@@ -121,5 +133,33 @@ describe('a rejects file that cannot be written', () => {
     const { code, summary } = await stage.run('--resume', '--rejects', 'other.ndjson');
     expect([code, summary['rejectsFile']]).toEqual([3, 'other.ndjson']);
     expect(existsSync(stage.world.path(`${rejectsName}.1`, 'x'))).toBe(true);
+  });
+});
+
+describe('a rejects file that is gone on with', () => {
+  /** Bytes of a hole, whose zeros take no room on the disk, and its CRC-32. */
+  const large = { bytes: 2 ** 31 + 4096, crc: 1_551_573_625 };
+
+  it.each([
+    ['all of it', large],
+    ['its beginning', { bytes: 1, crc: 0xd202_ef8d }],
+  ])('may have more than 2 GiB, of which the journal knows %s', async (_name, mark) => {
+    const folder = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'hole-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'rejects');
+    writeFileSync(file, '');
+    truncateSync(file, large.bytes + 7);
+    const rejects = new RejectsFile('rejects', file);
+    await rejects.resume({ file, mark });
+    expect([statSync(file).size, rejects.mark]).toEqual([mark.bytes, mark]);
+    await rejects.close();
+  });
+
+  it('is refused when it was changed, and stays as it is', async () => {
+    const file = makeWorld().path('rejects');
+    writeFileSync(file, 'edited\nmore\n');
+    const resumed = new RejectsFile('rejects', file).resume({ file, mark: { bytes: 7, crc: 1 } });
+    await expect(resumed).rejects.toMatchObject({ id: 'E-REJECTS-CHANGED', exitCode: 8 });
+    expect(readFileSync(file, 'utf8')).toBe('edited\nmore\n');
   });
 });

@@ -86,7 +86,7 @@ async function copyPages(
       waiting += 1;
       committed = job.log
         .page(planned.index, { next, records }, target)
-        .finally(() => (waiting -= 1));
+        .then(() => void (waiting -= 1)); // none after one that failed
       committed.catch(() => undefined); // it is told by whoever waits next
       if (waiting >= mostWaiting) await committed;
     }
