@@ -42,7 +42,7 @@ it.each(commands.flatMap((argv) => reasons.map((reason) => [argv, ...reason] as 
 it('AbortSignal.timeout ends a run that waits for its input', async () => {
   const world = makeWorld({ env: accountAt('http://127.0.0.1:9', 'p') });
   const endless = (async function* () {
-    yield 'identity\na\n';
+    yield 'identity\n';
     await new Promise(() => undefined);
   })();
   const { code, stderr } = await world.run(['upload', '-'], {
