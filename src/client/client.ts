@@ -1,11 +1,7 @@
 import type { WriteAnswer } from '../contract/answers.js';
 import type { Day } from '../contract/dates.js';
-import type { Failure } from './failure.js';
+import type { Attempt } from './attempt.js';
 import type { ReadBody } from './transport.js';
-
-/** What came of one attempt of a request. */
-export type Attempt<T> =
-  { readonly ok: true; readonly answer: T } | { readonly ok: false; readonly failure: Failure };
 
 export type ReadKind = 'profiles' | 'events';
 export type Identifier = 'identity' | 'email' | 'objectId';

@@ -1,5 +1,4 @@
 import { isSuccess, refusalOf, unreadable, type Answer } from './answer.js';
-import { wholeBody } from './body.js';
 import type { PageBody } from './client.js';
 import { FailureError } from './failure.js';
 import type { Redactor } from './redact.js';
@@ -75,4 +74,22 @@ const isCompressed = ({ headers }: Pick<Answer, 'headers'>): boolean =>
 function refuseCompression(answer: Answer): void {
   if (!isSuccess(answer.status) || !isCompressed(answer)) return;
   throw unreadable(answer.status, 'a compressed body', String(answer.headers['content-encoding']));
+}
+
+/** Longest answer that is held in memory: longer than any batch of 4 MiB with its records echoed. */
+const answerBytes = 64 * 1024 * 1024;
+
+/** The whole body. Throws FailureError when it breaks off or is longer than any real answer. */
+async function wholeBody({ read, status }: RawAnswer): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  await read((chunk) => {
+    length += chunk.length;
+    if (length > answerBytes) {
+      const message = `HTTP ${status} with a body of more than ${answerBytes} bytes`;
+      throw new FailureError({ kind: 'unreadable', sent: true, message });
+    }
+    parts.push(chunk);
+  });
+  return Buffer.concat(parts, length);
 }

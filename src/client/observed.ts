@@ -1,23 +1,29 @@
-import type { Attempt, Client, PageBody } from './client.js';
+import type { Attempt } from './attempt.js';
+import type { Client } from './client.js';
 import { FailureError, type Failure } from './failure.js';
 import type { ReadBody } from './transport.js';
 
 /** Is told of every request when it begins, and by what it returned then when it has ended. */
 export interface RequestObserver {
-  began(): (failure?: Failure) => void;
+  began(): Ended;
 }
+type Ended = (failure?: Failure) => void;
 
 /** The same client, with somebody watching. A page's request lasts until its body has arrived. */
 export function observed(client: Client, observer: RequestObserver): Client {
-  const noted = async <T>(request: () => Promise<Attempt<T>>): Promise<Attempt<T>> => {
+  const noted = async <T>(
+    request: () => Promise<Attempt<T>>,
+    arriving?: (answer: T, ended: Ended) => T,
+  ): Promise<Attempt<T>> => {
     const ended = observer.began();
-    let failure: Failure | undefined = givenUp;
     try {
       const attempt = await request();
-      failure = attempt.ok ? undefined : attempt.failure;
+      if (attempt.ok && arriving) return { ok: true, answer: arriving(attempt.answer, ended) };
+      ended(attempt.ok ? undefined : attempt.failure);
       return attempt;
-    } finally {
-      ended(failure);
+    } catch (error) {
+      ended(givenUp);
+      throw error;
     }
   };
   return {
@@ -25,33 +31,18 @@ export function observed(client: Client, observer: RequestObserver): Client {
     subscribe: (body, options, signal) => noted(() => client.subscribe(body, options, signal)),
     demerge: (body, signal) => noted(() => client.demerge(body, signal)),
     openCursor: (query, signal) => noted(() => client.openCursor(query, signal)),
-    page: (kind, cursor, signal) => notedPage(() => client.page(kind, cursor, signal), observer),
+    page: (kind, cursor, signal) =>
+      noted(
+        () => client.page(kind, cursor, signal),
+        ({ length, read }, ended) => ({ length, read: notedBody(read, ended) }),
+      ),
     profile: (by, value, signal) => noted(() => client.profile(by, value, signal)),
     close: () => client.close(),
   };
 }
 
-async function notedPage(
-  request: () => Promise<Attempt<PageBody>>,
-  observer: RequestObserver,
-): Promise<Attempt<PageBody>> {
-  const ended = observer.began();
-  try {
-    const attempt = await request();
-    if (attempt.ok) {
-      const { length, read } = attempt.answer;
-      return { ok: true, answer: { length, read: notedBody(read, ended) } };
-    }
-    ended(attempt.failure);
-    return attempt;
-  } catch (error) {
-    ended(givenUp);
-    throw error;
-  }
-}
-
 /** A reader that leaves the body is no failure of the request. */
-function notedBody(read: ReadBody, ended: (failure?: Failure) => void): ReadBody {
+function notedBody(read: ReadBody, ended: Ended): ReadBody {
   return async (take) => {
     let isTaking = false;
     let failure: Failure | undefined;

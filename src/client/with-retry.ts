@@ -1,6 +1,5 @@
 import type { Runtime } from '../runtime.js';
-import type { Attempt } from './client.js';
-import { FailureError, type Failure } from './failure.js';
+import { attempt, type Attempt } from './attempt.js';
 import { failureError } from './failure-error.js';
 import { decide, isThrottled, type RetryPolicy } from './retry.js';
 
@@ -22,17 +21,19 @@ export interface RetryContext {
 }
 
 /**
- * Attempts of a read until one succeeds. A FailureError that `attempt` throws counts like the
- * failure it carries. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER, or the signal's reason.
+ * Makes a request that reads until an attempt succeeds. A FailureError that `request` throws counts
+ * like the failure it carries. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER, or the signal's reason.
  */
 export async function withRetry<T>(
-  attempt: (signal: AbortSignal) => Promise<Attempt<T>>,
+  request: (signal: AbortSignal) => Promise<Attempt<T>>,
   { policy, runtime, signal, log, counts, what }: RetryContext,
 ): Promise<T> {
   const started = runtime.monotonic();
   for (let attempts = 0, counted = 0; ;) {
     counts.requests += 1;
-    const outcome = await settled(attempt(signal));
+    // What the client returned, or what was thrown while its answer was read.
+    const made = await attempt(() => request(signal));
+    const outcome = made.ok ? made.answer : made;
     if (outcome.ok) return outcome.answer;
     const { failure } = outcome;
     attempts += 1;
@@ -46,14 +47,3 @@ export async function withRetry<T>(
     counts.retries += 1;
   }
 }
-
-async function settled<T>(attempt: Promise<Attempt<T>>): Promise<Attempt<T>> {
-  try {
-    return await attempt;
-  } catch (error) {
-    if (error instanceof FailureError) return failed(error.failure);
-    throw error;
-  }
-}
-
-const failed = (failure: Failure) => ({ ok: false, failure }) as const;

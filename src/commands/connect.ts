@@ -1,4 +1,4 @@
-import { zoneOf, type Zone } from '../contract/zones.js';
+import { zoneOf, type Zone } from '../zone.js';
 import { limits } from '../contract/limits.js';
 import type { Client } from '../client/client.js';
 import type { ClientOptions } from '../client/create-client.js';

@@ -1,5 +1,5 @@
 import { formatDay, utcToDay, type Day } from '../contract/dates.js';
-import type { Zone } from '../contract/zones.js';
+import type { Zone } from '../zone.js';
 
 interface WithOutput {
   readonly flags: { readonly output?: string };

@@ -1,7 +1,7 @@
 import { Intake } from '../bulk/intake.js';
 import { firstRecords } from '../input/first-records.js';
 import { RequestCount } from '../bulk/write/request-count.js';
-import { zoneOf } from '../contract/zones.js';
+import { zoneOf } from '../zone.js';
 import { EngagectlError, exitCodes } from '../errors.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import { findingsOf } from '../mapping/survey/findings.js';

@@ -2,7 +2,7 @@ import type { ReadKind } from '../client/client.js';
 import type { ExportDocument, ExportJob } from '../bulk/export/export.js';
 import type { PlannedSlice } from '../bulk/export/export-ahead.js';
 import { ExportLog } from '../bulk/export/export-log.js';
-import type { Zone } from '../contract/zones.js';
+import type { Zone } from '../zone.js';
 import {
   openOutput,
   openSpill,

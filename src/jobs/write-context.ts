@@ -1,7 +1,7 @@
 import type { IdentitySet } from '../bulk/write/identity-set.js';
 import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Client } from '../client/client.js';
-import type { Zone } from '../contract/zones.js';
+import type { Zone } from '../zone.js';
 import type { Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import type { Runtime } from '../runtime.js';

@@ -1,6 +1,6 @@
 import { verdict } from '../bulk/write/verdict.js';
 import { write } from '../bulk/write/write.js';
-import { zoneOf } from '../contract/zones.js';
+import { zoneOf } from '../zone.js';
 import { exitCodes, type EngagectlError } from '../errors.js';
 import { openInputs } from '../input/open.js';
 import type { Tally } from '../bulk/tally.js';

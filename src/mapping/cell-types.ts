@@ -1,4 +1,4 @@
-import type { Zone } from '../contract/zones.js';
+import type { Zone } from '../zone.js';
 import type { CellText } from './cell-text.js';
 import { shown } from './identity.js';
 import { instantOf } from './instants.js';

@@ -1,5 +1,5 @@
 import { dayOf, dayToUtc } from '../contract/dates.js';
-import type { Zone } from '../contract/zones.js';
+import type { Zone } from '../zone.js';
 import type { CellText } from './cell-text.js';
 import { isDigit, skipDigits, token } from './json-tokens.js';
 

@@ -1,4 +1,4 @@
-import type { Zone } from '../contract/zones.js';
+import type { Zone } from '../zone.js';
 import { skipSpace, skipString, skipValue } from './json-skip.js';
 import type { RecordPage } from './output.js';
 

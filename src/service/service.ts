@@ -1,4 +1,4 @@
-import type { Zone } from '../contract/zones.js';
+import type { Zone } from '../zone.js';
 import type { Database } from './store/database.js';
 
 /** How the local service plays what real deployments leave open (service-facts, Open questions). */

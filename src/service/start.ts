@@ -1,4 +1,4 @@
-import { zoneOf } from '../contract/zones.js';
+import { zoneOf } from '../zone.js';
 import { listen } from './listen.js';
 import { router } from './router.js';
 import { routes } from './routes.js';

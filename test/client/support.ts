@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
-import type { Attempt, Client } from '../../src/client/client.js';
+import type { Attempt } from '../../src/client/attempt.js';
+import type { Client } from '../../src/client/client.js';
 import { createClient, type ClientOptions } from '../../src/client/create-client.js';
 import type { Failure } from '../../src/client/failure.js';
 import { startFaultServer, type FaultServer, type Script } from '../support/fault-server.js';

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Attempt, Client } from '../../src/client/client.js';
+import type { Attempt } from '../../src/client/attempt.js';
+import type { Client } from '../../src/client/client.js';
 import { withRetry, type RetryContext } from '../../src/client/with-retry.js';
 import {
   answer,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dateRange, daysOf } from '../../src/commands/date-range.js';
-import { zoneOf } from '../../src/contract/zones.js';
+import { zoneOf } from '../../src/zone.js';
 
 const at = (iso: string, zone = 'UTC') => ({ now: Date.parse(iso), zone: zoneOf(zone) });
 

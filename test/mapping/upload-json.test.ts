@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { zoneOf } from '../../src/contract/zones.js';
+import { zoneOf } from '../../src/zone.js';
 import { readJsonRecord } from '../../src/mapping/json-record.js';
 import { JsonText } from '../../src/mapping/json-text.js';
 import { named } from '../../src/mapping/member-names.js';

@@ -1,4 +1,4 @@
-import { zoneOf } from '../../src/contract/zones.js';
+import { zoneOf } from '../../src/zone.js';
 import type { RowBlock } from '../../src/input/rows.js';
 import { uploadMapper, type UploadMapping } from '../../src/mapping/upload.js';
 import { csvRows, jsonRows, recordTexts } from './row-blocks.js';

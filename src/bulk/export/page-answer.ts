@@ -1,4 +1,5 @@
-import type { Attempt, PageBody } from '../../client/client.js';
+import type { Attempt } from '../../client/attempt.js';
+import type { PageBody } from '../../client/client.js';
 import { FailureError, type Failure } from '../../client/failure.js';
 import { requestCodes } from '../../contract/codes.js';
 import { cursorPattern } from '../../contract/limits.js';

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../client/client.js';
+import type { Attempt } from '../../client/attempt.js';
 import type { Failure } from '../../client/failure.js';
 import { failureError } from '../../client/failure-error.js';
 import { backOff, decide, isThrottled } from '../../client/retry.js';

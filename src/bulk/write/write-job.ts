@@ -1,4 +1,4 @@
-import type { Attempt } from '../../client/client.js';
+import type { Attempt } from '../../client/attempt.js';
 import type { RetryPolicy } from '../../client/retry.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import type { RowBlock } from '../../input/rows.js';

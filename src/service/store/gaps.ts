@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { utcToDay } from '../../contract/dates.js';
-import type { Zone } from '../../contract/zones.js';
+import type { Zone } from '../../zone.js';
 import { joinMembers, membersOf } from '../raw-json.js';
 
 /** Stands on both sides of a gap; JSON holds no such character. */
