@@ -6,52 +6,52 @@ import { pieceOf, type Piece } from './json-writer.js';
 import { keySeeds } from './key-hash.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-/** What the records of a CSV are like. */
+/** What the records of a CSV are like, as `wasm/csv-records.ts` reads it. */
 export interface RowForm {
-  /** Of records that have no key but one column; undefined where there is more to a head. */
-  readonly head: HeadForm | undefined;
-  readonly members: readonly MemberForm[];
+  /** Numbers of 32 bits, and behind them the texts that they tell place and length of. */
+  readonly bytes: Buffer;
+  readonly members: number;
 }
 
-interface HeadForm {
-  readonly column: number;
-  /** A key of so many bytes is surely not too long. */
-  readonly keyBytes: number;
-  readonly keySeed: number;
-  /** What stands before the key, and between that and the members. */
-  readonly opening: Piece;
-  readonly middle: Piece;
-}
-
-interface MemberForm {
-  readonly column: number;
-  readonly kind: 'string' | 'boolean' | 'other';
-  /** `,"key":` */
-  readonly prefix: Piece;
-  /** What stands for an empty cell; undefined where the member is left out. */
-  readonly empty: Piece | undefined;
-}
-
+const numberBytes = Int32Array.BYTES_PER_ELEMENT;
+const headNumbers = 7;
+const memberNumbers = 6;
 const opening = pieceOf('{"identity":');
 
 /** The form of records from these columns. */
 export function formOf(columns: readonly Column[], options: UploadMapping): RowForm {
-  const members = columns.flatMap(({ role, type, prefix }, column) => {
-    if (role !== 'data') return [];
-    return [{ column, kind: kindOf(type), prefix, empty: emptyValue(type, options) }];
-  });
-  return { head: headOf(columns, options), members };
+  const data = [...columns.entries()].filter(([, { role }]) => role === 'data');
+  const texts: Uint8Array[] = [];
+  let at = numberBytes * (headNumbers + memberNumbers * data.length);
+  const placed = (text: Piece | undefined): [place: number, length: number] => {
+    if (!text) return [at, 0];
+    texts.push(new Uint8Array(text.view.buffer, text.view.byteOffset, text.length));
+    at += text.length;
+    return [at - text.length, text.length];
+  };
+  const numbers = Int32Array.of(
+    keyColumn(columns, options),
+    limits.identityLength, // a key of so many bytes is surely not too long
+    keySeeds.identity,
+    ...[opening, openProfileData].flatMap(placed),
+    ...data.flatMap(([column, { type, prefix }]) => [
+      column,
+      kindOf(type),
+      ...[prefix, emptyValue(type, options)].flatMap(placed),
+    ]),
+  );
+  return { bytes: Buffer.concat([Buffer.from(numbers.buffer), ...texts]), members: data.length };
 }
 
-function headOf(columns: readonly Column[], { kind }: UploadMapping): HeadForm | undefined {
-  const column = columns.findIndex(({ role }) => role === 'identity');
+/** The column of the key, if the head of a record is that and nothing more; else -1. */
+function keyColumn(columns: readonly Column[], { kind }: UploadMapping): number {
   const isKeyedTwice = columns.some(({ role }) => role === 'objectId');
-  if (kind === 'event' || column < 0 || isKeyedTwice) return undefined;
-  const keyBytes = limits.identityLength;
-  return { column, keyBytes, keySeed: keySeeds.identity, opening, middle: openProfileData };
+  if (kind === 'event' || isKeyedTwice) return -1;
+  return columns.findIndex(({ role }) => role === 'identity');
 }
 
-function kindOf(type: Column['type']): MemberForm['kind'] {
-  if (type === undefined || type === 'string') return 'string';
-  return type === 'boolean' ? 'boolean' : 'other';
+/** 0 for a string, 1 for a boolean, 2 for what is written here. */
+function kindOf(type: Column['type']): number {
+  if (type === undefined || type === 'string') return 0;
+  return type === 'boolean' ? 1 : 2;
 }

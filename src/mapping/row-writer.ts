@@ -1,6 +1,6 @@
 import type { Cells, RowBlock } from '../input/rows.js';
 import { CsvProgram } from '../text/csv-program.js';
-import { JsonWriter, type Piece } from './json-writer.js';
+import { JsonWriter } from './json-writer.js';
 import type { RecordBlock } from './records.js';
 import type { RowForm } from './row-form.js';
 
@@ -9,9 +9,6 @@ export const DONE = -1;
 const FULL = -2;
 export const HEAD = -3;
 
-const kinds = { string: 0, boolean: 1, other: 2 } as const;
-const headNumbers = 7;
-const memberNumbers = 6;
 const numberBytes = Int32Array.BYTES_PER_ELEMENT;
 /** Of what stands behind the members. */
 const closing = 3;
@@ -27,9 +24,7 @@ export class RowWriter {
   readonly out = new JsonWriter((length) => this.#outOf(length));
   #program = new CsvProgram();
   readonly #own = this.#program;
-  /** As the program wants it. */
-  #form = Buffer.alloc(0);
-  #memberCount = 0;
+  #form: RowForm = { bytes: Buffer.alloc(0), members: 0 };
   /** Where what is written begins. */
   #outAt = 0;
   /** Most that a row takes of what is written here: without its cells, and with them. */
@@ -37,29 +32,9 @@ export class RowWriter {
   #rowBytes = 0;
 
   /** The form of the records of the blocks that follow. */
-  setForm({ head, members }: RowForm): void {
-    const pieces: Piece[] = [];
-    let at = numberBytes * (headNumbers + memberNumbers * members.length);
-    const placed = (piece: Piece | undefined): [place: number, length: number] => {
-      if (!piece) return [at, 0];
-      pieces.push(piece);
-      at += piece.length;
-      return [at - piece.length, piece.length];
-    };
-    const numbers = Int32Array.of(
-      head?.column ?? -1,
-      head?.keyBytes ?? 0,
-      head?.keySeed ?? 0,
-      ...[head?.opening, head?.middle].flatMap(placed),
-      ...members.flatMap(({ column, kind, prefix, empty }) => [
-        column,
-        kinds[kind],
-        ...[prefix, empty].flatMap(placed),
-      ]),
-    );
-    this.#form = Buffer.concat([Buffer.from(numbers.buffer), ...pieces.map(bytesOf)]);
-    this.#memberCount = members.length;
-    this.#formBytes = this.#form.length + 2 * (members.length + 1) + closing;
+  setForm(form: RowForm): void {
+    this.#form = form;
+    this.#formBytes = form.bytes.length + 2 * (form.members + 1) + closing;
   }
 
   /** Takes up a block; what was written before is lost. */
@@ -68,12 +43,12 @@ export class RowWriter {
     else this.#load(bytes, bounds);
     const { code } = this.#program;
     const formAt = code.text.value + roundUp(bytes.length + 1, numberBytes);
-    this.#outAt = formAt + this.#form.length;
+    this.#outAt = formAt + this.#form.bytes.length;
     this.#rowBytes = longestEscape * bytes.length + this.#formBytes;
     this.out.length = 0;
     this.out.moveTo(this.#outOf(this.#rowBytes));
-    this.#form.copy(this.#program.bytes(formAt, this.#form.length));
-    code.beginRecords(formAt, this.#outAt, count, header.length, this.#memberCount);
+    this.#form.bytes.copy(this.#program.bytes(formAt, this.#form.bytes.length));
+    code.beginRecords(formAt, this.#outAt, count, header.length, this.#form.members);
   }
 
   #load(bytes: Buffer, bounds: Int32Array): void {
@@ -141,8 +116,5 @@ export class RowWriter {
     return this.#program.restFrom(this.#outAt);
   }
 }
-
-const bytesOf = ({ view, length }: Piece): Uint8Array =>
-  new Uint8Array(view.buffer, view.byteOffset, length);
 
 const roundUp = (length: number, unit: number): number => Math.ceil(length / unit) * unit;
