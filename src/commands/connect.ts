@@ -104,6 +104,7 @@ async function startLocal(account: Account, runtime: Runtime, messages: Messages
     failRate: 0,
     maxConcurrent: { upload: limits.uploadsInFlight, other: limits.othersInFlight },
     variants: {},
+    random: runtime.random,
     now: runtime.now,
     onDefect: (error) => messages.warn(`defect of the local service: ${String(error)}`),
   });

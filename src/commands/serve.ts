@@ -3,7 +3,6 @@ import path from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
 import type { Runtime } from '../runtime.js';
-// oxlint-disable-next-line no-restricted-imports -- types only
 import type { Variants } from '../service/start.js';
 import { messages } from '../ui/messages.js';
 import type { CommandSpec } from './command-spec.js';

@@ -1,5 +1,4 @@
 import { EngagectlError } from '../errors.js';
-// oxlint-disable-next-line no-restricted-imports -- types only
 import type { RunningService, ServiceOptions } from '../service/start.js';
 
 /**
@@ -7,7 +6,6 @@ import type { RunningService, ServiceOptions } from '../service/start.js';
  * E-FILE-WRITE for a store that cannot be opened.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  // oxlint-disable-next-line no-restricted-imports -- loaded on demand, as the rule demands
   const service = await import('../service/start.js');
   try {
     return await service.startService(options);

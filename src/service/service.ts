@@ -48,10 +48,10 @@ export interface ServiceOptions {
   /** Requests in flight, for uploads together and for each other endpoint; 429 beyond. */
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
   readonly variants: Partial<Variants>;
-  /** In [0, 1); decides which requests fail. Default: Math.random. */
-  readonly random?: () => number;
-  /** Milliseconds since 1970. Default: Date.now. */
-  readonly now?: () => number;
+  /** In [0, 1); decides which requests fail. */
+  readonly random: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** Told what made a request end in an unforeseen 500. */
   readonly onDefect?: (error: unknown) => void;
 }
@@ -73,7 +73,4 @@ export interface Service {
   readonly cursorSecret: Uint8Array;
   /** Slots that are taken, by path. */
   readonly inFlight: Map<string, number>;
-  readonly random: () => number;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
 }

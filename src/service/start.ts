@@ -41,7 +41,5 @@ function serviceOf(options: ServiceOptions): Service {
     variants: { ...defaultVariants, ...options.variants },
     cursorSecret: store.secret('cursor'),
     inFlight: new Map(),
-    random: options.random ?? Math.random,
-    now: options.now ?? Date.now,
   };
 }

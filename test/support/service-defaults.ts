@@ -11,4 +11,6 @@ export const serviceDefaults: Omit<ServiceOptions, 'accountId' | 'passcode'> = {
   failRate: 0,
   maxConcurrent: { upload: 15, other: 3 },
   variants: {},
+  random: Math.random,
+  now: Date.now,
 };

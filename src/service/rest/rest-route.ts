@@ -43,8 +43,8 @@ function takeSlot(path: string, response: ServerResponse, { inFlight, options }:
 
 /** The answer, or by the failure knob an error: before or after the request was processed. */
 function answerOrFail(endpoint: Endpoint, request: RestRequest, service: Service): Answer {
-  const { random, options } = service;
-  if (random() >= options.failRate) return endpoint(request, service);
+  const { random, failRate } = service.options;
+  if (random() >= failRate) return endpoint(request, service);
   if (random() < 0.5) endpoint(request, service);
   throw refused(random() < 0.5 ? 500 : 503, requestTexts.unknownError);
 }

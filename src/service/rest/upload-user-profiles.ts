@@ -11,7 +11,7 @@ import { writeRecords } from './write-records.js';
 
 /** Endpoint 1: profiles and events. */
 export const uploadUserProfiles: Endpoint = ({ body }, service) => {
-  const seconds = Math.floor(service.now() / 1000);
+  const seconds = Math.floor(service.options.now() / 1000);
   const write = {
     most: limits.recordsPerUpload,
     check: checkUploadRecord,

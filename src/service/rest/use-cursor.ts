@@ -7,8 +7,8 @@ import { decodeCursor, encodeCursor } from './cursor.js';
 
 /** Endpoints 4 and 7. The same cursor always begins the same page. */
 export function useCursor(kind: Export['kind'], text: string, service: Service): Answer {
-  const { store, cursorSecret, now, variants } = service;
-  const time = now();
+  const { store, cursorSecret, options, variants } = service;
+  const time = options.now();
   const cursor = decodeCursor(text, cursorSecret);
   const opened = cursor && useExport(store, cursor.export, time);
   if (!cursor || opened?.kind !== kind) throw incorrectUsage();

@@ -10,6 +10,7 @@ type Statement = ReturnType<InstanceType<typeof Sqlite>['prepare']>;
 
 /** How long one process waits for the short write transactions of another. */
 const busyMilliseconds = 15_000;
+const pauseMilliseconds = 10;
 /** Pages of the log before it is written back: 64 MB, so that a hot index page is written back once, not per request. */
 const checkpointPages = 16_000;
 /** Holds the inner pages of a large store, and the event summaries of a million users. */
@@ -33,15 +34,14 @@ export class Database {
 
   /** SQLite does not wait for another process that does the same just then: both could wait for ever. */
   #useWal(): void {
-    const until = Date.now() + busyMilliseconds;
-    for (;;) {
+    for (let waited = 0; ; waited += pauseMilliseconds) {
       try {
         this.#database.pragma('journal_mode = WAL');
         return;
       } catch (error) {
         const isBusy = error instanceof Sqlite.SqliteError && error.code === 'SQLITE_BUSY';
-        if (!isBusy || Date.now() > until) throw error;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+        if (!isBusy || waited > busyMilliseconds) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMilliseconds);
       }
     }
   }
