@@ -36,10 +36,9 @@ const groups = [
   {
     name: 'run',
     test: isOneOf(
-      'jobs/write-run',
+      'jobs/upload',
+      'commands/run-write',
       'commands/confirm-production',
-      'mapping/upload',
-      'mapping/mapping-file',
     ),
   },
 ];

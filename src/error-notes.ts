@@ -266,6 +266,20 @@ export const errorNotes = {
     causes: ['it was interrupted, or ended with one of the exit codes 4 to 9'],
     next: [goOn, fresh, 'engagectl runs list'],
   },
+  'E-RUN-VERSION': {
+    means:
+      'a run folder is of another version, or its header is damaged; it may hold an unfinished run of this command, so nothing was done',
+    causes: [
+      'a newer version began the run, and an older one was put in its place',
+      'a failing disk',
+      'somebody edited it',
+    ],
+    next: [
+      'go on with the version that began the run',
+      'engagectl runs list    (names the folder)',
+      fresh + ', and leaves the folder where it is',
+    ],
+  },
   'E-OUTPUT-EXISTS': {
     means: 'the output file exists already',
     causes: [

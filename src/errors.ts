@@ -46,6 +46,7 @@ export const errorIds = {
   'E-RUN-CHANGED': exitCodes.refused,
   'E-RUN-LOCKED': exitCodes.refused,
   'E-RUN-UNFINISHED': exitCodes.refused,
+  'E-RUN-VERSION': exitCodes.refused,
   'E-OUTPUT-EXISTS': exitCodes.refused,
   'E-PARTIAL-EXISTS': exitCodes.refused,
   'E-FILE-READ': exitCodes.file,

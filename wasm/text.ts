@@ -39,16 +39,3 @@ export {
   wantName,
 } from './json-text';
 export { page, pass as passInside } from './page-insides';
-export { escapeFormulas, formulas, setFormulas } from './json/cells';
-export {
-  addPlace,
-  columnCount,
-  findPlace,
-  giveColumn,
-  parentOf,
-  placeOfColumn,
-  root as rootPlace,
-  spellingEnd,
-  spellingOf,
-} from './json/places';
-export { boundsRoom, fixColumns, flatten, flattened, recordRoom } from './json/rows';

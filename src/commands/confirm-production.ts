@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime.js';
 import { confirmWrite } from '../ui/confirm-write.js';
-import type { WriteCommand } from '../jobs/write-context.js';
+import type { WriteCommand } from './run-write.js';
 
 interface Write {
   readonly command: string;
@@ -14,10 +14,9 @@ interface Write {
 export function confirmProduction(
   { flags, ...write }: Write,
   runtime: Runtime,
-): NonNullable<WriteCommand['confirm']> {
-  return async ({ account }, again) => {
-    const inputIsStdin = again === undefined;
-    if (!account.production || flags.yes || flags.dryRun || inputIsStdin) return;
+): WriteCommand['confirm'] {
+  return async ({ account }, { piped }) => {
+    if (!account.production || flags.yes || flags.dryRun || piped) return;
     await confirmWrite({ ...account, ...write }, runtime);
   };
 }

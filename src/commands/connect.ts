@@ -1,33 +1,26 @@
 import { zoneOf, type Zone } from '../zone.js';
 import { limits } from '../contract/limits.js';
-import type { Client } from '../client/client.js';
-import type { ClientOptions } from '../client/create-client.js';
-import type { RetryPolicy } from '../client/retry.js';
 import { resolveAccount, type Account } from '../config/account.js';
 import { localFolder } from '../config/local-account.js';
 import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';
+import type { Listeners } from '../jobs/open-connection.js';
+import type { Connection as JobConnection } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import type { Settings } from './settings.js';
 
 /** An account to work with. Who connects, closes. */
-export interface Connection {
-  readonly client: Client;
+export interface Connection extends JobConnection {
   readonly account: Account;
-  /** Of the account: for relative dates and times without an offset. */
-  readonly zone: Zone;
-  readonly policy: RetryPolicy;
   /** Ends the connections, and the embedded service of `--region local`. */
   close(): Promise<void>;
 }
 
-interface ConnectOptions {
+interface ConnectOptions extends Pick<Listeners, 'onHeaders'> {
   /** Most requests in flight: the client keeps enough connections for them. */
   readonly maxInFlight: number;
   readonly messages: Messages;
-  /** Gets the headers of each answer. */
-  readonly onHeaders?: ClientOptions['onHeaders'];
 }
 
 /**
@@ -51,29 +44,31 @@ export async function connectTo(
   chosen: Account,
   settings: Settings,
   runtime: Runtime,
-  { maxInFlight, messages, onHeaders }: ConnectOptions,
+  { messages, maxInFlight, ...listeners }: ConnectOptions,
 ): Promise<Connection> {
   const zone = zoneOfAccount(chosen);
-  const { createClient } = await import('../client/create-client.js');
-  const service =
-    chosen.region === localRegion ? await startLocal(chosen, runtime, messages) : undefined;
+  const { openConnection } = await import('../jobs/open-connection.js');
+  const isLocal = chosen.region === localRegion;
+  const service = isLocal ? await startLocal(chosen, runtime, messages) : undefined;
   const account = service ? { ...chosen, baseUrl: service.url } : chosen;
   try {
-    const client = await createClient({
-      ...account,
-      timeoutMs: settings.timeoutMs,
-      maxInFlight,
-      env: runtime.env,
-      now: runtime.now,
-      monotonic: runtime.monotonic,
-      log: (line) => messages.verbose(line),
-      ...(onHeaders && { onHeaders }),
-    });
+    const { baseUrl, accountId, passcode, headerPrefix } = account;
+    const { timeoutMs } = settings;
+    const connection = await openConnection(
+      {
+        ...{ baseUrl, accountId, passcode, headerPrefix, zone, timeoutMs, maxInFlight },
+        policy: settings,
+        // It has another port every time.
+        host: isLocal ? localRegion : undefined,
+      },
+      runtime,
+      { ...listeners, log: (line) => messages.verbose(line) },
+    );
     const close = async () => {
-      await client.close();
+      await connection.close();
       await service?.close();
     };
-    return { client, account, zone, policy: settings, close };
+    return { ...connection, account, close };
   } catch (error) {
     await service?.close();
     throw error;

@@ -1,10 +1,9 @@
-import { paths } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { needInput } from './input-options.js';
 import type { Settings } from './settings.js';
-import { inputMeaning, writeOptions, type WriteFlags } from './write-options.js';
+import { writeOptions, type WriteFlags } from './write-options.js';
 
 interface DemergeFlags extends WriteFlags {
   readonly identity: string;
@@ -43,45 +42,28 @@ async function demerge(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { runWrite } = await import('../jobs/write-run.js');
-  const { demergeMapper } = await import('../mapping/demerge.js');
-  const { confirmDemerge } = await import('../ui/confirm.js');
-  const { surveyIdentities } = await import('../bulk/write/identities.js');
-  const { firstRecords } = await import('../input/first-records.js');
-  const { IdentitySet } = await import('../bulk/write/identity-set.js');
-  const mapper = demergeMapper({
-    identity: flags.identity,
-    retryUnknown: flags.retryUnknown === true,
-  });
-  const seen = new IdentitySet(runtime.random);
-  await runWrite(
+  const [job, { runWriteCommand }, { confirmDemerge }] = await Promise.all([
+    import('../jobs/demerge.js'),
+    import('./run-write.js'),
+    import('../ui/confirm.js'),
+  ]);
+  const check = flags.check === true || flags.dryRun === true;
+  await runWriteCommand(
     {
       name: 'demerge',
       files,
       flags,
-      listColumn: flags.identity,
-      checkOnly: flags.check === true || flags.dryRun === true,
-      meaning: { ...inputMeaning(flags), identity: flags.identity },
-      endpoint: `POST ${paths.demerge}`,
-      frame: ['{"identities":[', ']}'],
-      mapper: () => mapper,
-      send: (client) => (body, signal) => client.demerge(body, signal),
-      seen,
-      confirm: async ({ account: { accountId, region, production } }, again) => {
-        const inputIsStdin = again === undefined;
-        const { count, first } = inputIsStdin
-          ? { count: 0, first: [] }
-          : await surveyIdentities(
-              firstRecords((await again()).blocks(), flags.limit ?? Number.POSITIVE_INFINITY),
-              (rows) => mapper.map(rows),
-              seen,
-            );
-        await confirmDemerge(
-          { accountId, region, production, files, count, firstIdentities: first },
-          { yes: flags.yes === true, inputIsStdin },
+      job: (request, world, hooks) => job.demerge({ ...flags, ...request, check }, world, hooks),
+      confirm: ({ account: { accountId, region, production } }, { piped, identities }) =>
+        confirmDemerge(
+          {
+            ...{ accountId, region, production, files },
+            count: identities?.count ?? 0,
+            firstIdentities: identities?.first ?? [],
+          },
+          { yes: flags.yes === true, inputIsStdin: piped },
           runtime,
-        );
-      },
+        ),
     },
     settings,
     runtime,

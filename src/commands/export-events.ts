@@ -1,6 +1,4 @@
-import { unexportableEvents } from '../contract/codes.js';
 import { limits } from '../contract/limits.js';
-import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { eventBatchSize, exportOptions, type ExportFlags } from './export-options.js';
@@ -77,60 +75,23 @@ export const command: CommandSpec<EventFlags> = {
   run: ({ flags, settings, runtime }) => exportEvents(flags, settings(), runtime),
 };
 
-/** Writes the events in the order of the names given, then of days. */
 async function exportEvents(
   flags: EventFlags,
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  refuseEvents(flags.event);
-  refuseUnsplitDays(flags);
-  const [{ runExportCommand }, { planEvents }, { eventNamer }] = await Promise.all([
-    import('../jobs/run-export.js'),
-    import('./plan-events.js'),
-    import('../output/event-name.js'),
+  const [job, { runExportCommand }] = await Promise.all([
+    import('../jobs/export-events.js'),
+    import('./run-export.js'),
   ]);
   await runExportCommand(
     {
       name: 'export-events',
-      kind: 'events',
       flags,
-      meaning: {
-        '--event': flags.event,
-        '--no-split': !flags.split,
-        '--with-event-name': flags.withEventName === true,
-      },
       concurrency: flags.concurrency,
-      plan: (range, output) => planEvents(range, flags, output),
-      restarts: true,
-      ...((flags.withEventName || flags.event.length > 1) && { prepare: eventNamer }),
+      job: (world, hooks) => job.exportEvents(flags, world, hooks),
     },
     settings,
     runtime,
   );
-}
-
-function refuseEvents(events: readonly string[]): void {
-  const names: readonly string[] = unexportableEvents;
-  const refused = events.filter((event) => names.includes(event));
-  if (refused.length > 0) {
-    throw new EngagectlError('E-USAGE', `cannot be exported: ${refused.join(', ')}`, {
-      why: `the service does not export these events: ${names.join(', ')}`,
-      fix: 'leave them out; export-profiles finds the users of "Notification Sent"',
-    });
-  }
-  const repeated = events.find((event, index) => events.indexOf(event) !== index);
-  if (repeated === undefined) return;
-  throw new EngagectlError('E-USAGE', `--event "${repeated}" was given twice`, {
-    why: 'its records would be written twice',
-    fix: 'name each event once',
-  });
-}
-
-function refuseUnsplitDays({ split, output }: EventFlags): void {
-  if (split || !output?.includes('{day}')) return;
-  throw new EngagectlError('E-USAGE', '--no-split has no days to name files after', {
-    why: `--output ${output} asks for a file a day, and one cursor returns all days together`,
-    fix: 'leave out --no-split, or {day}',
-  });
 }

@@ -41,22 +41,21 @@ export const command: CommandSpec<ProfileFlags> = {
   run: ({ flags, settings, runtime }) => exportProfiles(flags, settings(), runtime),
 };
 
-/** Writes the profiles of all users who did the event, by one cursor. */
 async function exportProfiles(
   flags: ProfileFlags,
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { runExportCommand } = await import('../jobs/run-export.js');
+  const [job, { runExportCommand }] = await Promise.all([
+    import('../jobs/export-profiles.js'),
+    import('./run-export.js'),
+  ]);
   await runExportCommand(
     {
       name: 'export-profiles',
-      kind: 'profiles',
       flags,
-      meaning: { '--event': flags.event },
       concurrency: 2, // one cursor, one page ahead
-      plan: (range, output) => [{ ...range, eventName: flags.event, file: output }],
-      restarts: false,
+      job: (world, hooks) => job.exportProfiles(flags, world, hooks),
     },
     settings,
     runtime,

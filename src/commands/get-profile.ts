@@ -1,15 +1,7 @@
-import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { inputOptions, needInput } from './input-options.js';
-import type { Settings } from './settings.js';
 import { outputOptions } from './output-options.js';
-import {
-  userOptions,
-  wantedUsers,
-  type LookUpCommand,
-  type LookUpFlags,
-  type UserFlags,
-} from './wanted-users.js';
+import { userOptions, wantedUsers, type LookUpFlags, type UserFlags } from './wanted-users.js';
 
 export const command: CommandSpec<LookUpFlags & UserFlags> = {
   summary: 'one or many profiles by identifier',
@@ -34,17 +26,10 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
   options: [userOptions, inputOptions, outputOptions],
   run: async (call) => {
     const { operands, flags } = call;
-    const wanted = wantedUsers(operands, flags);
-    if ('input' in wanted) needInput(wanted.input === '-' ? [] : [wanted.input], call);
-    await getProfile({ wanted, flags }, call.settings(), call.runtime);
+    const users = wantedUsers(operands, flags);
+    if ('input' in users) needInput(users.input === '-' ? [] : [users.input], call);
+    const settings = call.settings();
+    const { runLookUp } = await import('./run-look-up.js');
+    await runLookUp({ users, flags }, settings, call.runtime);
   },
 };
-
-async function getProfile(
-  command: LookUpCommand,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
-  const { runLookUp } = await import('../jobs/run-look-up.js');
-  await runLookUp(command, settings, runtime);
-}

@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from 'commander';
 import { EngagectlError } from '../errors.js';
-import type { InputOptions } from '../input/options.js';
 import { inputFormats, type InputFormat } from '../input/rows.js';
 import type { Call } from './command-spec.js';
 import type { OptionGroup } from './option-table.js';
@@ -61,29 +60,6 @@ function escape(text: string): string {
 function comment(text: string): string {
   if (text !== '' && !/[\r\n]/.test(text)) return text;
   throw new InvalidArgumentError('Use one or more characters of one line.');
-}
-
-/** What to read; `listColumn` is the column that a bare list stands for. */
-export function inputsOf({
-  files,
-  flags: { inputFormat, delimiter, quote, escape, comment, encoding, maxRecordBytes },
-  listColumn,
-}: {
-  readonly files: readonly string[];
-  readonly flags: InputFlags;
-  readonly listColumn?: string;
-}): InputOptions {
-  return {
-    files,
-    maxRecordBytes,
-    ...(inputFormat && { format: inputFormat }),
-    ...(delimiter !== undefined && { delimiter }),
-    ...(quote !== undefined && { quote }),
-    ...(escape !== undefined && { escape }),
-    ...(comment !== undefined && { comment }),
-    ...(encoding !== undefined && { encoding }),
-    ...(listColumn !== undefined && { listColumn }),
-  };
 }
 
 /** Without a file, input comes from stdin; from a terminal it never would: help instead, exit 2. */

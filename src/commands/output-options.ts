@@ -1,19 +1,11 @@
 import { InvalidArgumentError } from 'commander';
-import { EngagectlError } from '../errors.js';
-import type { OutputFormat, OutputOptions } from '../output/output.js';
+import type { FileOptions } from '../jobs/export-options.js';
 import type { OptionGroup } from './option-table.js';
 import { choice, notEmpty } from './option-values.js';
-import { formatOf } from './output-name.js';
 
 /** Flags of every command that writes records. */
-export interface OutputFlags {
+export interface OutputFlags extends FileOptions {
   readonly output?: string;
-  readonly format?: OutputFormat;
-  readonly columns?: readonly string[];
-  readonly csvFormulas: 'keep' | 'escape';
-  readonly bom?: true;
-  readonly overwrite?: true;
-  readonly fresh?: true;
 }
 
 export const outputOptions: OptionGroup = [
@@ -68,28 +60,6 @@ function columnList(text: string): string[] {
   return columns;
 }
 
-/** The output at `path`; its format by the flag, else by its extension. */
-export function outputOf(path: string | undefined, flags: OutputFlags): OutputOptions {
-  const { format, gzip } = formatOf(path);
-  return {
-    path,
-    format: flags.format ?? format,
-    gzip,
-    overwrite: flags.overwrite === true,
-    fresh: flags.fresh === true,
-    ...(flags.columns && { columns: flags.columns }),
-    escapeFormulas: flags.csvFormulas === 'escape',
-    bom: flags.bom === true,
-  };
-}
-
-/** Throws E-USAGE. */
-export function refuseCsvFlags({ columns, bom, format, output }: OutputFlags): void {
-  if ((format ?? formatOf(output).format) === 'csv') return;
-  const flag = bom ? '--bom' : columns && '--columns';
-  if (flag === undefined) return;
-  throw new EngagectlError('E-USAGE', `${flag} is for CSV`, {
-    why: 'in the other formats every record is written as it came',
-    fix: `add --format csv, or leave out ${flag}`,
-  });
-}
+/** Whether an `--output` means stdout. */
+export const isStdout = (name: string | undefined): boolean =>
+  name === undefined || name === '-' || name === '/dev/stdout';

@@ -8,7 +8,9 @@ import { findingsOf } from '../mapping/survey/findings.js';
 import { uploadMapper, type UploadMapping } from '../mapping/upload.js';
 import type { Runtime } from '../runtime.js';
 import { showPreview, type Preview } from '../ui/preview.js';
-import { inputsOf } from './input-options.js';
+import { uploadFrame, uploadMapping } from '../jobs/upload.js';
+import { inputOptions, type UploadOptions } from '../jobs/write-options.js';
+import { jobWords } from './job-words.js';
 import type { Settings } from './settings.js';
 import { PreviewSample } from './preview-sample.js';
 import type { WriteFlags } from './write-options.js';
@@ -20,11 +22,9 @@ const assumedSecondsPerRequest = 1;
 
 export interface PreviewCommand {
   readonly files: readonly string[];
-  readonly flags: WriteFlags;
+  readonly flags: WriteFlags & UploadOptions;
   /** Records to show. */
   readonly count: number;
-  readonly frame: readonly [open: string, close: string];
-  readonly mapping: Omit<UploadMapping, 'zone'>;
 }
 
 /**
@@ -36,8 +36,10 @@ export async function previewUpload(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const mapping = { ...command.mapping, zone: zoneOf(settings.timezone ?? 'UTC') };
-  const inputs = await openInputs(inputsOf(command), runtime);
+  const zone = zoneOf(settings.timezone ?? 'UTC');
+  const columns = await uploadMapping(command.flags, { runtime, words: jobWords });
+  const mapping = { ...columns, zone };
+  const inputs = await openInputs(inputOptions(command.files, command.flags), runtime);
   try {
     const { sample, complete } = await readSample(command, { inputs, mapping, runtime });
     const preview = previewOf(command, { sample, complete, inputs, mapping });
@@ -55,10 +57,10 @@ interface Reading {
 }
 
 async function readSample(command: PreviewCommand, { inputs, mapping, runtime }: Reading) {
-  const { flags, frame, count } = command;
+  const { flags, count } = command;
   const mapper = uploadMapper(mapping);
   for (const { header, source } of inputs.headers) mapper.check(header, source);
-  const frameBytes = Buffer.byteLength(frame.join(''));
+  const frameBytes = Buffer.byteLength(uploadFrame.join(''));
   const requests = { records: flags.chunkSize, bytes: flags.chunkBytes, frameBytes };
   const sample = new PreviewSample(count, new RequestCount(requests));
   const blocks = inputs.blocks();

@@ -1,33 +1,22 @@
 import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { History } from '../bulk/history.js';
-import type { Client } from '../client/client.js';
-import { observed } from '../client/observed.js';
 import { EngagectlError, mostSerious, type ExitCode } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import type { RunReport } from '../ui/report/run-report.js';
 
-type EndedRun = Omit<RunReport, 'history' | 'ended'>;
+type EndedRun = Omit<RunReport, 'ended'>;
 
-/** The page of `--report`: watches a run, and is written at its end. */
+/** The page of `--report`, written at the end of a run. */
 export class Report {
   readonly #name: string;
   readonly #file: string;
   readonly #runtime: Runtime;
-  #history: History;
 
   constructor(name: string, runtime: Runtime) {
     this.#name = name;
     this.#file = path.resolve(runtime.cwd, name);
     this.#runtime = runtime;
-    this.#history = new History(runtime, () => 0);
-  }
-
-  /** From now on the requests of this client are noted; `records` came through so far. */
-  watch(client: Client, records: () => number): Client {
-    this.#history = new History(this.#runtime, records);
-    return observed(client, this.#history);
   }
 
   /**
@@ -45,8 +34,7 @@ export class Report {
 
   async #write(run: EndedRun): Promise<EngagectlError | undefined> {
     const { reportPage } = await import('../ui/report/page.js');
-    const history = this.#history.figures();
-    const page = reportPage({ ...run, history, ended: this.#runtime.now() });
+    const page = reportPage({ ...run, ended: this.#runtime.now() });
     const partial = `${this.#file}.${this.#runtime.token()}.partial`;
     try {
       // samples hold data of people

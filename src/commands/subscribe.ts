@@ -1,4 +1,3 @@
-import { paths } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
@@ -6,7 +5,7 @@ import { needInput } from './input-options.js';
 import type { OptionRow } from './option-table.js';
 import { choiceInAnyCase } from './option-values.js';
 import type { Settings } from './settings.js';
-import { inputMeaning, writeOptions, type WriteFlags } from './write-options.js';
+import { writeOptions, type WriteFlags } from './write-options.js';
 
 interface SubscribeFlags extends WriteFlags {
   readonly type?: 'phone' | 'whatsapp' | 'email';
@@ -66,33 +65,19 @@ async function subscribe(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { runWrite } = await import('../jobs/write-run.js');
-  const { confirmProduction } = await import('./confirm-production.js');
-  const { subscribeMapper } = await import('../mapping/subscribe.js');
-  const { type, status } = flags;
-  await runWrite(
+  const [job, { runWriteCommand }, { confirmProduction }] = await Promise.all([
+    import('../jobs/subscribe.js'),
+    import('./run-write.js'),
+    import('./confirm-production.js'),
+  ]);
+  const does = 'sets subscription statuses';
+  await runWriteCommand(
     {
       name: 'subscribe',
       files,
       flags,
-      ...(type && status && { listColumn: 'value' }),
-      checkOnly: flags.check === true,
-      dryRun: flags.dryRun === true,
-      meaning: { ...inputMeaning(flags), type, status },
-      endpoint: `POST ${paths.subscribe}`,
-      frame: ['{"d":[', ']}'],
-      mapper: () =>
-        subscribeMapper({
-          ...(type && { type }),
-          ...(status && { status }),
-          retryUnknown: flags.retryUnknown === true,
-        }),
-      send: (client) => (body, signal) =>
-        client.subscribe(body, { dryRun: flags.dryRun === true }, signal),
-      confirm: confirmProduction(
-        { command: 'subscribe', does: 'sets subscription statuses', files, flags },
-        runtime,
-      ),
+      job: (request, world, hooks) => job.subscribe({ ...flags, ...request }, world, hooks),
+      confirm: confirmProduction({ command: 'subscribe', does, files, flags }, runtime),
     },
     settings,
     runtime,

@@ -1,27 +1,14 @@
-import { paths } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
-import { EngagectlError } from '../errors.js';
-import type { UploadMapping } from '../mapping/upload-mapping.js';
+import type { UploadOptions } from '../jobs/write-options.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { needInput } from './input-options.js';
 import { choice } from './option-values.js';
 import type { Settings } from './settings.js';
 import type { OptionRow } from './option-table.js';
-import { inputMeaning, writeOptions, type WriteFlags } from './write-options.js';
+import { writeOptions, type WriteFlags } from './write-options.js';
 
-interface UploadFlags extends WriteFlags {
-  readonly type: 'profile' | 'event';
-  readonly identity?: string;
-  readonly objectId?: string;
-  readonly map?: readonly string[];
-  readonly types?: readonly string[];
-  readonly drop?: readonly string[];
-  readonly only?: readonly string[];
-  readonly mapping?: string;
-  readonly empty: 'omit' | 'null' | 'string';
-  readonly eventName?: string;
-  readonly ts?: 'now';
+interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags> {
   readonly preview?: PreviewFlag;
 }
 
@@ -112,89 +99,28 @@ async function upload(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  refuseEventFlags(flags);
-  const mapping = await mappingOf(flags, runtime);
+  // Together, since most of the time is waiting for small files to be read.
+  const [job, { runWriteCommand }, { confirmProduction }] = await Promise.all([
+    import('../jobs/upload.js'),
+    import('./run-write.js'),
+    import('./confirm-production.js'),
+  ]);
   if (flags.preview) {
     const { previewUpload } = await import('./preview.js');
     const { count } = flags.preview;
-    return previewUpload({ files, flags, count, frame, mapping }, settings, runtime);
+    return previewUpload({ files, flags, count }, settings, runtime);
   }
-  // Together, since most of the time is waiting for small files to be read.
-  const [{ runWrite }, { confirmProduction }, { uploadMapper }] = await Promise.all([
-    import('../jobs/write-run.js'),
-    import('./confirm-production.js'),
-    import('../mapping/upload.js'),
-  ]);
-  await runWrite(
+  const does = flags.type === 'event' ? 'adds events' : 'creates or updates user profiles';
+  const check = flags.check === true || flags.dryRun === true;
+  await runWriteCommand(
     {
       name: 'upload',
       files,
       flags,
-      checkOnly: flags.check === true || flags.dryRun === true,
-      meaning: { ...inputMeaning(flags), ...mappingMeaning(mapping) },
-      endpoint: `POST ${paths.upload}`,
-      frame,
-      mapper: (zone) => uploadMapper({ ...mapping, zone }),
-      send: (client) => (body, signal) => client.upload(body, signal),
-      confirm: confirmProduction(
-        {
-          command: 'upload',
-          does: flags.type === 'event' ? 'adds events' : 'creates or updates user profiles',
-          files,
-          flags,
-        },
-        runtime,
-      ),
+      job: (request, world, hooks) => job.upload({ ...flags, ...request, check }, world, hooks),
+      confirm: confirmProduction({ command: 'upload', does, files, flags }, runtime),
     },
     settings,
     runtime,
   );
-}
-
-const frame = ['{"d":[', ']}'] as const;
-
-/** `--event-name` and `--ts` on profiles would do nothing in silence. */
-function refuseEventFlags({ type, ts }: UploadFlags): void {
-  if (type === 'event' || ts === undefined) return;
-  throw new EngagectlError('E-USAGE', '--ts is for events', {
-    fix: 'add --type event, or leave it out',
-  });
-}
-
-/**
- * The mapping without the time of `--ts now`, which is another one in every part of a run, and
- * without the consent to send records of unknown outcome again, which may be given later.
- */
-const mappingMeaning = ({
-  map,
-  types,
-  drop,
-  only,
-  tsNow,
-  ...rest
-}: Omit<UploadMapping, 'zone'>) => ({
-  ...rest,
-  retryUnknown: undefined,
-  map: [...map],
-  types: [...types],
-  drop: [...drop],
-  only: only && [...only],
-  tsNow: tsNow !== undefined,
-});
-
-async function mappingOf(
-  flags: UploadFlags,
-  runtime: Runtime,
-): Promise<Omit<UploadMapping, 'zone'>> {
-  const { columnMapping } = await import('../mapping/mapping-file.js');
-  const { type, objectId, empty, eventName, ts, retryUnknown } = flags;
-  return {
-    ...(await columnMapping(flags, runtime)),
-    kind: type,
-    empty,
-    retryUnknown: retryUnknown === true,
-    ...(objectId !== undefined && { objectId }),
-    ...(eventName !== undefined && { eventName }),
-    ...(ts === 'now' && { tsNow: Math.floor(runtime.now() / 1000) }),
-  };
 }

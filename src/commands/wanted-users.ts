@@ -1,26 +1,16 @@
 import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
+import type { WantedUsers } from '../jobs/open-users.js';
 import type { InputFlags } from './input-options.js';
 import type { OptionGroup } from './option-table.js';
 import { choice, integer, notEmpty } from './option-values.js';
 import type { OutputFlags } from './output-options.js';
 
-/** Whom to look up: users named on the command line, or those of an input. */
-export type WantedUsers =
-  | { readonly by: IdentifierKind; readonly values: readonly string[] }
-  | { readonly by: IdentifierKind | undefined; readonly input: string };
-
 export interface LookUpFlags extends InputFlags, OutputFlags {
   readonly concurrency: number;
   readonly reachability?: true;
   readonly rejects?: string;
-}
-
-/** One call of get-profile. */
-export interface LookUpCommand {
-  readonly wanted: WantedUsers;
-  readonly flags: LookUpFlags;
 }
 
 export interface UserFlags {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import type { RejectLimit } from '../bulk/write/write-job.js';
+import type { RejectLimit } from '../jobs/write-options.js';
 import { inputOptions, type InputFlags } from './input-options.js';
 import type { OptionGroup, OptionRow } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
@@ -96,24 +96,3 @@ function rejectLimit(text: string): RejectLimit {
   if (match && match[2] === '' && Number.isInteger(value)) return { records: value };
   throw new InvalidArgumentError('Use a number like 100, or a percentage like 2%.');
 }
-
-/** The input flags that decide what is sent: a run is only resumed with the same ones. */
-export const inputMeaning = ({
-  inputFormat,
-  delimiter,
-  quote,
-  escape,
-  comment,
-  encoding,
-  maxRecordBytes,
-  limit,
-}: WriteFlags) => ({
-  inputFormat,
-  delimiter,
-  quote,
-  escape,
-  comment,
-  encoding,
-  maxRecordBytes,
-  limit,
-});

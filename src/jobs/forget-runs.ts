@@ -1,7 +1,8 @@
 import { EngagectlError } from '../errors.js';
 import { lockRun } from '../files/run-lock.js';
 import { removePartials } from './export-leftovers.js';
-import { removeRun, type RunFolder } from './run-folder.js';
+import { lockOf, removeRun, type RunFolder } from './run-folder.js';
+import type { Words } from './words.js';
 
 export interface ForgottenRuns {
   readonly pruned: readonly string[];
@@ -17,14 +18,18 @@ export interface ForgottenRuns {
  */
 export async function forgetRuns(
   runs: readonly RunFolder[],
-  { root, busy }: { readonly root: string; readonly busy: (run: string) => void },
+  {
+    root,
+    words,
+    busy,
+  }: { readonly root: string; readonly words: Words; readonly busy: (run: string) => void },
 ): Promise<ForgottenRuns> {
   const pruned: string[] = [];
   const removed: string[] = [];
   const left: string[] = [];
   for (const run of runs) {
     const { key, run: id } = run.header;
-    const lock = await lockRun(`${root}:${key}`).catch(undefinedIfHeld);
+    const lock = await lockRun(lockOf(root, key)).catch(undefinedIfHeld);
     if (!lock) {
       busy(id);
       continue;
@@ -33,10 +38,10 @@ export async function forgetRuns(
       const files = await removePartials(run);
       removed.push(...files.removed);
       left.push(...files.left);
-      removeRun(run);
+      removeRun(run, words);
       pruned.push(id);
     } finally {
-      await lock.release();
+      lock.release();
     }
   }
   return { pruned, removed, left };

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/make-folder.js';
 import { syncFolder } from '../files/sync-folder.js';
 import { writeSynced } from '../files/write-synced.js';
+import type { Words } from './words.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {
@@ -33,11 +34,12 @@ export interface RunFolder {
   readonly header: RunHeader;
 }
 
+const version = 1;
 const headerFile = 'run.json';
+const journalFile = 'journal.ndjson';
 
 /** The file that tells how far the run came. */
-export const journalOf = ({ path: folder }: RunFolder): string =>
-  path.join(folder, 'journal.ndjson');
+export const journalOf = ({ path: folder }: RunFolder): string => path.join(folder, journalFile);
 
 export const runKey = (what: Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files'>): string =>
   digest([what.command, what.accountId, what.host, what.files]);
@@ -46,6 +48,14 @@ export const runKey = (what: Pick<RunHeader, 'command' | 'accountId' | 'host' | 
 export const digest = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
+/** The file that who works on a run of this key holds a lock on. */
+export const lockOf = (root: string, key: string): string => path.join(root, `.${key}.lock`);
+
+/** Makes the folder that holds the runs. */
+export function makeRoot(root: string): void {
+  for (const made of makeFolder(root)) syncFolder(path.dirname(made));
+}
+
 /**
  * Makes a run folder under `root`, to be called while holding the run's lock. It exists for
  * others once its header is on the disk.
@@ -53,23 +63,13 @@ export const digest = (value: unknown): string =>
 export function createRun(root: string, header: RunHeader): RunFolder {
   const folder = path.join(root, header.run);
   const draft = draftOf(root, header);
-  try {
-    for (const made of makeFolder(root)) syncFolder(path.dirname(made));
-    rmSync(draft, { recursive: true, force: true });
-    mkdirSync(draft, { mode: 0o700 });
-    writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
-    syncFolder(draft);
-    renameSync(draft, folder);
-    syncFolder(root);
-    return { path: folder, header };
-  } catch (cause) {
-    throw new EngagectlError('E-FILE-WRITE', `cannot make the run folder ${folder}`, {
-      why: cause instanceof Error ? cause.message : String(cause),
-      fix: 'make the state folder writable, name another in ENGAGECTL_STATE_DIR, or do without: --no-journal',
-      file: folder,
-      cause,
-    });
-  }
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { mode: 0o700 });
+  writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
+  syncFolder(draft);
+  renameSync(draft, folder);
+  syncFolder(root);
+  return { path: folder, header };
 }
 
 /**
@@ -78,15 +78,28 @@ export function createRun(root: string, header: RunHeader): RunFolder {
  */
 const draftOf = (root: string, { key }: RunHeader): string => path.join(root, `.${key}`);
 
-/** The unfinished runs under `root`, the oldest first. Folders without a header are none. */
-export function listRuns(root: string): readonly RunFolder[] {
+/** The unfinished runs under `root`, the oldest first. */
+export const listRuns = (root: string): readonly RunFolder[] =>
+  foldersIn(root).flatMap((folder) => ('why' in folder ? [] : [folder]));
+
+/** A run that this version cannot go on with. */
+export interface UnreadableRun {
+  readonly path: string;
+  /** In a few words. */
+  readonly why: string;
+  /** What its header says, where that is an object. */
+  readonly header?: Readonly<Record<string, unknown>>;
+}
+
+/** The runs under `root` whose header is of another version, or damaged. */
+export const listUnreadable = (root: string): readonly UnreadableRun[] =>
+  foldersIn(root).flatMap((folder) => ('why' in folder ? [folder] : []));
+
+function foldersIn(root: string): (RunFolder | UnreadableRun)[] {
   const names = namesIn(root).filter((name) => !name.startsWith('.'));
-  const runs: RunFolder[] = [];
-  for (const name of names.toSorted((a, b) => (a < b ? -1 : 1))) {
-    const header = readHeader(path.join(root, name, headerFile));
-    if (header) runs.push({ path: path.join(root, name), header });
-  }
-  return runs;
+  return names
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .flatMap((name) => readRun(path.join(root, name)) ?? []);
 }
 
 function namesIn(folder: string): readonly string[] {
@@ -97,8 +110,26 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
+/** Undefined for a folder that is no run: it holds neither header nor journal. */
+function readRun(folder: string): RunFolder | UnreadableRun | undefined {
+  let header: Record<string, unknown>;
+  try {
+    const parsed: unknown = JSON.parse(readFileSync(path.join(folder, headerFile), 'utf8'));
+    if (typeof parsed !== 'object' || parsed === null) throw new Error('it is no object');
+    header = parsed as Record<string, unknown>;
+  } catch (error) {
+    const isRun = [headerFile, journalFile].some((name) => existsSync(path.join(folder, name)));
+    if (!isRun) return undefined;
+    return { path: folder, why: `${headerFile} cannot be read: ${(error as Error).message}` };
+  }
+  if (header['version'] === version)
+    return { path: folder, header: header as unknown as RunHeader };
+  const why = `it is of version ${JSON.stringify(header['version'])}, and this program knows ${version}`;
+  return { path: folder, why, header };
+}
+
 /** To be called while holding the run's lock. Throws E-FILE-WRITE. */
-export function removeRun({ path: folder, header }: RunFolder): void {
+export function removeRun({ path: folder, header }: RunFolder, words: Words): void {
   const draft = draftOf(path.dirname(folder), header);
   try {
     rmSync(draft, { recursive: true, force: true });
@@ -114,18 +145,9 @@ export function removeRun({ path: folder, header }: RunFolder): void {
   } catch (cause) {
     throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
       why: cause instanceof Error ? cause.message : String(cause),
-      fix: 'make the state folder writable; --resume then finds what is left to do, if anything',
+      fix: `make the state folder writable; ${words.option('resume')} then finds what is left to do, if anything`,
       file: folder,
       cause,
     });
-  }
-}
-
-function readHeader(file: string): RunHeader | undefined {
-  try {
-    const header = JSON.parse(readFileSync(file, 'utf8')) as RunHeader;
-    return header.version === 1 ? header : undefined;
-  } catch {
-    return undefined;
   }
 }

@@ -1,78 +1,108 @@
-import path from 'node:path';
-import { listRuns, removeRun, runKey, type RunFolder, type RunHeader } from './run-folder.js';
-import type { Account } from '../config/account.js';
-import { stateFolder } from '../config/folders.js';
-import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
+import {
+  listRuns,
+  listUnreadable,
+  removeRun,
+  runKey,
+  type RunFolder,
+  type RunHeader,
+  type UnreadableRun,
+} from './run-folder.js';
+import type { World } from './world.js';
 
-export const runsFolder = (runtime: Runtime): string => path.join(stateFolder(runtime), 'runs');
-
-/** False where this user has no home folder, and no variable names another place. */
-export function hasPlaceForRuns(runtime: Runtime): boolean {
-  try {
-    return runsFolder(runtime) !== '';
-  } catch (error) {
-    if (error instanceof EngagectlError) return false;
-    throw error;
-  }
+/** The run that is asked for. */
+export interface WantedRun extends Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files'> {
+  /** Digest of what must not change when it is gone on with. */
+  readonly options: string;
+  readonly resume?: boolean | undefined;
+  readonly fresh?: boolean | undefined;
+  /** The run that is meant, and no other. */
+  readonly run?: string | undefined;
+  /** It is known by the file that it writes, whoever's account that comes from. */
+  readonly exports?: boolean;
 }
 
-/** The host that a run belongs to; the embedded service has another port every time. */
-export const hostOf = ({ region, baseUrl }: Account): string =>
-  region === localRegion ? localRegion : new URL(baseUrl).host;
-
-type Wanted = Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files' | 'options'> & {
-  readonly flags: {
-    readonly resume?: boolean;
-    readonly fresh?: boolean;
-    /** Set by `runs resume`: the run that is meant, and no other. */
-    readonly run?: string;
-  };
-};
-
 /**
- * The unfinished run to go on with; undefined when there is none, or when `--fresh` removed it.
- * To be called while holding the run's lock. Throws E-RUN-UNFINISHED and E-RUN-CHANGED.
+ * The unfinished run to go on with; undefined when there is none, or when `fresh` removed it. To be
+ * called while holding the run's lock. Throws E-RUN-UNFINISHED, E-RUN-CHANGED and E-RUN-VERSION.
  */
-export function unfinishedRun(root: string, wanted: Wanted): RunFolder | undefined {
-  const key = runKey(wanted);
+export function unfinishedRun(
+  root: string,
+  wanted: WantedRun,
+  { words, said }: Pick<World, 'words' | 'said'>,
+): RunFolder | undefined {
   const runs = listRuns(root);
-  const found = runs.find(({ header }) => header.key === key);
-  const { run: meant } = wanted.flags;
-  if (meant !== undefined && found?.header.run !== meant) throw otherRun(meant, runs);
-  if (!found) return undefined;
-  if (wanted.flags.fresh === true) {
-    removeRun(found);
+  const found = runs.find(({ header }) => isWanted(header, wanted));
+  if (wanted.run !== undefined && found?.header.run !== wanted.run) {
+    throw otherRun(wanted.run, runs);
+  }
+  if (found && wanted.fresh) removeRun(found, words);
+  if (wanted.fresh) return undefined;
+  if (!found) {
+    for (const run of listUnreadable(root)) passOver(run, wanted, { words, said });
     return undefined;
   }
-  const { run, started, options } = found.header;
-  if (wanted.flags.resume !== true) {
-    throw new EngagectlError('E-RUN-UNFINISHED', `run ${run} of this command is not finished`, {
-      why: `it was begun at ${started}; starting anew would send what was sent already`,
-      fix: 'go on with it by --resume, or forget it and start anew by --fresh',
-      file: found.path,
-    });
-  }
-  if (options === wanted.options) return found;
-  throw new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with other options`, {
-    why: 'some of them change what is sent, so its parts would not fit together',
-    fix: `engagectl runs resume ${run} goes on with its own options; --fresh starts anew`,
-    file: found.path,
+  if (!wanted.resume) throw notFinished(found, wanted, words);
+  if (wanted.exports) refuseOther(found, wanted, words);
+  else if (found.header.options !== wanted.options) throw otherOptions(found, words);
+  return found;
+}
+
+export const isWanted = (header: RunHeader, wanted: WantedRun): boolean =>
+  wanted.exports
+    ? header.command === wanted.command && header.files[0] === wanted.files[0]
+    : header.key === runKey(wanted);
+
+type Words = World['words'];
+
+function notFinished(
+  { path: file, header: { run, started } }: RunFolder,
+  { exports }: WantedRun,
+  { option }: Words,
+): EngagectlError {
+  const what = exports ? 'export' : 'command';
+  return new EngagectlError('E-RUN-UNFINISHED', `run ${run} of this ${what} is not finished`, {
+    why: exports
+      ? `it was begun at ${started}, and its partial output is kept`
+      : `it was begun at ${started}; starting anew would send what was sent already`,
+    fix: exports
+      ? `go on with it by ${option('resume')}, or set it aside and start again by ${option('fresh')}`
+      : `go on with it by ${option('resume')}, or forget it and start anew by ${option('fresh')}`,
+    file,
   });
 }
 
-/**
- * Said where a run's end cannot be noted. Its summary has told the exit code by then, which holds:
- * what is settled is on the disk, and a resume sends none of it again.
- */
-export function notForgotten({ header: { run } }: RunFolder, cause: unknown): string {
-  const { message } = cause as Error;
-  const why = cause instanceof EngagectlError ? `: ${cause.details.why}` : '';
-  return `${message}${why}; engagectl runs resume ${run} finds what is left to do, if anything`;
+const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words): EngagectlError =>
+  new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with other options`, {
+    why: 'some of them change what is sent, so its parts would not fit together',
+    fix: `${words.goOn(run)} goes on with its own options; ${words.option('fresh')} starts anew`,
+    file,
+  });
+
+function refuseOther(found: RunFolder, wanted: WantedRun, words: Words): void {
+  const { accountId, host } = found.header;
+  if (accountId !== wanted.accountId) {
+    throw changed(found, { what: 'account', was: accountId, is: wanted.accountId }, words);
+  }
+  if (host !== wanted.host)
+    throw changed(found, { what: 'host', was: host, is: wanted.host }, words);
 }
 
-/** `runs resume` must not begin another run because the environment names another account now. */
+/** Something that an export was begun with is another one now. */
+export function changed(
+  { path: file, header: { run } }: RunFolder,
+  { what, was, is }: { readonly what: string; readonly was: unknown; readonly is: unknown },
+  words: Words,
+): EngagectlError {
+  const [before, now] = [was, is].map((value) => JSON.stringify(value) ?? 'not given');
+  return new EngagectlError('E-RUN-CHANGED', `${what} was ${before} in run ${run}, and is ${now}`, {
+    why: 'the parts of the output would not fit together',
+    fix: `${words.goOn(run)} goes on as it was begun; ${words.option('fresh')} starts again`,
+    file,
+  });
+}
+
+/** One that is meant must not become another because the environment names another account now. */
 function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
   const header = runs.find(({ header }) => header.run === meant)?.header;
   const where = header && `account ${header.accountId} at ${header.host}`;
@@ -80,4 +110,38 @@ function otherRun(meant: string, runs: readonly RunFolder[]): EngagectlError {
     why: 'flags, environment or config profile name another account or region now',
     fix: 'go on with the same ones as when it was begun',
   });
+}
+
+/**
+ * A run that cannot be read may be the one that is wanted, and what it sent must not be sent again
+ * in silence. Of one that cannot be told it is said, where nobody asked to go on.
+ */
+function passOver(
+  { path: file, why, header }: UnreadableRun,
+  wanted: WantedRun,
+  { words, said }: Pick<World, 'words' | 'said'>,
+): void {
+  const isOurs = header && mayBeWanted(header, wanted);
+  if (isOurs === false) return;
+  const message = `the run folder ${file} cannot be read`;
+  if (isOurs === undefined && !wanted.resume) {
+    said.warn(`${message}: ${why}; it may hold an unfinished run of this command`);
+    return;
+  }
+  throw new EngagectlError('E-RUN-VERSION', message, {
+    why: `${why}; starting anew might do again what that run did`,
+    fix: `go on with the version that began it; or start anew by ${words.option('fresh')}, which leaves the folder; or move it away`,
+    file,
+  });
+}
+
+/** Members that another version does not have can be anybody's. */
+function mayBeWanted(header: Readonly<Record<string, unknown>>, wanted: WantedRun): boolean {
+  const names = wanted.exports
+    ? (['command', 'files'] as const)
+    : (['command', 'accountId', 'host', 'files'] as const);
+  return names.every(
+    (name) =>
+      header[name] === undefined || JSON.stringify(header[name]) === JSON.stringify(wanted[name]),
+  );
 }

@@ -75,7 +75,7 @@ const runsOf = (world: World): string[] => {
 
 /** Gives the only run's folder another name, as somebody else might. */
 const hideRun = (world: World): void => {
-  const [id = ''] = runsOf(world);
+  const [id = ''] = runsOf(world).filter((name) => !name.startsWith('.'));
   const folder = path.join(world.stateDir, 'runs');
   renameSync(path.join(folder, id), path.join(folder, `${id}-renamed`));
 };
@@ -443,9 +443,9 @@ describe('runs', () => {
     const headerOf = (id: string) =>
       JSON.parse(readFileSync(path.join(folder, id, 'run.json'), 'utf8')) as { key: string };
     const [held = '', other = ''] = runsOf(world);
-    const lock = await lockRun(`${folder}:${headerOf(held).key}`);
+    const lock = await lockRun(path.join(folder, `.${headerOf(held).key}.lock`));
     const { code, stdout, stderr } = await world.run(['runs', 'prune', '--json']);
-    await lock.release();
+    lock.release();
     expect([code, JSON.parse(stdout)]).toEqual([0, { pruned: [other], removed: [], left: [] }]);
     expect(stderr).toContain(`left run ${held}: another process is working on it`);
     expect(runsOf(world)).toEqual([held]);

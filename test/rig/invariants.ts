@@ -147,10 +147,10 @@ function rejectsOf(world: World, scenario: Scenario): readonly Reject[] {
     .map((line) => JSON.parse(line) as Reject);
 }
 
-/** Everything in the folder of unfinished runs. */
+/** Everything in the folder of unfinished runs, but the locks that killed processes left. */
 export function runsOf({ stateDir }: World): readonly string[] {
   const folder = path.join(stateDir, 'runs');
-  return existsSync(folder) ? readdirSync(folder) : [];
+  return existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith('.lock')) : [];
 }
 
 /** The passcode stands in no file. */

@@ -1,4 +1,10 @@
-import { listRuns, type RunFolder } from '../../jobs/run-folder.js';
+import { basename } from 'node:path';
+import {
+  listRuns,
+  listUnreadable,
+  type RunFolder,
+  type UnreadableRun,
+} from '../../jobs/run-folder.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
@@ -6,14 +12,25 @@ import { inert } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import { forgetRuns } from '../../jobs/forget-runs.js';
 import type { Call } from '../command-spec.js';
-import { runsFolder } from '../../jobs/unfinished-run.js';
+import { jobWords } from '../job-words.js';
+import { runsFolder } from '../job-world.js';
 
 /** `runs list`: the oldest first. */
 export async function listUnfinished({ runtime, ...call }: Call): Promise<void> {
   const settings = call.settings();
   const runs = listRuns(runsFolder(runtime));
-  if (settings.json) return void runtime.stdout.write(`${JSON.stringify(runs.map(asObject))}\n`);
-  if (runs.length === 0) return messages(settings, runtime).note('no unfinished runs');
+  const unreadable = listUnreadable(runsFolder(runtime));
+  if (settings.json) {
+    const objects = [...runs.map(asObject), ...unreadable.map(asUnreadable)];
+    return void runtime.stdout.write(`${JSON.stringify(objects)}\n`);
+  }
+  for (const { path, why } of unreadable) {
+    messages(settings, runtime).warn(`the run folder ${path} cannot be read: ${why}`);
+  }
+  if (runs.length + unreadable.length === 0) {
+    return messages(settings, runtime).note('no unfinished runs');
+  }
+  if (runs.length === 0) return;
   const rows = runs.map(({ header }) => [
     header.run,
     header.started,
@@ -32,6 +49,12 @@ export async function showRun({ operands, settings, runtime }: Call): Promise<vo
   const rows = Object.entries(asObject(run)).map(([name, value]) => [name, String(value)]);
   stdout.write(inert(aligned(rows)));
 }
+
+const asUnreadable = ({ path, why }: UnreadableRun) => ({
+  run: basename(path),
+  folder: path,
+  unreadable: why,
+});
 
 const asObject = ({ path, header }: RunFolder) => ({
   run: header.run,
@@ -66,7 +89,7 @@ export async function pruneRuns({
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
   const said = messages({ json, ...how }, runtime);
   const busy = (id: string) => said.warn(`left run ${id}: another process is working on it`);
-  const forgotten = await forgetRuns(old, { root, busy });
+  const forgotten = await forgetRuns(old, { root, words: jobWords, busy });
   if (json) return void runtime.stdout.write(`${JSON.stringify(forgotten)}\n`);
   for (const file of forgotten.removed) said.note(`removed ${file}`);
   for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);

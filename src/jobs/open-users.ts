@@ -1,9 +1,14 @@
+import type { IdentifierKind } from '../contract/endpoints.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import type { RowBlock } from '../input/rows.js';
 import { identifierReader, type IdentifierReader } from '../mapping/identifier.js';
 import type { Runtime } from '../runtime.js';
-import { inputsOf } from './input-options.js';
-import type { LookUpCommand } from './wanted-users.js';
+import { inputOptions, type ReadOptions } from './write-options.js';
+
+/** Whom to look up: users that are named, or those of an input. */
+export type WantedUsers =
+  | { readonly by: IdentifierKind; readonly values: readonly string[] }
+  | { readonly by?: IdentifierKind | undefined; readonly input: string };
 
 /** The users to look up, as rows, and how a row tells which user is meant. */
 export interface Users extends Pick<
@@ -13,18 +18,19 @@ export interface Users extends Pick<
   readonly reader: IdentifierReader;
 }
 
-/** What rows of values from the command line are called in the rejects file. */
+/** What rows of values that were named are called in the rejects file. */
 const argumentsName = 'arguments';
 
 /** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
 export async function openUsers(
-  { wanted, flags }: LookUpCommand,
+  wanted: WantedUsers,
+  options: ReadOptions,
   runtime: Pick<Runtime, 'stdin' | 'cwd' | 'signal'>,
 ): Promise<Users> {
   const reader = identifierReader(wanted.by);
   if ('values' in wanted) return { ...valuesAsInput(wanted.values, wanted.by), reader };
   const listColumn = wanted.by ?? 'identity';
-  const inputs = await openInputs(inputsOf({ files: [wanted.input], flags, listColumn }), runtime);
+  const inputs = await openInputs(inputOptions([wanted.input], options, listColumn), runtime);
   for (const { header, source } of inputs.headers) reader.check(header, source);
   return {
     first: inputs.first,

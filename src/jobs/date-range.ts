@@ -1,6 +1,7 @@
 import { addDays, dayOf, dayToUtc, formatDay, type Day } from '../contract/dates.js';
 import { EngagectlError } from '../errors.js';
 import { todayOf, type Today } from './dated-output.js';
+import type { Words } from './words.js';
 
 /** Whole days, both inclusive. */
 export interface DateRange {
@@ -15,14 +16,16 @@ export interface DateRange {
 export function dateRange(
   { from, to }: { readonly from: string; readonly to: string },
   when: Today,
+  { option }: Words,
 ): DateRange {
   const today = todayOf(when);
-  const range = { from: parseDay('--from', from, today), to: parseDay('--to', to, today) };
+  const [first, last] = [option('from'), option('to')];
+  const range = { from: parseDay(first, from, today), to: parseDay(last, to, today) };
   if (range.from <= range.to) return range;
   throw new EngagectlError(
     'E-DATE',
-    `--from ${formatDay(range.from)} lies after --to ${formatDay(range.to)}`,
-    { why: 'a range runs from the earlier to the later day', fix: 'exchange --from and --to' },
+    `${first} ${formatDay(range.from)} lies after ${last} ${formatDay(range.to)}`,
+    { why: 'a range runs from the earlier to the later day', fix: `exchange ${first} and ${last}` },
   );
 }
 
@@ -32,17 +35,17 @@ export function daysOf({ from, to }: DateRange): Day[] {
   return Array.from({ length: count }, (_, index) => addDays(from, index));
 }
 
-function parseDay(flag: string, text: string, today: Day): Day {
+function parseDay(name: string, text: string, today: Day): Day {
   if (text === 'today') return today;
   if (text === 'yesterday') return addDays(today, -1);
   const daysAgo = /^(\d{1,5})d$/.exec(text)?.[1];
   if (daysAgo !== undefined) return addDays(today, -Number(daysAgo));
   const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{4})(\d{2})(\d{2})$/.exec(text);
-  if (parts === null) throw badDate(`${flag} "${text}" is no date`);
+  if (parts === null) throw badDate(`${name} "${text}" is no date`);
   const [, year, month, day] = parts.map(Number);
   const found = dayOf(year ?? 0, month ?? 0, day ?? 0);
   // Date.UTC would read a year below 100 as one of the 20th century.
-  if (found === undefined || found < 1000_01_01) throw badDate(`${flag} ${text} does not exist`);
+  if (found === undefined || found < 1000_01_01) throw badDate(`${name} ${text} does not exist`);
   return found;
 }
 

@@ -1,6 +1,6 @@
 import { formatDay, type Day } from '../contract/dates.js';
 import { daysOf, type DateRange } from './date-range.js';
-import type { SliceOfFile } from '../jobs/export-job.js';
+import type { SliceOfFile } from './export-documents.js';
 
 interface EventPlan {
   readonly event: readonly string[];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { dateRange, daysOf } from '../../src/commands/date-range.js';
+import { dateRange, daysOf } from '../../src/jobs/date-range.js';
+import { jobWords } from '../../src/commands/job-words.js';
 import { zoneOf } from '../../src/zone.js';
 
 const at = (iso: string, zone = 'UTC') => ({ now: Date.parse(iso), zone: zoneOf(zone) });
@@ -10,7 +11,7 @@ describe('dateRange', () => {
     ['yesterday', 'today', 20240309, 20240310],
     ['7d', '0d', 20240303, 20240310],
   ])('reads %s to %s', (from, to, first, last) => {
-    const range = dateRange({ from, to }, at('2024-03-10T12:00:00Z'));
+    const range = dateRange({ from, to }, at('2024-03-10T12:00:00Z'), jobWords);
     expect(range).toEqual({ from: first, to: last });
   });
 
@@ -20,7 +21,7 @@ describe('dateRange', () => {
     ['2024-03-10T07:59:59Z', 'America/Los_Angeles', 20240309],
     ['2024-03-10T08:00:00Z', 'America/Los_Angeles', 20240310],
   ])('knows what day it is at %s in %s', (now, zone, today) => {
-    expect(dateRange({ from: 'today', to: 'today' }, at(now, zone)).from).toBe(today);
+    expect(dateRange({ from: 'today', to: 'today' }, at(now, zone), jobWords).from).toBe(today);
   });
 
   it('counts the days of a range across a leap day and a change of year', () => {

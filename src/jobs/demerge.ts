@@ -1,0 +1,38 @@
+import { surveyIdentities } from '../bulk/write/identities.js';
+import { IdentitySet } from '../bulk/write/identity-set.js';
+import { paths } from '../contract/endpoints.js';
+import { firstRecords } from '../input/first-records.js';
+import { demergeMapper } from '../mapping/demerge.js';
+import type { WriteResult } from './results.js';
+import type { World } from './world.js';
+import { readMeaning, type DemergeOptions } from './write-options.js';
+import { performWrite, type WriteHooks, type WriteRequest } from './perform-write.js';
+
+/** Demerges profiles by identity; each identity is sent once. */
+export async function demerge(
+  request: WriteRequest & DemergeOptions,
+  world: World,
+  hooks?: WriteHooks,
+): Promise<WriteResult> {
+  const { identity = 'identity', retryUnknown = false, limit = Number.POSITIVE_INFINITY } = request;
+  const seen = new IdentitySet(world.runtime.random);
+  const mapper = demergeMapper({ identity, retryUnknown });
+  return performWrite(
+    {
+      name: 'demerge',
+      listColumn: identity,
+      rehearsal: request.check ? 'check' : undefined,
+      meaning: { ...readMeaning(request), identity },
+      endpoint: `POST ${paths.demerge}`,
+      frame: ['{"identities":[', ']}'],
+      mapper: () => mapper,
+      send: (client) => (body, signal) => client.demerge(body, signal),
+      seen,
+      survey: (inputs) =>
+        surveyIdentities(firstRecords(inputs.blocks(), limit), (rows) => mapper.map(rows), seen),
+    },
+    request,
+    world,
+    hooks,
+  );
+}

@@ -1,0 +1,149 @@
+import type { ReadKind } from '../client/client.js';
+import type { ExportDocument, ExportJob } from '../bulk/export/export.js';
+import type { ExportEntry } from '../bulk/export/export-entries.js';
+import type { PlannedSlice } from '../bulk/export/export-ahead.js';
+import { ExportLog } from '../bulk/export/export-log.js';
+import type { Zone } from '../zone.js';
+import {
+  openOutput,
+  openSpill,
+  prepareOutputs,
+  publishSealed,
+  tidyOutput,
+} from '../output/open-output.js';
+import type { Output } from '../output/output.js';
+import type { Runtime } from '../runtime.js';
+import type { DateRange } from './date-range.js';
+import {
+  exportDefaults,
+  outputOf,
+  type ExportOptions,
+  type FileOptions,
+} from './export-options.js';
+import type { OpenRun } from './open-run.js';
+
+/** What makes one export different from the other. */
+export interface ExportKind {
+  readonly name: 'export-profiles' | 'export-events';
+  readonly reads: ReadKind;
+  /** Its own options that decide what is written. */
+  readonly meaning: Readonly<Record<string, unknown>>;
+  /** Most requests in flight. */
+  readonly concurrency: number;
+  /** The cursors to follow, with the name of the file that each goes to; undefined: stdout. */
+  readonly plan: (range: DateRange, output: string | undefined) => readonly SliceOfFile[];
+  readonly restarts: boolean;
+  /** What is written for a page, where it is not the page itself. */
+  readonly prepare?: ((zone: Zone) => NonNullable<ExportJob['prepare']>) | undefined;
+}
+
+export interface SliceOfFile extends DateRange {
+  readonly eventName: string;
+  readonly file: string | undefined;
+}
+
+export interface ExportRequest extends ExportOptions, FileOptions {
+  /** Undefined is stdout, unless the records go `into` something else. */
+  readonly output?: string | undefined;
+  readonly into?: Output;
+}
+
+interface Planned {
+  readonly kind: ExportKind;
+  readonly request: ExportRequest;
+  readonly zone: Zone;
+  readonly range: DateRange;
+  readonly run: OpenRun<ExportEntry>;
+  readonly runtime: Runtime;
+}
+
+/** The documents of a run and what fills them. Throws what stands in the way of any of them. */
+export async function exportJob(planned: Planned): Promise<ExportJob> {
+  const { kind, request, zone, range, run, runtime } = planned;
+  const { restarts, prepare } = kind;
+  const resumed = run.kept?.resumed === true;
+  const files = filesOf(kind.plan(range, request.output));
+  const documentOf = [...files.values()].flatMap((slices, index) => slices.map(() => index));
+  const { journal, entries = [] } = run.kept ?? {};
+  const log = new ExportLog(journal, entries, (slice) => documentOf[slice] ?? 0);
+  const outputs = [...files.keys()].map((file) => outputOf(file, request));
+  const isAhead = (_: unknown, index: number) => log.earlier.document(index).sealed === undefined;
+  if (!request.into)
+    await prepareOutputs(outputs.filter(isAhead), runtime, { ownPartials: resumed });
+  return {
+    documents: documentsOf(planned, files),
+    log,
+    resumed,
+    restarts,
+    ...(prepare && { prepare: prepare(zone) }),
+  };
+}
+
+/** What must not change when the export is resumed, as its journal names it. */
+export function meaningOf({ meaning }: ExportKind, request: ExportRequest, zone: Zone) {
+  const { format, gzip, columns, escapeFormulas, bom } = outputOf(request.output, request);
+  return {
+    '--from': request.from,
+    '--to': request.to,
+    '--timezone': zone.name,
+    '--batch-size': request.batchSize ?? exportDefaults.batchSize,
+    '--app': request.app === true,
+    '--no-event-summaries': request.eventSummaries === false,
+    '--no-profile-properties': request.profileProperties === false,
+    '--format': format,
+    '--columns': columns ?? null,
+    '--csv-formulas': escapeFormulas,
+    '--bom': bom,
+    gzip,
+    ...meaning,
+  };
+}
+
+/** What the run's journal says about the files: who prunes the run finds them by it. */
+export const documentsPlanned = (
+  { plan }: ExportKind,
+  output: string | undefined,
+  range: DateRange,
+) =>
+  [...filesOf(plan(range, output))].map(([file = '', slices]) => ({
+    file,
+    slices: slices.length,
+  }));
+
+type Files = ReadonlyMap<string | undefined, readonly SliceOfFile[]>;
+
+/** The slices by the file they go to. */
+function filesOf(slices: readonly SliceOfFile[]): Files {
+  const files = new Map<string | undefined, SliceOfFile[]>();
+  for (const slice of slices) files.set(slice.file, [...(files.get(slice.file) ?? []), slice]);
+  return files;
+}
+
+function documentsOf({ kind, request, run, runtime }: Planned, files: Files): ExportDocument[] {
+  let count = 0;
+  const { into } = request;
+  return [...files].map(([file, slices]) => {
+    const options = outputOf(file, request);
+    return {
+      slices: slices.map(({ eventName, from, to }): PlannedSlice => {
+        const index = count++;
+        const place = { path: file, slice: index, resumable: run.kept !== undefined };
+        return {
+          index,
+          query: { kind: kind.reads, eventName, from, to, ...parameters(request) },
+          openSpill: (resume) => openSpill(place, runtime, resume),
+        };
+      }),
+      open: (resume) => (into ? Promise.resolve(into) : openOutput(options, runtime, resume)),
+      publish: (sealed) => publishSealed(options, runtime, sealed),
+      tidy: () => tidyOutput(options, runtime),
+    };
+  });
+}
+
+const parameters = ({ batchSize, app, eventSummaries, profileProperties }: ExportRequest) => ({
+  batchSize: batchSize ?? exportDefaults.batchSize,
+  ...(app && { app: true as const }),
+  ...(eventSummaries === false && { events: false as const }),
+  ...(profileProperties === false && { profile: false as const }),
+});

@@ -1,0 +1,25 @@
+import type { ProfileExportOptions } from './export-options.js';
+import type { ExportRequest } from './export-documents.js';
+import { performExport, type ExportHooks } from './perform-export.js';
+import type { ExportResult } from './results.js';
+import type { World } from './world.js';
+
+/** Exports the profiles of all users who did the event, by one cursor. */
+export const exportProfiles = (
+  request: ExportRequest & ProfileExportOptions,
+  world: World,
+  hooks?: ExportHooks,
+): Promise<ExportResult> =>
+  performExport(
+    {
+      name: 'export-profiles',
+      reads: 'profiles',
+      meaning: { '--event': request.event },
+      concurrency: 2, // one cursor, one page ahead
+      plan: (range, output) => [{ ...range, eventName: request.event, file: output }],
+      restarts: false,
+    },
+    request,
+    world,
+    hooks,
+  );

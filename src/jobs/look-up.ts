@@ -1,0 +1,220 @@
+import { Gate } from '../bulk/gate.js';
+import { Intake } from '../bulk/intake.js';
+import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/look-up.js';
+import type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
+import { Tally } from '../bulk/tally.js';
+import { limits } from '../contract/limits.js';
+import { EngagectlError, exitCodes } from '../errors.js';
+import type { RowBlock } from '../input/rows.js';
+import { isIdentifier } from '../mapping/identifier.js';
+import { withReachability } from '../mapping/reachability.js';
+import { sourceRecord } from '../mapping/source-record.js';
+import { isStdout } from '../output/target.js';
+import { datedOutput } from './dated-output.js';
+import { refuseCsvOptions, type FileOptions } from './export-options.js';
+import { failureOf } from './failure-of.js';
+import { openRejects } from './open-rejects.js';
+import { unkeptRun } from './open-run.js';
+import { openUsers, type Users, type WantedUsers } from './open-users.js';
+import { openProfileSink, type ProfileSink } from './profile-sink.js';
+import type { LookUpResult, WriteProgress } from './results.js';
+import type { Connection, World } from './world.js';
+import type { ReadOptions } from './write-options.js';
+
+export interface LookUpRequest extends ReadOptions, FileOptions {
+  readonly users: WantedUsers;
+  /** Most requests in flight; default 3. */
+  readonly concurrency?: number;
+  /** Add what the subscription flags mean for SMS, WhatsApp and email. */
+  readonly reachability?: boolean;
+  /** File for the identifiers that nobody has. */
+  readonly rejects?: string;
+  /** Undefined is stdout, unless the profiles go `into` something else. */
+  readonly output?: string;
+  readonly into?: ProfileSink | undefined;
+}
+
+/** Who asked for users, and wants to be told. */
+export interface LookUpHooks {
+  begun?(first: string, progress: () => WriteProgress): void;
+  ended?(ending: LookUpEnding): Promise<void>;
+}
+
+export interface LookUpEnding {
+  readonly result: LookUpResult;
+  readonly firstRejects: readonly FirstReject[];
+  readonly rejectKinds: ReadonlyMap<string, RejectKind>;
+  readonly rejects: { readonly path: string; readonly exists: boolean; readonly missing: number };
+}
+
+interface LookingUp {
+  readonly request: LookUpRequest;
+  readonly world: World;
+  readonly users: Users;
+  readonly connection: Connection;
+  readonly tally: Tally;
+  readonly traffic: { requests: number; retries: number };
+}
+
+/**
+ * Looks users up, in their order. Throws what was in the way before anything was asked for; from
+ * then on what goes wrong is part of the result.
+ */
+export async function lookUp(
+  request: LookUpRequest,
+  world: World,
+  hooks: LookUpHooks = {},
+): Promise<LookUpResult> {
+  refuseCsvOptions(request.output, request, world.words);
+  const users = await openUsers(request.users, request, world.runtime);
+  let connection: Connection | undefined;
+  try {
+    const tally = openTally(request, users, world);
+    connection = await world.connect();
+    const output = datedOutput(request.output, { zone: connection.zone, now: world.runtime.now() });
+    const dated = { ...request, ...(output !== undefined && { output }) };
+    const traffic = { requests: 0, retries: 0 };
+    return await perform({ request: dated, world, users, connection, tally, traffic }, hooks);
+  } finally {
+    await users.close();
+    await connection?.close();
+  }
+}
+
+/** A single user that nobody is told on the spot, and needs no file. */
+export const isSingle = (users: WantedUsers): boolean =>
+  'values' in users && users.values.length === 1;
+
+function openTally({ users: wanted, rejects: named }: LookUpRequest, users: Users, world: World) {
+  const files = 'input' in wanted ? [wanted.input] : [];
+  // Only an input has a place beside which the rejects can lie.
+  const first = files.length === 0 ? 'stdin' : users.first;
+  return new Tally({
+    rejects: openRejects({ job: 'get-profile', named, files, first }, world),
+    sourceRecord,
+    listNotSent: users.totalBytes === undefined,
+  });
+}
+
+async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpResult> {
+  const { request, world, users, connection, tally, traffic } = looking;
+  const { runtime, said } = world;
+  const started = runtime.monotonic();
+  const sink = request.into ?? (await openProfileSink(request.output, request, runtime));
+  hooks.begun?.(users.first, () => progressOf(looking));
+  const work = async () => {
+    try {
+      await lookUpAll(looking, sink);
+      await sink.finish();
+    } finally {
+      await sink.abort();
+      if (!isSingle(request.users)) await tally.close();
+    }
+  };
+  const failure = await failureOf(work(), runtime.signal);
+  tally.assertBalanced();
+  for (const warning of sink.warnings) said.warn(warning);
+  const error = failure ?? notFound(looking);
+  const onStdout = request.into !== undefined || isStdout(request.output);
+  const result: LookUpResult = {
+    run: unkeptRun(world).id,
+    accountId: connection.accountId,
+    ...tally.counts,
+    ...traffic,
+    bytes: sink.bytes,
+    seconds: Math.round(runtime.monotonic() - started) / 1000,
+    rejectsFile: tally.rejects.exists && !isSingle(request.users) ? tally.rejects.path : null,
+    output: onStdout ? null : (request.output ?? null),
+    exitCode: error?.exitCode ?? exitCodes.ok,
+    error,
+    unfinished: false,
+  };
+  const { samples, rejects } = tally;
+  await hooks.ended?.({ result, firstRejects: samples.first, rejectKinds: samples.kinds, rejects });
+  return result;
+}
+
+async function lookUpAll(looking: LookingUp, sink: ProfileSink): Promise<void> {
+  const { request, world, connection, traffic } = looking;
+  const results = lookUpEach(wantedOf(looking), {
+    client: connection.client,
+    policy: connection.policy,
+    runtime: world.runtime,
+    budget: new Gate(request.concurrency ?? limits.othersInFlight),
+    log: (line) => world.said.verbose(line),
+    counts: traffic,
+  });
+  for await (const result of results) await settle(looking, result, sink);
+  world.runtime.signal.throwIfAborted();
+}
+
+/** Where a user was asked for. */
+interface Place {
+  readonly rows: RowBlock;
+  readonly row: number;
+}
+
+/** Rows that name a user. The others are turned down on the way. */
+async function* wantedOf({
+  request,
+  world,
+  users,
+  tally,
+}: LookingUp): AsyncGenerator<Wanted<Place>> {
+  const { limit = Number.POSITIVE_INFINITY } = request;
+  let taken = 0;
+  for await (const rows of new Intake(users.blocks()).until(world.runtime.signal)) {
+    for (const fault of rows.faults) {
+      if (taken === limit) return;
+      taken += 1;
+      tally.counts.read += 1;
+      tally.fault(rows, fault);
+    }
+    for (let row = 0; row < rows.count; row += 1) {
+      if (taken === limit) return;
+      taken += 1;
+      const read = users.reader.read(rows, row);
+      if (isIdentifier(read)) {
+        yield { identifier: read, origin: { rows, row } };
+        continue;
+      }
+      tally.counts.read += 1;
+      tally.turnDown(rows, row, read);
+    }
+  }
+}
+
+async function settle(
+  { request, tally }: LookingUp,
+  { answer, identifier, origin: { rows, row } }: LookedUp<Place>,
+  sink: ProfileSink,
+): Promise<void> {
+  tally.counts.read += 1;
+  if (!answer) {
+    tally.turnDown(rows, row, { stage: 'notSent', error: 'the run stopped before' });
+  } else if (answer.record) {
+    tally.accept(rows, row);
+    const { record } = answer;
+    await sink.write(request.reachability ? withReachability(record) : record, identifier);
+  } else {
+    tally.turnDown(rows, row, { stage: 'service', error: 'no such user' });
+    await sink.write(undefined, identifier);
+  }
+  if (!isSingle(request.users)) await tally.log.commit();
+}
+
+function notFound({ tally }: LookingUp): EngagectlError | undefined {
+  const { rejected, read } = tally.counts;
+  if (rejected === 0) return undefined;
+  return new EngagectlError('E-NOT-FOUND', `${rejected} of ${read} users were not found`, {
+    fix: `see ${tally.rejects.path} for which, and why`,
+  });
+}
+
+const progressOf = ({ users, tally }: LookingUp): WriteProgress => ({
+  read: tally.counts.read,
+  rejected: tally.counts.rejected,
+  bytesRead: users.bytesRead(),
+  totalBytes: users.totalBytes === 0 ? undefined : users.totalBytes,
+  inFlight: 0,
+});

@@ -1,0 +1,56 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import path from 'node:path';
+import { RejectsFile } from '../output/rejects-file.js';
+import { EngagectlError } from '../errors.js';
+import type { World } from './world.js';
+
+interface RejectsPlace {
+  readonly job: string;
+  /** The file that was asked for. */
+  readonly named: string | undefined;
+  readonly files: readonly string[];
+  /** The first input; `stdin` for standard input. */
+  readonly first: string;
+}
+
+/**
+ * The rejects file of a run, not created yet. Throws E-USAGE where it is an input of the run or
+ * no regular file, E-FILE-WRITE where its place cannot hold it.
+ */
+export function openRejects(
+  { job, named, files, first }: RejectsPlace,
+  { runtime: { cwd }, words }: Pick<World, 'runtime' | 'words'>,
+): RejectsFile {
+  const option = words.option('rejects', '<file>');
+  const beside = first === 'stdin' ? `engagectl-${job}` : first;
+  const name = named ?? `${beside}.rejects.ndjson`;
+  const file = path.resolve(cwd, name);
+  if (files.some((input) => [file, `${file}.1`].includes(path.resolve(cwd, input)))) {
+    throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
+      why: 'the rejects file would take its place',
+      fix: `name another one with ${option}`,
+    });
+  }
+  const guarded = <T>(look: () => T): T => {
+    try {
+      return look();
+    } catch (cause) {
+      throw new EngagectlError('E-FILE-WRITE', `the rejects file ${name} could not be written`, {
+        why: cause instanceof Error ? cause.message : String(cause),
+        fix: `name another place with ${option}`,
+        file: name,
+        cause,
+      });
+    }
+  };
+  const found = guarded(() => statSync(file, { throwIfNoEntry: false }));
+  if (found?.isFile() === false) {
+    throw new EngagectlError('E-USAGE', `${name} is no regular file`, {
+      why: 'an older rejects file is renamed, and a resumed run goes on with it',
+      fix: `name another one with ${option}`,
+    });
+  }
+  // Beside an input that can only be read, there may be nothing to reject.
+  if (named !== undefined) guarded(() => accessSync(path.dirname(file), constants.W_OK));
+  return new RejectsFile(name, file);
+}

@@ -1,0 +1,200 @@
+import path from 'node:path';
+import { runExport, type ExportJob } from '../bulk/export/export.js';
+import { startState, type ExportContext, type ExportState } from '../bulk/export/export-context.js';
+import { exportEntries, type ExportEntry, type ExportPlan } from '../bulk/export/export-entries.js';
+import { Gate } from '../bulk/gate.js';
+import { formatDay } from '../contract/dates.js';
+import { exitCodes } from '../errors.js';
+import { findTarget, isStdout } from '../output/target.js';
+import { dateRange } from './date-range.js';
+import { datedArgv, datedOutput } from './dated-output.js';
+import {
+  documentsPlanned,
+  exportJob,
+  meaningOf,
+  type ExportKind,
+  type ExportRequest,
+} from './export-documents.js';
+import { exportDefaults, refuseCsvOptions } from './export-options.js';
+import { failureOf } from './failure-of.js';
+import { openRun, unkeptRun, type OpenRun } from './open-run.js';
+import type { ExportProgress, ExportResult } from './results.js';
+import { digest } from './run-folder.js';
+import { changed } from './unfinished-run.js';
+import { watched, type HistoryFigures } from './watched.js';
+import type { Connection, World } from './world.js';
+
+/** Who asked for an export, and wants to be told. */
+export interface ExportHooks {
+  /** Pages are asked for from now on. */
+  begun?(progress: () => ExportProgress): void;
+  /** Note how the requests go. */
+  readonly history?: boolean;
+  /** Told what came of it while the run can still be kept; false keeps it, although it is done. */
+  ended?(ending: ExportEnding): Promise<boolean>;
+}
+
+export interface ExportEnding {
+  readonly result: ExportResult;
+  readonly history: HistoryFigures | undefined;
+  /** Earlier processes did a part of the run. */
+  readonly wasResumed: boolean;
+}
+
+interface Exporting {
+  readonly kind: ExportKind;
+  readonly request: ExportRequest;
+  readonly world: World;
+  readonly hooks: ExportHooks;
+  readonly connection: Connection;
+}
+
+/**
+ * Does an export from its options to its result. Throws what was in the way before anything was
+ * asked for; from then on what goes wrong is part of the result.
+ */
+export async function performExport(
+  kind: ExportKind,
+  request: ExportRequest,
+  world: World,
+  hooks: ExportHooks = {},
+): Promise<ExportResult> {
+  refuseCsvOptions(request.output, request, world.words);
+  const connection = await world.connect();
+  try {
+    // What relative dates and `{date}` refer to.
+    const today = { zone: connection.zone, now: world.runtime.now() };
+    const output = datedOutput(request.output, today);
+    const argv = datedArgv(world.argv, request.output, output);
+    const dated = { ...request, output };
+    const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection };
+    return await runConnected(exporting, dateRange(request, today, world.words));
+  } finally {
+    await connection.close();
+  }
+}
+
+async function runConnected(exporting: Exporting, asked: { from: number; to: number }) {
+  const { kind, request, world, connection, hooks } = exporting;
+  const { zone } = connection;
+  const run = await openRunOf(exporting);
+  let keep = run.kept?.resumed === true;
+  try {
+    const range = await rangeOf(run, exporting, {
+      ...asked,
+      options: meaningOf(kind, request, zone),
+      documents: documentsPlanned(kind, request.output, asked),
+    });
+    const days = `${formatDay(range.from)} to ${formatDay(range.to)}, ${zone.name}`;
+    world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
+    const job = await exportJob({ kind, request, zone, range, run, runtime: world.runtime });
+    keep = true;
+    const ending = await perform(exporting, run, job);
+    const isTold = (await hooks.ended?.(ending)) ?? true;
+    keep = ending.result.unfinished || (!isTold && isKept(job));
+    return { ...ending.result, unfinished: keep };
+  } finally {
+    run.close({ keep });
+  }
+}
+
+/** What goes to a file is kept; a pipe cannot be gone on with. */
+async function openRunOf({
+  kind,
+  request,
+  world,
+  connection,
+}: Exporting): Promise<OpenRun<ExportEntry>> {
+  const { accountId, host, zone } = connection;
+  const { resume, fresh, output = '', into } = request;
+  if (into) return unkeptRun(world);
+  const target = await findTarget(request.output, world.runtime.cwd);
+  if (target.kind === 'file') {
+    const files = [path.resolve(world.runtime.cwd, output)];
+    const options = digest(meaningOf(kind, request, zone));
+    const wanted = { command: kind.name, accountId, host, files, options, resume, fresh };
+    return openRun({ ...wanted, exports: true }, exportEntries, world);
+  }
+  const name = target.kind === 'stdout' ? 'standard output' : target.name;
+  if (resume) world.said.warn(`${name} cannot be resumed: the export starts from its beginning`);
+  return unkeptRun(world);
+}
+
+/** The run's own days, if the options still ask for the same; else those that are asked for now. */
+async function rangeOf({ kept }: OpenRun<ExportEntry>, { world }: Exporting, plan: ExportPlan) {
+  const first = kept?.entries[0];
+  if (first?.kind !== 'plan') {
+    await kept?.journal.append({ kind: 'plan', plan });
+    return plan;
+  }
+  const before = first.plan.options;
+  const names = new Set([...Object.keys(before), ...Object.keys(plan.options)]);
+  for (const what of names) {
+    const [was, is] = [before[what], plan.options[what]];
+    if (JSON.stringify(was) !== JSON.stringify(is)) {
+      throw changed(kept!.folder, { what, was, is }, world.words);
+    }
+  }
+  return first.plan;
+}
+
+async function perform(
+  { kind, request, world, connection, hooks }: Exporting,
+  run: OpenRun<ExportEntry>,
+  job: ExportJob,
+): Promise<ExportEnding> {
+  const { runtime, said } = world;
+  const state = { ...startState(), ...job.log.earlier.counts };
+  const started = runtime.monotonic();
+  const { client, history } = watched(connection.client, {
+    isWanted: hooks.history === true,
+    records: () => state.records,
+    runtime,
+  });
+  const context: ExportContext = {
+    client,
+    policy: connection.policy,
+    runtime,
+    signal: runtime.signal,
+    log: (line) => said.verbose(line),
+    warn: (text) => said.warn(text),
+    state,
+    budget: new Gate(kind.concurrency),
+    scanners: [],
+    pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
+    pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
+  };
+  const exported = runExport(job, context);
+  hooks.begun?.(() => progressOf(state, runtime.monotonic() - started));
+  const error = await failureOf(exported, runtime.signal);
+  const { records, pages, requests, retries, pendingMs, bytes } = state;
+  return {
+    result: {
+      run: run.id,
+      accountId: connection.accountId,
+      records,
+      pages,
+      requests,
+      retries,
+      pendingSeconds: inSeconds(pendingMs),
+      bytes,
+      seconds: inSeconds(runtime.monotonic() - started),
+      output: request.into || isStdout(request.output) ? null : request.output,
+      exitCode: error?.exitCode ?? exitCodes.ok,
+      error,
+      unfinished: error !== undefined && isKept(job),
+    },
+    history: history(),
+    wasResumed: job.resumed,
+  };
+}
+
+function progressOf(state: ExportState, milliseconds: number): ExportProgress {
+  const { records, pages, bytesReceived, slices, slicesDone, note } = state;
+  return { records, pages, bytesReceived, slices, slicesDone, note, milliseconds };
+}
+
+/** There is something to go on with, and something to go on from. */
+const isKept = ({ log }: ExportJob): boolean => log.resumable && !log.isEmpty;
+
+const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;

@@ -1,0 +1,301 @@
+import path from 'node:path';
+import { Gate } from '../bulk/gate.js';
+import type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
+import { Tally } from '../bulk/tally.js';
+import { earlierParts, hasRecords } from '../bulk/write/earlier-parts.js';
+import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
+import { OrdinalSet } from '../bulk/write/ranges.js';
+import { writeEntries, type EarlierParts, type WriteEntry } from '../bulk/write/write-entries.js';
+import type { IdentitySet } from '../bulk/write/identity-set.js';
+import type { IdentitySurvey } from '../bulk/write/identities.js';
+import { write } from '../bulk/write/write.js';
+import type { WriteJob } from '../bulk/write/write-job.js';
+import type { Client } from '../client/client.js';
+import { zoneOf, type Zone } from '../zone.js';
+import { exitCodes } from '../errors.js';
+import { firstRecords } from '../input/first-records.js';
+import { openInputs, type Inputs } from '../input/open.js';
+import type { Mapper } from '../mapping/records.js';
+import { sourceRecord } from '../mapping/source-record.js';
+import { openRejects } from './open-rejects.js';
+import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
+import type { RejectedRecord, WriteProgress, WriteResult } from './results.js';
+import { digest } from './run-folder.js';
+import { watched, type HistoryFigures } from './watched.js';
+import type { Connection, World } from './world.js';
+import { inputOptions, writeDefaults, type WriteOptions } from './write-options.js';
+import { writeVerdict } from './write-verdict.js';
+
+export type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
+
+/** What makes one write different from the others. */
+export interface WriteKind {
+  readonly name: 'upload' | 'subscribe' | 'demerge';
+  /** Column name of a bare list, where one is taken. */
+  readonly listColumn?: string | undefined;
+  /** Nothing is to be changed: nothing is sent (`check`), or as a rehearsal (`dryRun`). */
+  readonly rehearsal: 'check' | 'dryRun' | undefined;
+  /** All that decides what is sent, for a run that is resumed. */
+  readonly meaning: unknown;
+  readonly endpoint: string;
+  /** What surrounds the records in a request body. */
+  readonly frame: readonly [open: string, close: string];
+  mapper(zone: Zone): Mapper;
+  send(client: Client): WriteJob['send'];
+  /** Identities that occurred, of which none is sent twice. */
+  readonly seen?: IdentitySet;
+  /** What is about to be done, found by reading the input once more. */
+  survey?(inputs: Inputs): Promise<IdentitySurvey>;
+}
+
+/** What the command line may ask for besides. */
+export interface WriteRequest extends WriteOptions {
+  readonly files: readonly string[];
+  /** The unfinished run that is meant, and no other. */
+  readonly run?: string | undefined;
+  /** False: keep nothing to resume from. */
+  readonly journal: boolean;
+}
+
+/** Who asked for a write, and wants to be asked and told. */
+export interface WriteHooks {
+  /** Last chance to refuse, before the first request. */
+  confirm?(about: WriteAbout): Promise<void>;
+  /** Records are read from now on, those of the input `first` before others. */
+  begun?(first: string, progress: () => WriteProgress): void;
+  /** Is told of each record that was not accepted. */
+  rejected?(record: RejectedRecord): void;
+  /** Note how the requests go. */
+  readonly history?: boolean;
+  /** Told what came of it while the run can still be kept; false keeps it, although it is done. */
+  ended?(ending: WriteEnding): Promise<boolean>;
+}
+
+export interface WriteAbout {
+  /** The input can be read only once. */
+  readonly piped: boolean;
+  readonly identities: IdentitySurvey | undefined;
+}
+
+export interface WriteEnding {
+  readonly result: WriteResult;
+  readonly firstRejects: readonly FirstReject[];
+  readonly rejectKinds: ReadonlyMap<string, RejectKind>;
+  /** Their file; `missing` are the lines that the disk did not take. */
+  readonly rejects: { readonly path: string; readonly exists: boolean; readonly missing: number };
+  readonly history: HistoryFigures | undefined;
+  /** Earlier processes did a part of the run. */
+  readonly wasResumed: boolean;
+}
+
+interface Writing {
+  readonly kind: WriteKind;
+  readonly request: WriteRequest;
+  readonly world: World;
+  readonly hooks: WriteHooks;
+  readonly inputs: Inputs;
+  readonly connection: Connection | undefined;
+}
+
+/**
+ * Does a write from its input to its result. Throws what was in the way before anything was sent;
+ * from then on what goes wrong is part of the result.
+ */
+export async function performWrite(
+  kind: WriteKind,
+  request: WriteRequest,
+  world: World,
+  hooks: WriteHooks = {},
+): Promise<WriteResult> {
+  const options = inputOptions(request.files, request, kind.listColumn);
+  const inputs = await openInputs({ ...options, digests: request.journal }, world.runtime);
+  let connection: Connection | undefined;
+  try {
+    if (kind.rehearsal !== 'check') connection = await world.connect();
+    const mapper = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
+    for (const { header, source } of inputs.headers) mapper.check(header, source);
+    const piped = inputs.totalBytes === undefined;
+    if (connection) {
+      const identities = piped
+        ? undefined
+        : await kind.survey?.(await openInputs(options, world.runtime));
+      await hooks.confirm?.({ piped, identities });
+    }
+    return await runConnected({ kind, request, world, hooks, inputs, connection }, mapper);
+  } finally {
+    await inputs.close();
+    await connection?.close();
+  }
+}
+
+async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
+  const { hooks, inputs, world } = writing;
+  const run = await openRunOf(writing);
+  let done = false;
+  let unfinished = false;
+  try {
+    const earlier = run.kept && earlierParts(run.kept.entries);
+    if (earlier) await inputs.verify([...earlier.digests.values()]);
+    const ending = await perform(writing, { mapper, run, earlier });
+    const isTold = (await hooks.ended?.(ending)) ?? true;
+    done = ending.result.done && isTold;
+    unfinished = !done && mayHaveContent(run);
+    return { ...ending.result, unfinished };
+  } finally {
+    run.close({ keep: !done && mayHaveContent(run) });
+    if (unfinished) world.said.note(`unfinished: ${world.words.goOn(run.id)} goes on with it`);
+  }
+}
+
+/** Runs from files are kept; a pipe cannot be read again, so there is nothing to resume. */
+async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
+  const { kind, request, world, inputs, connection } = writing;
+  if (!connection || kind.rehearsal !== undefined) return unkeptRun(world);
+  if (inputs.totalBytes === undefined) {
+    if (request.resume) world.said.note('input from a pipe cannot be resumed: starting afresh');
+    return unkeptRun(world);
+  }
+  const wanted = {
+    command: kind.name,
+    accountId: connection.accountId,
+    host: connection.host,
+    files: request.files.map((file) => path.resolve(world.runtime.cwd, file)),
+    options: digest(kind.meaning),
+    resume: request.resume,
+    fresh: request.fresh,
+    run: request.run,
+  };
+  if (request.journal) return openRun(wanted, writeEntries, world);
+  await refuseUnfinished(wanted, world);
+  return unkeptRun(world);
+}
+
+interface Parts {
+  readonly mapper: Mapper;
+  readonly run: OpenRun<WriteEntry>;
+  readonly earlier: EarlierParts | undefined;
+}
+
+async function perform(writing: Writing, parts: Parts): Promise<WriteEnding> {
+  const { kind, world, hooks, inputs, connection } = writing;
+  const { run, earlier } = parts;
+  const { runtime, words } = world;
+  const started = runtime.monotonic();
+  const tally = await openTally(writing, parts);
+  const { client, history } = watched(connection?.client, {
+    isWanted: hooks.history === true,
+    records: () => tally.counts.accepted,
+    runtime,
+  });
+  const job = jobOf(writing, { ...parts, tally, client });
+  const sending = write(job);
+  hooks.begun?.(inputs.first, () => ({
+    read: tally.counts.read,
+    rejected: tally.counts.rejected,
+    bytesRead: inputs.bytesRead(),
+    totalBytes: inputs.totalBytes,
+    inFlight: job.budget.inFlight,
+  }));
+  const { done, stopped, ...traffic } = await sending;
+  const rehearsal = kind.rehearsal !== undefined;
+  const error = writeVerdict(tally, { stopped, job: kind.name, rehearsal, words });
+  return {
+    result: {
+      run: run.id,
+      accountId: connection?.accountId ?? null,
+      ...tally.counts,
+      ...traffic,
+      seconds: Math.round(runtime.monotonic() - started) / 1000,
+      rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
+      exitCode: error?.exitCode ?? exitCodes.ok,
+      error,
+      done,
+      stopped,
+      unfinished: run.kept !== undefined && !done && tally.hasSettled,
+    },
+    firstRejects: tally.samples.first,
+    rejectKinds: tally.samples.kinds,
+    rejects: tally.rejects,
+    history: history(),
+    wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
+  };
+}
+
+/** Counts the outcomes; its rejects file is made with the first reject. */
+async function openTally(
+  { kind, request, world, inputs }: Writing,
+  { run: { kept }, earlier }: Parts,
+): Promise<Tally> {
+  const { files, rejects: named } = request;
+  const rejects = openRejects({ job: kind.name, named, files, first: inputs.first }, world);
+  const tally = new Tally({
+    rejects,
+    sourceRecord,
+    listNotSent: inputs.totalBytes === undefined && kind.rehearsal !== 'check',
+  });
+  if (!kept || !earlier) return tally;
+  await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
+  tally.resume(earlier.counts);
+  tally.log = new JournalledOutcomes({
+    journal: kept.journal,
+    rejects,
+    digests: () => inputs.takeDigests(),
+    start: earlier.watermark,
+  });
+  return tally;
+}
+
+/** What `write` is to do; records go nowhere where only a check is made. */
+function jobOf(
+  { kind, request, world, inputs, connection }: Writing,
+  { mapper, earlier, tally, client }: Parts & { tally: Tally; client: Client | undefined },
+): WriteJob {
+  const { limit, maxRejects } = request;
+  const defaults = writeDefaults[kind.name];
+  // Of a demerge, all identities have to be seen again to tell duplicates.
+  const from = kind.seen ? undefined : earlier?.watermark;
+  const rows = inputs.blocks(from);
+  return {
+    rows: limit === undefined ? rows : firstRecords(rows, limit - (from?.ordinal ?? 0)),
+    map: (block) => mapper.map(block),
+    toldOnce: kind.seen,
+    send: client && kind.send(client),
+    endpoint: kind.endpoint,
+    request: {
+      frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },
+      records: request.chunkSize ?? defaults.chunkSize,
+      bytes: request.chunkBytes ?? writeDefaults.chunkBytes,
+    },
+    order: kind.seen ? 'none' : (request.order ?? 'key'),
+    maxRejects,
+    rehearsal: kind.rehearsal,
+    tally,
+    budget: new Gate(request.concurrency ?? defaults.concurrency),
+    policy: connection?.policy ?? noRetries,
+    runtime: world.runtime,
+    earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,
+    piped: inputs.totalBytes === undefined,
+    log: (line) => world.said.verbose(line),
+    warn: (text) => world.said.warn(text),
+  };
+}
+
+/** Records whose outcome is unknown may be sent again, knowingly. */
+const toldOf = (earlier: EarlierParts, { retryUnknown }: WriteRequest): EarlierParts =>
+  retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
+
+const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
+
+/**
+ * An outcome, an intent or the beginning of a rejects file was written down; or the journal cannot
+ * be read now, and may be readable later.
+ */
+function mayHaveContent({ kept }: OpenRun<WriteEntry>): boolean {
+  if (!kept) return false;
+  try {
+    const earlier = earlierParts(kept.read());
+    return hasRecords(earlier) || earlier.rejectsFile !== undefined;
+  } catch {
+    return true;
+  }
+}

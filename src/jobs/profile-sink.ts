@@ -1,0 +1,47 @@
+import type { Identifier } from '../mapping/identifier.js';
+import { openOutput, prepareOutputs } from '../output/open-output.js';
+export { prettyJson } from '../output/pretty-json.js';
+import { RecordWriter } from '../output/record-writer.js';
+import { isStdout } from '../output/target.js';
+import type { Runtime } from '../runtime.js';
+import { outputOf, type FileOptions } from './export-options.js';
+
+/** Where profiles go, one at a time. Who opens, finishes or aborts. */
+export interface ProfileSink {
+  readonly bytes: number;
+  readonly warnings: readonly string[];
+  /** Takes the text of one JSON object; undefined where nobody has the identifier. */
+  write(record: Buffer | undefined, user: Identifier): Promise<void>;
+  finish(): Promise<void>;
+  abort(): Promise<void>;
+}
+
+/** Bytes written to a file at a time; on stdout each profile appears at once. */
+const pageBytes = 256 * 1024;
+
+/** Written as by the exports. Throws E-FILE-WRITE, E-OUTPUT-EXISTS, E-PARTIAL-EXISTS. */
+export async function openProfileSink(
+  name: string | undefined,
+  how: FileOptions,
+  runtime: Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token'>,
+): Promise<ProfileSink> {
+  const options = outputOf(name, how);
+  await prepareOutputs([options], runtime, { ownPartials: false });
+  const output = await openOutput(options, runtime);
+  const writer = new RecordWriter(output, isStdout(name) ? 1 : pageBytes);
+  return {
+    get bytes() {
+      return output.bytes;
+    },
+    get warnings() {
+      return output.warnings;
+    },
+    write: async (record) => record && writer.write(record),
+    finish: async () => {
+      await writer.flush();
+      await output.seal();
+      await output.publish();
+    },
+    abort: () => output.abort(),
+  };
+}

@@ -1,0 +1,100 @@
+import type { EngagectlError, ExitCode } from '../errors.js';
+
+/** What every run comes to. */
+export interface RunResult {
+  /** Names the run. */
+  readonly run: string;
+  /** Null where only a check was made, without an account. */
+  readonly accountId: string | null;
+  readonly requests: number;
+  readonly retries: number;
+  readonly seconds: number;
+  /** What the command line would exit with; 0: everything is done and accounted for. */
+  readonly exitCode: ExitCode;
+  /** The most serious thing to be said of the run; undefined when all went well. */
+  readonly error: EngagectlError | undefined;
+  /** What was done is kept, and the same job with `resume` goes on. */
+  readonly unfinished: boolean;
+}
+
+/** read = accepted + rejected + unknown + notSent + resumed + duplicates. */
+export interface WriteResult extends RunResult {
+  readonly read: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  /** May have been processed, and do harm when sent twice. */
+  readonly unknown: number;
+  readonly notSent: number;
+  /** Accepted by an earlier part of the same run. */
+  readonly resumed: number;
+  readonly duplicates: number;
+  readonly bytesSent: number;
+  /** Null when there was nothing to write into one. */
+  readonly rejectsFile: string | null;
+  /** The whole input was worked through. */
+  readonly done: boolean;
+  /** What ended the run before its input did. */
+  readonly stopped: EngagectlError | undefined;
+}
+
+/** Where a write stands. */
+export interface WriteProgress {
+  readonly read: number;
+  readonly rejected: number;
+  readonly bytesRead: number;
+  /** Undefined where the input is no file. */
+  readonly totalBytes: number | undefined;
+  readonly inFlight: number;
+}
+
+/** A record that was not accepted. */
+export interface RejectedRecord {
+  /** The file; `stdin` for records that come from none. */
+  readonly source: string;
+  /** Where the record begins, 1-based. */
+  readonly line: number;
+  readonly stage: 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
+  /** Of the service. */
+  readonly code?: number | undefined;
+  readonly error: string;
+  /** JSON text of what was read. */
+  readonly record?: string;
+  /** In its place: bytes that are no UTF-8. */
+  readonly recordBase64?: string;
+}
+
+export interface ExportResult extends RunResult {
+  readonly records: number;
+  readonly pages: number;
+  readonly pendingSeconds: number;
+  readonly bytes: number;
+  /** Null where the records did not go to a file. */
+  readonly output: string | null;
+}
+
+/** Where an export stands. */
+export interface ExportProgress {
+  readonly records: number;
+  readonly pages: number;
+  readonly bytesReceived: number;
+  /** Cursors followed to their end, and how many there are. */
+  readonly slices: number;
+  readonly slicesDone: number;
+  /** What is waited for; undefined while pages arrive. */
+  readonly note: string | undefined;
+  readonly milliseconds: number;
+}
+
+/** Users whom nobody has count as rejected. */
+export interface LookUpResult extends RunResult {
+  readonly read: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly unknown: number;
+  readonly notSent: number;
+  readonly resumed: number;
+  readonly duplicates: number;
+  readonly bytes: number;
+  readonly rejectsFile: string | null;
+  readonly output: string | null;
+}

@@ -1,0 +1,31 @@
+import { paths } from '../contract/endpoints.js';
+import { subscribeMapper } from '../mapping/subscribe.js';
+import type { WriteResult } from './results.js';
+import type { World } from './world.js';
+import { readMeaning, type SubscribeOptions } from './write-options.js';
+import { performWrite, type WriteHooks, type WriteRequest } from './perform-write.js';
+
+/** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */
+export async function subscribe(
+  request: WriteRequest & SubscribeOptions,
+  world: World,
+  hooks?: WriteHooks,
+): Promise<WriteResult> {
+  const { type, status, check, dryRun = false, retryUnknown = false } = request;
+  return performWrite(
+    {
+      name: 'subscribe',
+      listColumn: type && status && 'value',
+      rehearsal: check ? 'check' : dryRun ? 'dryRun' : undefined,
+      meaning: { ...readMeaning(request), type, status },
+      endpoint: `POST ${paths.subscribe}`,
+      frame: ['{"d":[', ']}'],
+      mapper: () =>
+        subscribeMapper({ ...(type && { type }), ...(status && { status }), retryUnknown }),
+      send: (client) => (body, signal) => client.subscribe(body, { dryRun }, signal),
+    },
+    request,
+    world,
+    hooks,
+  );
+}

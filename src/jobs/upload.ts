@@ -1,0 +1,73 @@
+import { paths } from '../contract/endpoints.js';
+import { EngagectlError } from '../errors.js';
+import { columnMapping } from '../mapping/mapping-file.js';
+import { uploadMapper } from '../mapping/upload.js';
+import type { UploadMapping } from '../mapping/upload-mapping.js';
+import type { Runtime } from '../runtime.js';
+import type { WriteResult } from './results.js';
+import type { Words } from './words.js';
+import type { World } from './world.js';
+import { readMeaning, type UploadOptions } from './write-options.js';
+import { performWrite, type WriteHooks, type WriteRequest } from './perform-write.js';
+
+/** What surrounds the records in a request body. */
+export const uploadFrame = ['{"d":[', ']}'] as const;
+
+/** Creates or updates user profiles; or adds events. Throws like `performWrite`, and E-USAGE. */
+export async function upload(
+  request: WriteRequest & UploadOptions,
+  world: World,
+  hooks?: WriteHooks,
+): Promise<WriteResult> {
+  const mapping = await uploadMapping(request, world);
+  return performWrite(
+    {
+      name: 'upload',
+      rehearsal: request.check ? 'check' : undefined,
+      meaning: { ...readMeaning(request), ...meaningOf(mapping) },
+      endpoint: `POST ${paths.upload}`,
+      frame: uploadFrame,
+      mapper: (zone) => uploadMapper({ ...mapping, zone }),
+      send: (client) => (body, signal) => client.upload(body, signal),
+    },
+    request,
+    world,
+    hooks,
+  );
+}
+
+/** How rows become records; the zone is the account's. Throws E-USAGE, E-FILE-READ. */
+export async function uploadMapping(
+  options: UploadOptions,
+  { runtime, words }: { readonly runtime: Pick<Runtime, 'cwd' | 'now'>; readonly words: Words },
+): Promise<Omit<UploadMapping, 'zone'>> {
+  const { type = 'profile', objectId, empty = 'omit', eventName, ts, retryUnknown } = options;
+  if (type !== 'event' && ts !== undefined) {
+    throw new EngagectlError('E-USAGE', `${words.option('ts')} is for events`, {
+      fix: `add ${words.option('type', 'event')}, or leave it out`,
+    });
+  }
+  return {
+    ...(await columnMapping(options, runtime)),
+    kind: type,
+    empty,
+    retryUnknown: retryUnknown === true,
+    ...(objectId !== undefined && { objectId }),
+    ...(eventName !== undefined && { eventName }),
+    ...(ts === 'now' && { tsNow: Math.floor(runtime.now() / 1000) }),
+  };
+}
+
+/**
+ * The mapping without the time of `ts: now`, which is another one in every part of a run, and
+ * without the consent to send records of unknown outcome again, which may be given later.
+ */
+const meaningOf = ({ map, types, drop, only, tsNow, ...rest }: Omit<UploadMapping, 'zone'>) => ({
+  ...rest,
+  retryUnknown: undefined,
+  map: [...map],
+  types: [...types],
+  drop: [...drop],
+  only: only && [...only],
+  tsNow: tsNow !== undefined,
+});

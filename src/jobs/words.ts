@@ -1,0 +1,19 @@
+/** How those who start jobs call what an error or a note tells them to use. */
+export interface Words {
+  /** An option, like `--rejects <file>`; `value` stands for what follows its name. */
+  option(name: string, value?: string): string;
+  /** What goes on with an unfinished run. */
+  goOn(run: string): string;
+  /** What gives the records of a file to the same job. */
+  again(job: string, file: string): string;
+  /** What names the state folder. */
+  readonly stateFolder: string;
+}
+
+/** Of a program that uses the library. */
+export const libraryWords: Words = {
+  option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
+  goOn: () => 'the same call with resume',
+  again: (job, file) => `${job}(${JSON.stringify(file)})`,
+  stateFolder: 'stateFolder',
+};

@@ -1,0 +1,40 @@
+import type { Client } from '../client/client.js';
+import type { RetryPolicy } from '../client/retry.js';
+import type { Zone } from '../zone.js';
+import type { Runtime } from '../runtime.js';
+import type { Words } from './words.js';
+
+/** What a job works in, besides its own options. */
+export interface World {
+  readonly runtime: Runtime;
+  readonly words: Words;
+  readonly said: Said;
+  /** How the job was asked for, so that a person can be shown it, and it can be asked for again. */
+  readonly argv: readonly string[];
+  /** Time zone of jobs that need no account. */
+  readonly timezone: string;
+  /** Called once, when all that needs no account is in order. The job closes the connection. */
+  connect(): Promise<Connection>;
+  /** Absolute path of the folder that holds the runs. Throws where there is no place for them. */
+  runsFolder(): string;
+}
+
+/** An account to work with. */
+export interface Connection {
+  readonly client: Client;
+  readonly accountId: string;
+  /** The host that a run belongs to; of the embedded service, which has other ports every time, its name. */
+  readonly host: string;
+  /** Of the account: for relative dates and times without an offset. */
+  readonly zone: Zone;
+  readonly policy: RetryPolicy;
+  close(): Promise<void>;
+}
+
+/** Who listens to a job while it is under way. */
+export interface Said {
+  note(text: string): void;
+  warn(text: string): void;
+  /** One line about a request or a retry. */
+  verbose(text: string): void;
+}

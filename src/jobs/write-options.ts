@@ -1,0 +1,138 @@
+import { limits } from '../contract/limits.js';
+import type { InputOptions } from '../input/options.js';
+
+/** How an input is read. */
+export interface ReadOptions {
+  /** Else by the file's extension, else by its content. */
+  readonly inputFormat?: 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
+  /** Between the cells of a CSV; default `,`. */
+  readonly delimiter?: string;
+  /** Around the cells of a CSV; default `"`, empty for none. */
+  readonly quote?: string;
+  /** Before a quote in a quoted cell; default: the quote. */
+  readonly escape?: string;
+  /** Begins the lines of a CSV that are no records. */
+  readonly comment?: string;
+  /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
+  readonly encoding?: string;
+  /** A longer record is rejected; default 1 MiB. */
+  readonly maxRecordBytes?: number;
+  /** Take the first records only. */
+  readonly limit?: number;
+}
+
+/** What upload, subscribe and demerge have in common. */
+export interface WriteOptions extends ReadOptions {
+  /** Records per request; default: the service's maximum. */
+  readonly chunkSize?: number;
+  /** Bytes per request; default 4 MiB. */
+  readonly chunkBytes?: number;
+  /** Most requests in flight. */
+  readonly concurrency?: number;
+  /** `key`, the default: records of one key arrive in input order. */
+  readonly order?: 'key' | 'none';
+  /** File that rejected records are written to. */
+  readonly rejects?: string;
+  /** Stop when more than that were rejected. */
+  readonly maxRejects?: RejectLimit;
+  /** Send records of a rejects file whose outcome is unknown again. */
+  readonly retryUnknown?: boolean;
+  /** Go on with the unfinished run of the same job, if there is one. */
+  readonly resume?: boolean;
+  /** Forget the unfinished run of the same job. */
+  readonly fresh?: boolean;
+  /** Read and validate everything, send nothing. */
+  readonly check?: boolean;
+}
+
+/** Names input columns throughout. */
+export interface UploadOptions extends WriteOptions {
+  /** What flat rows are; default: profiles. */
+  readonly type?: 'profile' | 'event';
+  /** Column of the identity; default `identity`. */
+  readonly identity?: string;
+  /** Key by the objectId in this column. */
+  readonly objectId?: string;
+  /** `column=key` each: send a column under another name. */
+  readonly map?: readonly string[];
+  /** `column:type` each, of string, integer, number, boolean, date, json; else strings. */
+  readonly types?: readonly string[];
+  /** Columns that are not sent. */
+  readonly drop?: readonly string[];
+  /** The only columns that are sent. */
+  readonly only?: readonly string[];
+  /** Path of a JSON file with identity, map, types and drop. */
+  readonly mapping?: string;
+  /** What an empty cell is sent as; default: it is left out. */
+  readonly empty?: 'omit' | 'null' | 'string';
+  /** Of events whose row has no evtName. */
+  readonly eventName?: string;
+  /** The time of events whose row has no ts. */
+  readonly ts?: 'now';
+}
+
+export interface SubscribeOptions extends WriteOptions {
+  /** Where the input does not say. */
+  readonly type?: 'phone' | 'whatsapp' | 'email';
+  readonly status?: 'Unsubscribe' | 'Resubscribe';
+  /** Let the service check the records and change nothing. */
+  readonly dryRun?: boolean;
+}
+
+export interface DemergeOptions extends WriteOptions {
+  /** Column of the identity; default `identity`. */
+  readonly identity?: string;
+}
+
+/** A percentage is judged from 1000 records on, and at the end. */
+export type RejectLimit = { readonly records: number } | { readonly percent: number };
+
+/** What is not said. */
+export const writeDefaults = {
+  chunkBytes: 4 * 1024 * 1024,
+  maxRecordBytes: 1024 * 1024,
+  upload: { chunkSize: limits.recordsPerUpload, concurrency: 8 },
+  subscribe: { chunkSize: limits.recordsPerSubscribe, concurrency: limits.othersInFlight },
+  demerge: { chunkSize: limits.identitiesPerDemerge, concurrency: 1 },
+} as const;
+
+/** The options that decide what is sent: a run is only resumed with the same ones. */
+export const readMeaning = ({
+  inputFormat,
+  delimiter,
+  quote,
+  escape,
+  comment,
+  encoding,
+  maxRecordBytes = writeDefaults.maxRecordBytes,
+  limit,
+}: ReadOptions) => ({
+  inputFormat,
+  delimiter,
+  quote,
+  escape,
+  comment,
+  encoding,
+  maxRecordBytes,
+  limit,
+});
+
+/** What to read; `listColumn` is the column that a bare list stands for. */
+export function inputOptions(
+  files: readonly string[],
+  options: ReadOptions,
+  listColumn?: string,
+): InputOptions {
+  const { inputFormat, delimiter, quote, escape, comment, encoding } = options;
+  return {
+    files,
+    maxRecordBytes: options.maxRecordBytes ?? writeDefaults.maxRecordBytes,
+    ...(inputFormat && { format: inputFormat }),
+    ...(delimiter !== undefined && { delimiter }),
+    ...(quote !== undefined && { quote }),
+    ...(escape !== undefined && { escape }),
+    ...(comment !== undefined && { comment }),
+    ...(encoding !== undefined && { encoding }),
+    ...(listColumn !== undefined && { listColumn }),
+  };
+}

@@ -1,0 +1,43 @@
+import type { Tally } from '../bulk/tally.js';
+import { EngagectlError, exitCodes, mostSerious, type ExitCode } from '../errors.js';
+import type { Words } from './words.js';
+
+interface EndedWrite {
+  readonly stopped: EngagectlError | undefined;
+  readonly job: string;
+  /** Nothing was to be changed. */
+  readonly rehearsal: boolean;
+  readonly words: Words;
+}
+
+/** The most serious thing that can be said of a write that ended; undefined when all went well. */
+export function writeVerdict(
+  { counts, rejects }: Tally,
+  { stopped, job, rehearsal, words }: EndedWrite,
+): EngagectlError | undefined {
+  const { read, rejected, unknown } = counts;
+  const codes: ExitCode[] = [];
+  if (stopped) codes.push(stopped.exitCode);
+  if (unknown > 0) codes.push(exitCodes.unknown);
+  if (rejected > 0) codes.push(exitCodes.rejected);
+  const worst = mostSerious(codes);
+
+  if (stopped?.exitCode === worst) return stopped;
+  if (worst === exitCodes.unknown) {
+    const again = `sending that file with ${words.option('retryUnknown')} sends them again`;
+    const message = `the outcome of ${unknown} of ${read} records is unknown`;
+    return new EngagectlError('E-UNKNOWN', message, {
+      why: stopped?.message ?? 'no answer told whether the service processed them',
+      fix: rejects.missing > 0 ? stopped?.details.fix : `look them up in ${rejects.path}; ${again}`,
+      cause: stopped,
+    });
+  }
+  if (worst === exitCodes.rejected) {
+    return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
+      fix: rehearsal
+        ? `correct them in the input; ${rejects.path} says where and why`
+        : `correct ${rejects.path}, then: ${words.again(job, rejects.path)}, with the same options`,
+    });
+  }
+  return undefined;
+}
