@@ -35,11 +35,7 @@ const groups = [
   },
   {
     name: 'run',
-    test: isOneOf(
-      'jobs/upload',
-      'commands/run-write',
-      'commands/confirm-production',
-    ),
+    test: isOneOf('jobs/upload', 'commands/run-write', 'commands/confirm-production'),
   },
 ];
 
