@@ -15,11 +15,13 @@ import { forgetKeys } from './json/keys';
 import { allocate } from './json/memory';
 import { base, forgetMembers, memberCount, members, setBase, wantedAt } from './json/members';
 import { spaceEnd } from './json/tokens';
+import { forgetHalves, spell } from './json/spelling';
 import { keyHash, rowKind, RowKind } from './json/upload-row';
 import { hasOperator, readValue, repeatEnd, repeatStart } from './json/value';
 
 export { want, wantName } from './json/members';
 export { expect } from './json/upload-row';
+export { hasHalf } from './json/spelling';
 export { deepest } from './json/value';
 
 /**
@@ -80,6 +82,17 @@ export function read(start: i32, end: i32): void {
   store<i32>(found, fault, 24);
   store<i32>(found, faultAt - base, 28);
   store<i32>(found, repeatEnd - base, 32);
+}
+
+/** Where what `unescape` wrote ends. */
+export let unescapedEnd: i32 = 0;
+
+/** Writes what stands between two positions of a string of the text, without escapes, and returns where. */
+export function unescape(start: i32, end: i32): i32 {
+  const scratch = text + textBytes + slack;
+  forgetHalves();
+  unescapedEnd = spell(base + start, base + end, scratch);
+  return scratch;
 }
 
 /** Where to put the bounds of so many rows. */

@@ -29,12 +29,15 @@ export {
 } from './csv-records';
 export {
   deepest,
+  hasHalf,
   expect as expectUpload,
   nameRoom,
   pass as passRows,
   read as readJson,
   reserve as reserveJson,
   rowTable,
+  unescape,
+  unescapedEnd,
   want,
   wantName,
 } from './json-text';

@@ -3,7 +3,6 @@ import { columnFault } from './columns.js';
 import { shown, takeKey, textFault } from './identity.js';
 import { instantOf } from './instants.js';
 import { token } from './json-tokens.js';
-import { pieceOf } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import type { UploadMapping } from './upload-mapping.js';
 
@@ -29,12 +28,12 @@ export interface CellRow {
   writeString(index: number): void;
 }
 
-const openIdentity = pieceOf('"identity":');
-const openObjectId = pieceOf('"objectId":');
-export const openProfileData = pieceOf(',"type":"profile","profileData":{');
-const openEvent = pieceOf(',"type":"event","evtName":');
-const openTs = pieceOf(',"ts":');
-const openEvtData = pieceOf(',"evtData":{');
+const openIdentity = Buffer.from('"identity":');
+const openObjectId = Buffer.from('"objectId":');
+export const openProfileData = Buffer.from(',"type":"profile","profileData":{');
+const openEvent = Buffer.from(',"type":"event","evtName":');
+const openTs = Buffer.from(',"ts":');
+const openEvtData = Buffer.from(',"evtData":{');
 
 /**
  * Writes what stands before the members of the data in an upload record (service-facts, Upload), or
@@ -61,13 +60,13 @@ function writeKeys(row: CellRow, records: RecordBuilder, { identity, objectId }:
     return `column ${names}: the value is empty or missing`;
   }
   if (hasObjectId) {
-    out.piece(openObjectId);
+    out.raw(openObjectId);
     const fault = writeKey(row, parts.objectId, 'objectId', records);
     if (fault !== undefined) return fault;
     if (hasIdentity) out.byte(token.comma);
   }
   if (!hasIdentity) return undefined;
-  out.piece(openIdentity);
+  out.raw(openIdentity);
   return writeKey(row, parts.identity, 'identity', records);
 }
 
@@ -89,15 +88,15 @@ function writeKey(
 function writeType(row: CellRow, records: RecordBuilder, options: UploadMapping) {
   const { out } = records;
   if (options.kind === 'profile') {
-    out.piece(openProfileData);
+    out.raw(openProfileData);
     return undefined;
   }
-  out.piece(openEvent);
+  out.raw(openEvent);
   const fault = writeEventName(row, records, options);
   if (fault !== undefined) return fault;
-  out.piece(openTs);
+  out.raw(openTs);
   const tsFault = writeTs(row, records, options);
-  out.piece(openEvtData);
+  out.raw(openEvtData);
   return tsFault;
 }
 

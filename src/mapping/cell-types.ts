@@ -3,8 +3,6 @@ import type { CellText } from './cell-text.js';
 import { shown } from './identity.js';
 import { instantOf } from './instants.js';
 import { JsonText } from './json-text.js';
-import { scanNumber } from './json-tokens.js';
-import { pieceOf, type Piece } from './json-writer.js';
 import type { RecordBuilder } from './record-builder.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
@@ -19,7 +17,7 @@ const writers: Readonly<Record<CellType, Write>> = {
   boolean(text, { out }) {
     for (const { bytes, json } of booleanWords) {
       if (!isWord(text, bytes)) continue;
-      out.piece(json);
+      out.raw(json);
       return undefined;
     }
     return 'is not true, false, 1, 0, yes or no';
@@ -39,7 +37,7 @@ const writers: Readonly<Record<CellType, Write>> = {
 };
 const booleanWords = ['true', 'false', '1', '0', 'yes', 'no'].map((word, index) => ({
   bytes: Buffer.from(word),
-  json: pieceOf(String(index % 2 === 0)),
+  json: Buffer.from(String(index % 2 === 0)),
 }));
 const json = new JsonText();
 
@@ -60,13 +58,17 @@ export function writeString({ bytes, start, end }: CellText, { out }: RecordBuil
   out.byte(0x22);
 }
 
-const emptyValues = { omit: undefined, null: pieceOf('null'), string: pieceOf('""') } as const;
+const emptyValues = {
+  omit: undefined,
+  null: Buffer.from('null'),
+  string: Buffer.from('""'),
+} as const;
 
 /** What --empty sends; an empty string only where strings are sent. */
 export function emptyValue(
   type: CellType | undefined,
   { empty }: UploadMapping,
-): Piece | undefined {
+): Buffer | undefined {
   const isString = type === undefined || type === 'string';
   return empty === 'string' && !isString ? undefined : emptyValues[empty];
 }
@@ -75,15 +77,11 @@ function copy({ bytes, start, end }: CellText, { out }: RecordBuilder): undefine
   out.raw(bytes, start, end);
 }
 
-const isNumber = ({ bytes, start, end }: CellText): boolean =>
-  scanNumber(bytes, start, end) === end;
+/** As JSON has it (RFC 8259, 6). */
+const isNumber = (text: CellText): boolean =>
+  /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(text.toString());
 
-function isInteger(text: CellText): boolean {
-  const { bytes, start, end } = text;
-  // of what a number may hold, only a point and an exponent have bytes from here on
-  for (let at = start; at < end; at++) if (bytes[at] === 0x2e || bytes[at]! > 0x39) return false;
-  return isNumber(text);
-}
+const isInteger = (text: CellText): boolean => /^-?(?:0|[1-9]\d*)$/.test(text.toString());
 
 /** In any case. Setting the bit 0x20 makes a letter small and leaves digits alone. */
 function isWord({ bytes, start, end }: CellText, word: Buffer): boolean {

@@ -1,5 +1,4 @@
 import { EngagectlError } from '../errors.js';
-import { pieceOf, type Piece } from './json-writer.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
 /** What a column gives to the record: a part of its own, a member of its data, or nothing. */
@@ -13,7 +12,7 @@ export interface Column {
   /** Undefined when the value is sent as it stands: CSV cells as strings, JSON values as written. */
   readonly type: CellType | undefined;
   /** `,"key":` */
-  readonly prefix: Piece;
+  readonly prefix: Buffer;
 }
 
 /** What the options say about the column of this name. */
@@ -25,7 +24,7 @@ export function columnOf(name: string, options: UploadMapping): Column {
     role: roleOf(name, key, options),
     key,
     type: options.types.get(name) ?? (isFlag ? 'boolean' : undefined),
-    prefix: pieceOf(`,${JSON.stringify(key)}:`),
+    prefix: Buffer.from(`,${JSON.stringify(key)}:`),
   };
 }
 

@@ -3,7 +3,6 @@ import { shown, takeKey, type KeyPart } from './identity.js';
 import { exportedInstantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { pieceOf } from './json-writer.js';
 import { named } from './member-names.js';
 import type { RecordBuilder } from './record-builder.js';
 import { nameFault } from './typed-record.js';
@@ -16,11 +15,11 @@ const profileFields = (
     ['name', 'Name'],
     ['phone', 'Phone'],
   ] as const
-).map(([from, to]) => ({ from: named[from], to: named[to], prefix: pieceOf(`,"${to}":`) }));
+).map(([from, to]) => ({ from: named[from], to: named[to], prefix: Buffer.from(`,"${to}":`) }));
 
-const openProfileData = pieceOf(',"type":"profile","profileData":{');
-const openEvent = pieceOf(',"type":"event","evtName":');
-const openKey = { identity: pieceOf('{"identity":'), objectId: pieceOf('{"objectId":') };
+const openProfileData = Buffer.from(',"type":"profile","profileData":{');
+const openEvent = Buffer.from(',"type":"event","evtName":');
+const openKey = { identity: Buffer.from('{"identity":'), objectId: Buffer.from('{"objectId":') };
 /** Of an object within the record. */
 const inner = new JsonText();
 const text = new CellText();
@@ -31,7 +30,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
   records.converges = !json.hasOperator;
   const fault = writeProfileKey(json, records);
   if (fault !== undefined) return fault;
-  out.piece(openProfileData);
+  out.raw(openProfileData);
   const dataStart = out.length;
   const data = json.find(named.profileData);
   const hasData = data >= 0 && json.kindOf(data) !== token.n;
@@ -42,7 +41,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
   for (const { from, to, prefix } of profileFields) {
     const index = json.find(from);
     if (index < 0 || json.isEmptyAt(index) || (hasData && inner.find(to) >= 0)) continue;
-    out.piece(prefix, out.length === dataStart ? 1 : 0);
+    out.raw(prefix, out.length === dataStart ? 1 : 0);
     copyValue(json, index, records);
   }
   out.byte(token.closeObject);
@@ -109,7 +108,7 @@ function writeEventKey(json: JsonText, records: RecordBuilder): string | undefin
 
 function writeEventName(json: JsonText, records: RecordBuilder, { eventName }: UploadMapping) {
   const index = json.find(named.event_name);
-  records.out.piece(openEvent);
+  records.out.raw(openEvent);
   if (index >= 0) {
     copyValue(json, index, records);
     return nameFault(json, index, 'event_name');
@@ -139,7 +138,7 @@ function writeKey(
   records: RecordBuilder,
 ): string | undefined {
   const fault = takeKey(part, text, records);
-  records.out.piece(openKey[part]);
+  records.out.raw(openKey[part]);
   copyValue(json, index, records);
   return fault === undefined ? undefined : `${part}: ${fault}`;
 }

@@ -17,6 +17,11 @@ export interface JsonProgram {
   wantName(start: number, end: number, number: number): void;
   /** Reads what was put there from `start` to `end`. */
   readJson(start: number, end: number): void;
+  /** Writes what stands between these places of a string somewhere else, without escapes; returns where. */
+  unescape(start: number, end: number): number;
+  readonly unescapedEnd: WasmNumber;
+  /** Whether half of a surrogate pair was escaped there. */
+  readonly hasHalf: WasmNumber;
   /** What may be passed: most bytes of an identity, the seed of its hash, most digits of a time. */
   expectUpload(identityBytes: number, identitySeed: number, tsDigits: number): void;
   /** Where to put the bounds of so many rows. */

@@ -86,8 +86,8 @@ export class JsonRow implements CellRow {
       const isEmpty = this.isEmpty(index);
       const empty = isEmpty ? emptyValue(type, this.#options) : undefined;
       if (isEmpty && empty === undefined) continue;
-      out.piece(prefix, out.length === dataStart ? 1 : 0);
-      if (empty) out.piece(empty);
+      out.raw(prefix, out.length === dataStart ? 1 : 0);
+      if (empty) out.raw(empty);
       else {
         const fault = this.#writeValue(index, type);
         if (fault !== undefined) return columnFault(name, fault);

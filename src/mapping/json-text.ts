@@ -149,7 +149,14 @@ export class JsonText {
     if (this.kindOf(index) !== token.quote) return undefined;
     const [start, end] = [this.valueStart(index) + 1, this.valueEnd(index) - 1];
     const hasEscape = this.#numberOf(index, member.hasEscape) === 1;
-    return hasEscape ? into.ofJson(this.bytes, start, end) : into.ofCell(this.bytes, start, end);
+    return hasEscape ? this.unescaped(start, end, into) : into.of(this.bytes, start, end);
+  }
+
+  /** What stands between these places of a string, without escapes, until the next text is read. */
+  unescaped(start: number, end: number, into: CellText): CellText {
+    const program = this.#program!;
+    const from = program.unescape(start, end);
+    return into.of(this.#memory, from, program.unescapedEnd.value, program.hasHalf.value === 1);
   }
 
   /** Whether member i's value is null or "". */

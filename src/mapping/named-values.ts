@@ -48,7 +48,7 @@ export class NamedValues<Name extends string> {
   /** The row is a JSON string: reads it. */
   readWhole(text: CellText): boolean {
     if (this.#cells || this.#json.kind !== token.quote) return false;
-    text.ofJson(this.#json.bytes, this.#json.start + 1, this.#json.end - 1);
+    this.#json.unescaped(this.#json.start + 1, this.#json.end - 1, text);
     return true;
   }
 

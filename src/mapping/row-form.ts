@@ -2,7 +2,6 @@ import { limits } from '../contract/limits.js';
 import { openProfileData } from './cell-row.js';
 import { emptyValue } from './cell-types.js';
 import type { Column } from './columns.js';
-import { pieceOf, type Piece } from './json-writer.js';
 import { keySeeds } from './key-hash.js';
 import type { UploadMapping } from './upload-mapping.js';
 
@@ -16,16 +15,16 @@ export interface RowForm {
 const numberBytes = Int32Array.BYTES_PER_ELEMENT;
 const headNumbers = 7;
 const memberNumbers = 6;
-const opening = pieceOf('{"identity":');
+const opening = Buffer.from('{"identity":');
 
 /** The form of records from these columns. */
 export function formOf(columns: readonly Column[], options: UploadMapping): RowForm {
   const data = [...columns.entries()].filter(([, { role }]) => role === 'data');
-  const texts: Uint8Array[] = [];
+  const texts: Buffer[] = [];
   let at = numberBytes * (headNumbers + memberNumbers * data.length);
-  const placed = (text: Piece | undefined): [place: number, length: number] => {
+  const placed = (text: Buffer | undefined): [place: number, length: number] => {
     if (!text) return [at, 0];
-    texts.push(new Uint8Array(text.view.buffer, text.view.byteOffset, text.length));
+    texts.push(text);
     at += text.length;
     return [at - text.length, text.length];
   };

@@ -46,7 +46,7 @@ export class RowWriter {
     this.#outAt = formAt + this.#form.bytes.length;
     this.#rowBytes = longestEscape * bytes.length + this.#formBytes;
     this.out.length = 0;
-    this.out.moveTo(this.#outOf(this.#rowBytes));
+    this.out.bytes = this.#outOf(this.#rowBytes);
     this.#form.bytes.copy(this.#program.bytes(formAt, this.#form.bytes.length));
     code.beginRecords(formAt, this.#outAt, count, header.length, this.#form.members);
   }

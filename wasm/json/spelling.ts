@@ -1,5 +1,12 @@
 // Keys without their escapes (RFC 8259, 7).
 
+/** Whether half of a surrogate pair was written since `forgetHalves`. */
+export let hasHalf: bool = false;
+
+export function forgetHalves(): void {
+  hasHalf = false;
+}
+
 /** Writes what stands between these places of a string to `name`, without escapes, and returns where that ends. */
 export function spell(start: i32, end: i32, name: i32): i32 {
   let to = name;
@@ -46,6 +53,7 @@ function hexAt(at: i32): i32 {
 
 /** As UTF-8, and half of a surrogate pair by the same scheme, so that different halves stay different. */
 function storeCode(to: i32, code: i32): i32 {
+  if ((code & 0xfffff800) == 0xd800) hasHalf = true;
   if (code < 0x80) {
     store<u8>(to, code);
     return to + 1;
