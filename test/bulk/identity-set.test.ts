@@ -1,7 +1,10 @@
 import * as fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { surveyIdentities, tooManyIdentities } from '../../src/bulk/write/identities.js';
 import { IdentitySet } from '../../src/bulk/write/identity-set.js';
 import { SipHash } from '../../src/bulk/write/sip-hash.js';
+import { write } from '../../src/bulk/write/write.js';
+import { jobOf, recordBlock } from '../support/record-blocks.js';
 
 const emptySet = (): ((identity: string) => boolean) & { readonly set: IdentitySet } => {
   const set = new IdentitySet(() => 0.5);
@@ -55,4 +58,64 @@ it.each([
   bytes.writeUInt32LE(first, 0);
   bytes.writeUInt32LE(second, 4);
   expect(bytes.toString('hex')).toBe(tag);
+});
+
+describe('more identities than duplicates are found among', () => {
+  const most = 1000;
+  const identities = (count: number) =>
+    recordBlock(Array.from({ length: count }, (_, n) => ({ text: `"user-${n}"` })));
+
+  it('are five million', () => {
+    const set = new IdentitySet(() => 0.5);
+    expect(set.most).toBe(5_000_000);
+    const [enough, more] = [set.most, set.most + 1].map((size) =>
+      tooManyIdentities({ ...set, size }),
+    );
+    expect(enough).toBe(undefined);
+    expect(more).toMatchObject({
+      id: 'E-TOO-MANY',
+      exitCode: 8,
+      message: 'more than 5,000,000 identities in one run',
+    });
+  });
+
+  const survey = async (count: number) => {
+    const { rows } = identities(count);
+    const rowsOf = async function* () {
+      yield rows;
+      yield rows;
+    };
+    return surveyIdentities(rowsOf(), () => identities(count), new IdentitySet(() => 0.5, most));
+  };
+
+  it('are refused when they are counted; repeated ones do not count', async () => {
+    expect((await survey(most)).count).toBe(most);
+    await expect(survey(most + 1)).rejects.toMatchObject({ id: 'E-TOO-MANY' });
+  });
+
+  it.each([
+    [most, undefined],
+    [most + 1, 'E-TOO-MANY'],
+  ])('stop a run of %i', async (count, id) => {
+    const block = identities(count);
+    const signal = new AbortController().signal;
+    const job = jobOf({ records: 5000 });
+    const { done, stopped } = await write({
+      ...job,
+      rows: (async function* () {
+        yield block.rows;
+        yield block.rows;
+      })(),
+      map: () => block,
+      toldOnce: new IdentitySet(() => 0.5, most),
+      send: undefined,
+      policy: { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 },
+      runtime: { monotonic: () => 0, random: () => 0, signal, sleep: async () => undefined },
+      piped: false,
+      log: () => undefined,
+    });
+    expect([done, stopped?.id]).toEqual([id === undefined, id]);
+    const { read, duplicates, notSent } = job.tally.counts;
+    expect([read, duplicates + notSent]).toEqual([2 * count, 2 * count]);
+  });
 });

@@ -7,19 +7,26 @@ import type { WriteJob } from './write-job.js';
 /** Kinds of records that never share a request, as in RecordBlock.kinds. */
 const kinds = { profile: 0, event: 1 } as const;
 
+type FillerJob = Pick<WriteJob, 'request' | 'order' | 'budget' | 'warn'>;
+/** Where batches go. */
+type BatchSink = Pick<
+  Sender,
+  'takeBatch' | 'submit' | 'open' | 'nextSettled' | 'idle' | 'isStopped' | 'onSettled'
+>;
+
 /**
  * Puts records into batches and hands full ones to the sender. Profiles and events never share
  * a batch; of records whose key is still under way, only the first is in one.
  */
 export class Filler {
-  readonly #job: WriteJob;
-  readonly #sender: Sender;
+  readonly #job: FillerJob;
+  readonly #sender: BatchSink;
   readonly #window = new Window();
   readonly #filling = new Map<number, Batch>();
   readonly #full: Batch[] = [];
   #warned = false;
 
-  constructor(job: WriteJob, sender: Sender) {
+  constructor(job: FillerJob, sender: BatchSink) {
     this.#job = job;
     this.#sender = sender;
     sender.onSettled = (batch) => {
@@ -62,7 +69,7 @@ export class Filler {
 
   /** Submits what is full, and waits while the window is. Returns at once when the run stops. */
   async makeRoom(): Promise<void> {
-    while (!this.#sender.halt.error) {
+    while (!this.#sender.isStopped) {
       this.#putReady();
       if (this.#full.length > 0) await this.#submitFull();
       else if (!this.#window.isFull) return;
@@ -72,7 +79,7 @@ export class Filler {
 
   /** Submits everything that is left, held records included, and waits until it is settled. */
   async finish(): Promise<void> {
-    while (!this.#sender.halt.error) {
+    while (!this.#sender.isStopped) {
       this.#putReady();
       if (this.#full.length > 0) await this.#submitFull();
       else if (this.#window.heldCount === 0 && this.#filling.size === 0) break;
@@ -86,7 +93,7 @@ export class Filler {
     const more = new Promise<void>((resolve) => {
       heard.addEventListener('abort', () => resolve(), { once: true });
     });
-    while (!heard.aborted && !this.#sender.halt.error) {
+    while (!heard.aborted && !this.#sender.isStopped) {
       this.#putReady();
       const [first] = this.#filling;
       const isFree = this.#sender.open < this.#job.budget.most;

@@ -3,8 +3,6 @@ import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import type { IdentitySet } from './identity-set.js';
 
-/** Identities up to which duplicates of a run are found, so that memory stays bounded. */
-const identitiesMaximum = 5_000_000;
 /** Identities shown before a demerge is confirmed. */
 const shownIdentities = 5;
 
@@ -46,9 +44,14 @@ export const tellIdentity = (
 const identityAt = ({ json, bounds }: RecordBlock, index: number): string =>
   JSON.parse(json.toString('utf8', bounds[2 * index], bounds[2 * index + 1])) as string;
 
-export function tooManyIdentities({ size }: IdentitySet): EngagectlError | undefined {
-  if (size <= identitiesMaximum) return undefined;
-  return new EngagectlError('E-TOO-MANY', 'more than 5,000,000 identities in one run', {
+/** Duplicates of a run are found among so many, so that memory stays bounded. */
+export function tooManyIdentities({
+  size,
+  most,
+}: Pick<IdentitySet, 'size' | 'most'>): EngagectlError | undefined {
+  if (size <= most) return undefined;
+  const message = `more than ${most.toLocaleString('en')} identities in one run`;
+  return new EngagectlError('E-TOO-MANY', message, {
     why: 'duplicates are found among at most so many',
     fix: 'split the input into several runs',
   });

@@ -1,24 +1,27 @@
 import { SipHash } from './sip-hash.js';
 
-/** Room for five million: what never grows is never there twice. Memory is taken as it is filled. */
-const slots = 6_000_000;
+/** Slots per identity: what never grows is never there twice. Memory is taken as it is filled. */
+const room = 1.2;
 /** Numbers of 32 bits in a slot. The lowest two bits of the first say in which pass it was filled. */
 const words = 2;
 const passBits = 0b11;
 
 /**
- * The identities seen so far, five million and a block of input more, in 48 MB. They are told
+ * The identities told so far: `most`, five million of them, and a block of input more in 48 MB. They are told
  * apart by 62 bits of a keyed hash, and by the place where they are looked for, which other bits
  * choose: that any two of five million are taken for one has a chance of 1 in 10^11.
  */
 export class IdentitySet {
   readonly #hash: SipHash;
-  readonly #slots = new Uint32Array(words * slots);
+  readonly most: number;
+  readonly #slots: Uint32Array;
   #pass = 1;
   #size = 0;
 
   /** `random` in [0, 1): the hash has another key in every run. */
-  constructor(random: () => number) {
+  constructor(random: () => number, most = 5_000_000) {
+    this.most = most;
+    this.#slots = new Uint32Array(words * Math.ceil(room * most));
     const key = () => Math.floor(random() * 2 ** 32);
     this.#hash = new SipHash([key(), key()]);
   }
@@ -32,7 +35,7 @@ export class IdentitySet {
     this.#hash.hash(bytes, start, end);
     const [first = 0, second = 0, place = 0] = this.#hash.words;
     const filled = ((first & ~passBits) | this.#pass) >>> 0;
-    const at = this.#find(place % slots, first, second);
+    const at = this.#find(place % (this.#slots.length / words), first, second);
     if (this.#slots[at] === filled) return false;
     this.#slots[at] = filled;
     this.#slots[at + 1] = second;

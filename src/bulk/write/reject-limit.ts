@@ -6,7 +6,7 @@ const judgedFrom = 1000;
 
 /** The error to stop with when more records were rejected than `--max-rejects` allows. */
 export function rejectLimitReached(
-  { maxRejects, tally, rehearsal }: WriteJob,
+  { maxRejects, tally, rehearsal }: Pick<WriteJob, 'maxRejects' | 'tally' | 'rehearsal'>,
   when: 'running' | 'end',
 ): EngagectlError | undefined {
   const { rejected, read } = tally.counts;

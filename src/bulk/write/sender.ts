@@ -3,6 +3,7 @@ import { Batch } from './batch.js';
 import type { Halt } from './halt.js';
 import { rejectLimitReached } from './reject-limit.js';
 import type { Fate, Settler } from './settler.js';
+import type { SlotRelease } from './slot-release.js';
 import type { WriteJob } from './write-job.js';
 
 /** Whole batches in a row that end all unknown, or all refused, before the run stops. */
@@ -12,13 +13,21 @@ const refusedBatchesMaximum = 2;
 /** Batches that stand ready, so that the next body is there when an answer arrives. */
 const readyBatches = 2;
 
+type SenderJob = Pick<
+  WriteJob,
+  'budget' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal'
+>;
+type SenderHalt = Pick<Halt, 'error' | 'guard' | 'stopAt'>;
+/** Sees each batch to its end. */
+type BatchSettler = Pick<Settler, 'settle'> & { readonly slots: Pick<SlotRelease, 'hurry'> };
+
 /** Keeps as many batches under way as may be in flight, and a few ready to go. */
 export class Sender {
   /** Called when every record of a batch has its outcome. */
   onSettled: (batch: Batch) => void = () => undefined;
-  readonly halt: Halt;
-  readonly #job: WriteJob;
-  readonly #settler: Settler;
+  readonly #halt: SenderHalt;
+  readonly #job: SenderJob;
+  readonly #settler: BatchSettler;
   #open = 0;
   /** Batches without an answer to each of their records. */
   #unanswered = 0;
@@ -30,10 +39,15 @@ export class Sender {
   #unknownInARow = 0;
   #refusedInARow = 0;
 
-  constructor(job: WriteJob, { halt, settler }: { halt: Halt; settler: Settler }) {
+  constructor(job: SenderJob, { halt, settler }: { halt: SenderHalt; settler: BatchSettler }) {
     this.#job = job;
-    this.halt = halt;
+    this.#halt = halt;
     this.#settler = settler;
+  }
+
+  /** Nothing more is to be sent. */
+  get isStopped(): boolean {
+    return this.#halt.error !== undefined;
   }
 
   /** Batches submitted and not settled. */
@@ -51,8 +65,8 @@ export class Sender {
   /** Takes a batch when there is room for it; false when the run stopped meanwhile. */
   async submit(batch: Batch): Promise<boolean> {
     const most = this.#job.budget.most + readyBatches;
-    while (this.#unanswered >= most && !this.halt.error) await this.#next();
-    if (this.halt.error) return false;
+    while (this.#unanswered >= most && !this.#halt.error) await this.#next();
+    if (this.#halt.error) return false;
     void this.#settle(batch);
     return true;
   }
@@ -69,7 +83,7 @@ export class Sender {
   async #settle(batch: Batch): Promise<void> {
     this.#open += 1;
     const fate = await this.#answers(batch);
-    await this.halt.guard(async () => fate?.synced ?? this.#job.tally.log.commit());
+    await this.#halt.guard(async () => fate?.synced ?? this.#job.tally.log.commit());
     this.onSettled(batch);
     // After a failed attempt the body may still be on its way out of an old socket.
     if (fate?.attempts === 0) this.#free.push(batch);
@@ -81,7 +95,7 @@ export class Sender {
   async #answers(batch: Batch): Promise<Fate | undefined> {
     this.#unanswered += 1;
     let fate: Fate | undefined;
-    await this.halt.guard(async () => {
+    await this.#halt.guard(async () => {
       fate = await this.#settler.settle(batch);
       this.#judge(batch, fate); // before the disk is waited for: until then others are sent
     });
@@ -102,7 +116,7 @@ export class Sender {
 
   /** Stops a run with too many rejects, or whose every batch goes wrong in the same way. */
   #judge({ size }: Batch, { unknown, refused }: Fate): void {
-    this.halt.stopAt(rejectLimitReached(this.#job, 'running'));
+    this.#halt.stopAt(rejectLimitReached(this.#job, 'running'));
     this.#unknownInARow = unknown === size ? this.#unknownInARow + 1 : 0;
     this.#refusedInARow = size > 1 && refused === size ? this.#refusedInARow + 1 : 0;
     if (this.#unknownInARow >= unknownBatchesMaximum) {
@@ -116,6 +130,6 @@ export class Sender {
   #stop(what: string): void {
     const { endpoint, tally } = this.#job;
     const fix = `see the reasons in ${tally.rejects.path}, and try a few records with --limit 10`;
-    this.halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { fix }));
+    this.#halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { fix }));
   }
 }

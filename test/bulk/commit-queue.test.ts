@@ -1,0 +1,56 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { CommitQueue } from '../../src/bulk/journal/commit-queue.js';
+import { deferred } from '../support/record-blocks.js';
+
+/** A queue whose commits end when they are told to. */
+function queueOf() {
+  const begun: ReturnType<typeof deferred<void>>[] = [];
+  const queue = new CommitQueue(async () => {
+    const commit = deferred();
+    begun.push(commit);
+    return commit.promise;
+  });
+  return { queue, begun };
+}
+
+it('commits one after the other; who asks meanwhile shares the next one', async () => {
+  const { queue, begun } = queueOf();
+  const ended: string[] = [];
+  const ask = (name: string) => void queue.commit().then(() => ended.push(name));
+  ask('first');
+  await turn();
+  for (const name of ['second', 'third']) ask(name);
+  await turn();
+  expect(begun).toHaveLength(1);
+  begun[0]?.resolve();
+  await turn();
+  expect([begun.length, ended]).toEqual([2, ['first']]);
+  ask('fourth'); // the second one has begun without it
+  begun[1]?.resolve();
+  await turn();
+  expect([begun.length, ended]).toEqual([3, ['first', 'second', 'third']]);
+});
+
+it('holds what is noted until the commit begins', async () => {
+  const noted: number[] = [];
+  const committed: number[][] = [];
+  const queue = new CommitQueue(async () => void committed.push(noted.splice(0)));
+  noted.push(1);
+  const first = queue.commit();
+  noted.push(2);
+  await first;
+  expect(committed).toEqual([[1, 2]]);
+});
+
+it('after a commit that failed, all fail in the same way', async () => {
+  const { queue, begun } = queueOf();
+  const first = queue.commit();
+  await turn();
+  const second = queue.commit();
+  begun[0]?.reject(new Error('disk full'));
+  for (const commit of [first, second, queue.commit()]) {
+    await expect(commit).rejects.toThrow('disk full');
+  }
+  expect(begun).toHaveLength(1);
+});

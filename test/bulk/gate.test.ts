@@ -1,0 +1,41 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { Gate } from '../../src/bulk/gate.js';
+
+it('lets in as many as there are slots, the others in turn', async () => {
+  const gate = new Gate(2);
+  const inside: number[] = [];
+  for (const n of [1, 2, 3, 4]) void gate.enter().then(() => inside.push(n));
+  await turn();
+  expect([inside, gate.inFlight, gate.isAsked]).toEqual([[1, 2], 2, true]);
+  gate.leave();
+  await turn();
+  expect(inside).toEqual([1, 2, 3]);
+  gate.leave(2);
+  await turn();
+  expect([inside, gate.inFlight, gate.isAsked]).toEqual([[1, 2, 3, 4], 1, false]);
+});
+
+it('asks for a slot back when somebody finds none', async () => {
+  const gate = new Gate(1);
+  let asked = 0;
+  gate.onFull = () => {
+    asked += 1;
+    gate.leave();
+  };
+  await gate.enter();
+  expect(asked).toBe(0);
+  await gate.enter();
+  expect(asked).toBe(1);
+});
+
+it('is cut once per burst, and grows back by what comes through', async () => {
+  const gate = new Gate(10);
+  const tickets = await Promise.all([gate.enter(), gate.enter()]);
+  for (const ticket of tickets) gate.throttled(ticket);
+  expect(gate.limit).toBe(7);
+  gate.throttled(await gate.enter());
+  expect(gate.limit).toBe(4);
+  for (let n = 0; n < 100; n += 1) gate.succeeded();
+  expect(gate.limit).toBe(10);
+});
