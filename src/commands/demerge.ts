@@ -45,7 +45,7 @@ async function demerge(
   const [job, { runWriteCommand }, { confirmDemerge }] = await Promise.all([
     import('../jobs/demerge.js'),
     import('./run-write.js'),
-    import('../ui/confirm.js'),
+    import('../ui/confirm-demerge.js'),
   ]);
   const check = flags.check === true || flags.dryRun === true;
   await runWriteCommand(

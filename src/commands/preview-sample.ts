@@ -2,7 +2,7 @@ import type { RequestCount } from '../bulk/write/request-count.js';
 import type { RowBlock } from '../input/rows.js';
 import type { RecordBlock } from '../mapping/records.js';
 import { Survey } from '../mapping/survey/survey.js';
-import type { PreviewRecord, PreviewReject } from '../ui/preview.js';
+import type { PreviewRecord, PreviewReject } from '../ui/show-preview.js';
 
 /** Rejects that are shown one by one; the others are counted by reason. */
 const shownRejects = 5;

@@ -7,7 +7,7 @@ import { openInputs, type Inputs } from '../input/open.js';
 import { findingsOf } from '../mapping/survey/findings.js';
 import { uploadMapper, type UploadMapping } from '../mapping/upload.js';
 import type { Runtime } from '../runtime.js';
-import { showPreview, type Preview } from '../ui/preview.js';
+import { showPreview, type Preview } from '../ui/show-preview.js';
 import { uploadFrame, uploadMapping } from '../jobs/upload.js';
 import { inputOptions, type UploadOptions } from '../jobs/write-options.js';
 import { jobWords } from './job-words.js';

@@ -33,7 +33,7 @@ export class Report {
   }
 
   async #write(run: EndedRun): Promise<EngagectlError | undefined> {
-    const { reportPage } = await import('../ui/report/page.js');
+    const { reportPage } = await import('../ui/report/report-page.js');
     const page = reportPage({ ...run, ended: this.#runtime.now() });
     const partial = `${this.#file}.${this.#runtime.token()}.partial`;
     try {
@@ -81,7 +81,7 @@ async function refuseOtherContent(name: string, file: string): Promise<void> {
       file: name,
     });
   }
-  const { generatorTag } = await import('../ui/report/page.js');
+  const { generatorTag } = await import('../ui/report/report-page.js');
   if (found.size === 0 || (await beginningOf(file)).includes(generatorTag)) return;
   throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists, and is no report of engagectl`, {
     why: 'the report would take its place',

@@ -1,7 +1,13 @@
 import path from 'node:path';
-import type { FirstReject } from '../bulk/reject-samples.js';
 import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
+
+interface AnnotatedReject {
+  readonly source: string;
+  readonly line: number;
+  readonly kind: string;
+  readonly error: string;
+}
 
 export interface AnnotationWorld {
   readonly settings: { readonly json: boolean; readonly logJson?: boolean };
@@ -14,7 +20,7 @@ export interface AnnotationWorld {
  * under `--json` and `--log-format json`, where stderr carries JSON lines only. False where this is not the place.
  */
 export function annotate(
-  rejects: readonly FirstReject[],
+  rejects: readonly AnnotatedReject[],
   { settings, runtime }: AnnotationWorld,
 ): boolean {
   const { env, stderr, cwd } = runtime;

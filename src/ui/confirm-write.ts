@@ -1,6 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import { askLine } from './ask-line.js';
+import { askLine } from './ask.js';
 import { inert } from './inert.js';
 
 /** A write to a production account, about to begin. */

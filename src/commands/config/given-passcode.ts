@@ -5,7 +5,7 @@ import { checkedPasscode, passcodeFromFile, withoutNewline } from '../../config/
 import type { SavedRegion } from '../../config/schema.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import { askSecret } from '../../ui/ask-secret.js';
+import { askSecret } from '../../ui/ask.js';
 
 /** Where `config set` gets the passcode from; none of them is the passcode. */
 export interface PasscodeFlags {

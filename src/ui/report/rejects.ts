@@ -1,7 +1,6 @@
-import type { RejectKind } from '../../bulk/reject-samples.js';
 import { grouped } from '../figures.js';
 import { html, type Html } from './html.js';
-import type { RunReport } from './run-report.js';
+import type { RejectKind, RunReport } from './run-report.js';
 
 /** Records that did not get through, by kind, with samples; undefined when there are none. */
 export function rejects({ rejectKinds, summary }: RunReport): Html | undefined {

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
 import { version } from '../../version.js';
-import { secondsText } from '../figures.js';
+import { grouped, msText, secondsText } from '../figures.js';
 import { summaryFigures, verdict } from '../summary.js';
 import { charts } from './charts.js';
 import { html, type Html } from './html.js';
-import { outcomes } from './outcomes.js';
 import { rejects } from './rejects.js';
 import type { RunReport } from './run-report.js';
 import { style } from './style.js';
-import { tiles } from './tiles.js';
 
 /** By which a file is known to be a report, and may be replaced by the next one. */
 export const generatorTag = '<meta name="generator" content="engagectl">';
@@ -26,7 +24,7 @@ export function reportPage(report: RunReport): string {
       ${badge(report)}
     </header>
     <p class="dim">${begunAndEnded(report)}</p>
-    ${whatNext(report)} ${tiles(report)} ${outcomes(summary)} ${charts(report)} ${rejects(report)}
+    ${whatNext(report)} ${tiles(report)} ${outcomes(report)} ${charts(report)} ${rejects(report)}
     <h2>Summary</h2>
     <div class="card">
       <table>
@@ -101,4 +99,61 @@ function footer({ resumed, summary }: RunReport): Html {
       ${`Written by engagectl ${version} at the end of run ${summary.run ?? ''}. It fetches nothing and runs no script. Where records were rejected it shows some of them: treat it like the input.`}
     </p>
   </footer>`;
+}
+
+const wanted = new Set(['accepted', 'rejected', 'unknown', 'not sent', 'records', 'pages', 'rate']);
+
+/** The figures that a glance is for; of those that are 0, only the rejects. */
+function tiles({ summary, history }: RunReport): Html {
+  const { throttled, latency } = history;
+  const shown = summaryFigures(summary).filter(
+    ([label, value]) => wanted.has(label) && (value !== '0' || label === 'rejected'),
+  );
+  return html`<dl class="tiles">
+    ${shown.map(([label, value]) => (label === 'rate' ? tile('records/s', value.split(' ')[0] ?? '') : tile(label, value)))}
+    ${tile('requests', grouped(summary.requests))} ${tile('answered by 429', grouped(throttled))}
+    ${latency && tile('median request', msText(latency.p50))}
+  </dl>`;
+}
+
+const tile = (label: string, value: string): Html =>
+  html`<div>
+    <dt>${label}</dt>
+    <dd>${value}</dd>
+  </div>`;
+
+/** What became of the records of a write, as one bar; undefined for exports and empty inputs. */
+function outcomes({ summary }: RunReport): Html | undefined {
+  const { read, accepted, resumed, rejected, unknown, notSent, duplicates } = summary;
+  if (!read) return undefined;
+  const parts = [
+    { name: 'accepted', count: accepted, tone: 'good' },
+    { name: 'accepted before', count: resumed, tone: 'soft' },
+    { name: 'rejected', count: rejected, tone: 'warn' },
+    { name: 'unknown', count: unknown, tone: 'bad' },
+    { name: 'not sent', count: notSent, tone: 'idle' },
+    { name: 'duplicates', count: duplicates, tone: 'main' },
+  ].flatMap(({ count = 0, ...part }) => (count > 0 ? [{ ...part, count }] : []));
+  const words = parts.map(({ name, count }) => `${grouped(count)} ${name}`).join(', ');
+  let x = 0;
+  const bars = parts.map(({ count, tone }) => {
+    // a handful among millions is seen, too
+    const width = Math.max((100 * count) / read, 0.6);
+    const bar = html`<rect class="fill tone-${tone}" x="${x}" width="${width}" height="10" />`;
+    x += width;
+    return bar;
+  });
+  return html`<section class="card outcome">
+    <svg
+      viewBox="0 0 ${x} 10"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="${`Of ${grouped(read)} records: ${words}`}"
+    >
+      ${bars}
+    </svg>
+    <ul class="keys">
+      ${parts.map(({ name, count, tone }) => html`<li><i class="tone-${tone}"></i>${grouped(count)} ${name}</li>`)}
+    </ul>
+  </section>`;
 }

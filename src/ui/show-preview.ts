@@ -1,5 +1,3 @@
-import type { ColumnFinding } from '../mapping/survey/findings.js';
-import type { Mistake } from '../mapping/survey/mistake.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
 import { bytesText, grouped, secondsText } from './figures.js';
@@ -57,6 +55,33 @@ interface RejectReason {
   /** Of the first one. */
   readonly source: string;
   readonly line: number;
+}
+
+/** One column of the input, and what is sent of it. */
+interface ColumnFinding {
+  readonly column: string;
+  /** Null when it is not sent. */
+  readonly key: string | null;
+  /** Of the record in which the key stands; `record` for the record itself. */
+  readonly part: string | null;
+  readonly types: readonly string[];
+  readonly looksLike: string | null;
+  /** Records that have it. */
+  readonly filled: number;
+  /** Characters of the shortest and the longest value; null where there is none. */
+  readonly shortest: number | null;
+  readonly longest: number | null;
+}
+
+/** Something in the input that is probably not meant so; where it was seen first. */
+interface Mistake {
+  readonly column: string | null;
+  readonly what: string;
+  readonly fix: string;
+  /** With which the service refuses such records; null where it takes them. */
+  readonly code: number | null;
+  readonly source: string | null;
+  readonly line: number | null;
 }
 
 /** Columns that are shown to people; JSON has them all. */

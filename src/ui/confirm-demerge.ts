@@ -1,6 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import { askLine } from './ask-line.js';
+import { askLine } from './ask.js';
 import { grouped } from './figures.js';
 import { inert } from './inert.js';
 
