@@ -5,12 +5,12 @@ import { checkedBaseUrl } from './base-url.js';
 import {
   checkedHeaderPrefix,
   environmentCredentials,
+  savedCredentials,
   type SourcedCredentials,
 } from './credentials.js';
 import { localCredentials, localFolder } from './local-account.js';
 import { passcodeFromCommand } from './passcode-command.js';
 import { chooseSaved, localRegion, type Saved } from './saved-account.js';
-import { savedCredentials } from './saved-credentials.js';
 import { setting, type AccountSettings, type Sourced } from './sourced.js';
 
 /** Everything needed to talk to one account of the service. */

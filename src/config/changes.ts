@@ -1,6 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { currentProfile, findProfile, findRegion, localRegion } from './saved-account.js';
-import { entry } from './entry.js';
+import { currentProfile, entry, findProfile, findRegion, localRegion } from './saved-account.js';
 import { namePattern, type Config, type SavedRegion } from './schema.js';
 
 /** A region of a profile, as it is to be saved; what is undefined stays as it was. */

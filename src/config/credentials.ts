@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
+import type { passcodeFromCommand } from './passcode-command.js';
+import type { Saved } from './saved-account.js';
 
 /** An account's two headers. They belong together: they always come from one source. */
 export interface Credentials {
@@ -59,6 +61,27 @@ function halfPair(hasId: boolean): EngagectlError {
   });
 }
 
+/** The pair of one saved region. E-CONFIG when a header could not carry it, or its command fails. */
+export async function savedCredentials(
+  { source, values }: Saved,
+  runtime: Pick<Runtime, 'env' | 'cwd' | 'sleep' | 'signal'>,
+  run: typeof passcodeFromCommand,
+): Promise<SourcedCredentials> {
+  const { accountId, passcode, passcode_command: command } = values;
+  const sources = {
+    accountId: source,
+    passcode: command === undefined ? source : `passcode_command of ${source}`,
+  };
+  return {
+    accountId: checkedAccountId(accountId, source),
+    passcode:
+      command === undefined
+        ? checkedPasscode(passcode ?? '', source)
+        : await run(command, sources.passcode, runtime),
+    sources,
+  };
+}
+
 /** The file's mode is not checked: mounted secrets are often 0444. One trailing newline is dropped. */
 export async function passcodeFromFile(file: string, source: string): Promise<string> {
   let text: string;
@@ -81,25 +104,21 @@ export const withoutNewline = (text: string): string => text.replace(/\r?\n$/, '
 const headerValue =
   /^[\u0021-\u007E\u00A1-\u00FF](?:[\u0020-\u007E\u00A0-\u00FF]*[\u0021-\u007E\u00A1-\u00FF])?$/;
 
-/** E-CONFIG, without showing the passcode, when a header could not carry it. */
-export function checkedPasscode(passcode: string, source: string): string {
-  if (headerValue.test(passcode)) return passcode;
-  throw unfitForHeader('the passcode', source, passcode === '');
-}
-
-export function checkedAccountId(accountId: string, source: string): string {
-  if (headerValue.test(accountId)) return accountId;
-  throw unfitForHeader('the account id', source, accountId === '');
-}
-
-function unfitForHeader(what: string, source: string, empty: boolean): EngagectlError {
-  return new EngagectlError('E-CONFIG', `${what} (${source}) cannot be sent in a header`, {
-    why: empty
-      ? 'it is empty'
-      : 'it holds a control character (a newline?), begins or ends with a space, or has a character beyond Latin-1',
-    fix: 'copy it again from the account dashboard',
-  });
-}
+/** Checks whether a header could carry a value. E-CONFIG, which does not show it, when not. */
+const fitForHeader =
+  (what: string) =>
+  (value: string, source: string): string => {
+    if (headerValue.test(value)) return value;
+    throw new EngagectlError('E-CONFIG', `${what} (${source}) cannot be sent in a header`, {
+      why:
+        value === ''
+          ? 'it is empty'
+          : 'it holds a control character (a newline?), begins or ends with a space, or has a character beyond Latin-1',
+      fix: 'copy it again from the account dashboard',
+    });
+  };
+export const checkedPasscode = fitForHeader('the passcode');
+export const checkedAccountId = fitForHeader('the account id');
 
 /** A header name's alphabet (RFC 9110, token). */
 export function checkedHeaderPrefix(prefix: string, source: string): string {

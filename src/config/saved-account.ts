@@ -1,6 +1,5 @@
 import { EngagectlError } from '../errors.js';
 import type { Surroundings } from './folders.js';
-import { entry } from './entry.js';
 import type { Config, SavedProfile, SavedRegion } from './schema.js';
 import { readConfig } from './store.js';
 
@@ -93,4 +92,9 @@ function onlyRegion(name: string, profile: SavedProfile): string {
       fix: `--region <name>; or choose one for good: engagectl config use ${name} --region ${first ?? '<name>'}`,
     },
   );
+}
+
+/** An own entry of a map whose keys come from outside: `constructor` is none. */
+export function entry<T>(map: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(map, key) ? map[key] : undefined;
 }

@@ -1,9 +1,8 @@
 import type { Account } from '../../config/account.js';
 import { checkedBaseUrl } from '../../config/base-url.js';
-import type { Credentials } from '../../config/credentials.js';
+import { savedCredentials, type Credentials } from '../../config/credentials.js';
 import { passcodeFromCommand } from '../../config/passcode-command.js';
-import { savedCredentials } from '../../config/saved-credentials.js';
-import { entry } from '../../config/entry.js';
+import { entry } from '../../config/saved-account.js';
 import type { SavedRegion } from '../../config/schema.js';
 import { readConfig } from '../../config/store.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
