@@ -83,6 +83,15 @@ it.each([
   expect(['rolldown-runtime', 'main', 'program']).toEqual(expect.arrayContaining(loaded));
 });
 
+it('leaves the languages of zod out', () => {
+  const dist = path.join(installed, 'dist');
+  const texts = readdirSync(dist).filter((name) => name.endsWith('.cjs'));
+  for (const name of texts) {
+    const text = readFileSync(path.join(dist, name), 'utf8');
+    expect(text).not.toMatch(/^\/\/ node_modules\/zod\/v4\/locales\/(?!en\.)/m);
+  }
+});
+
 it('runs nothing when it is installed', () => {
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
     expect(manifest.scripts).not.toHaveProperty(name);

@@ -87,18 +87,10 @@ function parseTypes(text: string): [column: string, type: CellType][] {
   });
 }
 
-/** All of a mapping file. zod is loaded here only: other uploads need not wait for it. */
+/** All of a mapping file. zod is loaded then only: other uploads need not wait for it. */
 async function readMappingFile(name: string, cwd: string) {
-  const { z } = await import('zod');
-  const schema = z.strictObject({
-    identity: z.string(),
-    objectId: z.string(),
-    map: z.record(z.string(), z.string()),
-    types: z.record(z.string(), z.enum(cellTypes)),
-    drop: z.array(z.string()),
-    only: z.array(z.string()),
-  });
-  const parsed = schema.partial().safeParse(await readJson(name, cwd));
+  const { mappingFileSchema } = await import('./mapping-file-schema.js');
+  const parsed = mappingFileSchema.safeParse(await readJson(name, cwd));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new EngagectlError('E-USAGE', `${name}: ${issue?.path.join('.') ?? ''} ${issue?.message}`, {

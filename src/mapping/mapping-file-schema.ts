@@ -1,0 +1,14 @@
+import { z } from 'zod';
+import { cellTypes } from './upload-mapping.js';
+
+/** All of a mapping file. A file of its own: what is imported as a whole by `import()` is bundled as a whole. */
+export const mappingFileSchema = z
+  .strictObject({
+    identity: z.string(),
+    objectId: z.string(),
+    map: z.record(z.string(), z.string()),
+    types: z.record(z.string(), z.enum(cellTypes)),
+    drop: z.array(z.string()),
+    only: z.array(z.string()),
+  })
+  .partial();
