@@ -97,6 +97,14 @@ export const errorNotes = {
     ],
     next: ['use YYYY-MM-DD, YYYYMMDD, today, yesterday or 7d', 'engagectl help export-events'],
   },
+  'E-WEBASSEMBLY': {
+    means: 'this machine cannot run the part of the program that reads text',
+    causes: [
+      'a processor, or a Node that was built, without WebAssembly SIMD',
+      'a limit of memory, or of address space (ulimit -v)',
+    ],
+    next: ['node --version    (20.18.1 or newer)', 'raise the limit: ulimit -v unlimited'],
+  },
   'E-REJECTED': {
     means: 'the run is over, and some records were rejected: by a local rule or by the service',
     causes: [

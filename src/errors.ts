@@ -26,6 +26,7 @@ export const errorIds = {
   'E-BASE-URL': exitCodes.usage,
   'E-CONFIRM': exitCodes.usage,
   'E-DATE': exitCodes.usage,
+  'E-WEBASSEMBLY': exitCodes.usage,
   'E-REJECTED': exitCodes.rejected,
   'E-NOT-FOUND': exitCodes.rejected,
   'E-CREDENTIALS': exitCodes.credentials,

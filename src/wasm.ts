@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { EngagectlError } from './errors.js';
 
 /** As much of it as is used here; the types of Node leave it out. */
 declare const WebAssembly: {
@@ -18,20 +19,37 @@ export interface WasmNumber {
   readonly value: number;
 }
 
+const pageBytes = 65_536;
 const modules = new Map<string, object>();
 
 /**
  * An instance of the program `wasm/<name>.ts`, with a memory of its own: what it exports. It is
- * compiled at its first use. Throws where WebAssembly, or what the program needs of it, is missing.
+ * compiled at its first use. Throws E-WEBASSEMBLY where something that the program needs is missing.
  */
 export function instantiate(name: string, imports: object = {}): unknown {
-  let module = modules.get(name);
-  if (module === undefined) modules.set(name, (module = compile(name)));
-  return new WebAssembly.Instance(module, imports).exports;
+  // The build puts the code there; this leads to it from `src` and from `dist`.
+  const code = modules.has(name)
+    ? undefined
+    : readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
+  try {
+    if (code !== undefined) modules.set(name, new WebAssembly.Module(code));
+    return new WebAssembly.Instance(modules.get(name)!, imports).exports;
+  } catch (cause) {
+    throw new EngagectlError(
+      'E-WEBASSEMBLY',
+      `WebAssembly is not to be had: ${(cause as Error).message}`,
+      { cause },
+    );
+  }
 }
 
-/** The build puts the code there; this leads to it from `src` and from `dist`. */
-function compile(name: string): object {
-  const code = readFileSync(new URL(`../dist/${name}.wasm`, import.meta.url));
-  return new WebAssembly.Module(code);
+/** Makes the memory at least so long. Throws E-WEBASSEMBLY when there is no more. */
+export function reserve(memory: WasmMemory, bytes: number): void {
+  const missing = bytes - memory.buffer.byteLength;
+  if (missing <= 0) return;
+  try {
+    memory.grow(Math.ceil(missing / pageBytes));
+  } catch (cause) {
+    throw new EngagectlError('E-WEBASSEMBLY', `there is no memory for ${bytes} bytes`, { cause });
+  }
 }

@@ -41,4 +41,17 @@ export {
   want,
   wantName,
 } from './json-text';
-export { page, pass as passInside } from './page-insides';
+export { beginPage, elementCount, elements, emptyLists, markCount, marks, page, scanPage, stoppedAt } from './page';
+export { escapeFormulas, formulas, setFormulas } from './json/cells';
+export {
+  addPlace,
+  columnCount,
+  findPlace,
+  giveColumn,
+  parentOf,
+  placeOfColumn,
+  root as rootPlace,
+  spellingEnd,
+  spellingOf,
+} from './json/places';
+export { boundsRoom, fixColumns, flatten, flattened, recordRoom } from './json/rows';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PageScanner } from '../../src/bulk/export/page-scanner.js';
+import { PageScanner } from '../../src/text/page-scanner.js';
 import { ndjsonLines } from '../../src/output/ndjson.js';
 
 function linesOf(body: string): string {

@@ -1,5 +1,4 @@
 import * as fc from 'fast-check';
-import { WasmBytes } from '../../src/bulk/export/wasm-bytes.js';
 
 const spaces = fc.stringMatching(/^[ \t\r\n]{0,2}$/);
 const numbers = fc.constantFrom(
@@ -77,11 +76,4 @@ export function piecesOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const places = cuts.map((cut) => cut % (bytes.length + 1));
   const ends = [...places, bytes.length].toSorted((a, b) => a - b);
   return ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
-}
-
-/** What the build made; a test without it would hold nothing. */
-export function wasmBytes(): WasmBytes {
-  const page = WasmBytes.open();
-  if (page === undefined) throw new Error('dist/text.wasm is missing: npm run build');
-  return page;
 }

@@ -3,7 +3,7 @@ import type { RetryPolicy } from '../../client/retry.js';
 import type { RequestCounts } from '../../client/with-retry.js';
 import type { Runtime } from '../../runtime.js';
 import type { Budget } from '../budget.js';
-import type { PageScanner } from './page-scanner.js';
+import type { PageScanner } from '../../text/page-scanner.js';
 
 /** Where an export stands; changed as it goes, and shown by whoever looks. */
 export interface ExportState extends RequestCounts {

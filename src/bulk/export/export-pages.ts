@@ -5,7 +5,7 @@ import { paths } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
 import type { ExportContext } from './export-context.js';
 import { readPage, type PageAnswer } from './page-answer.js';
-import { PageScanner, type ScannedPage } from './page-scanner.js';
+import { PageScanner, type ScannedPage } from '../../text/page-scanner.js';
 
 /** Longest wait between two polls of a cursor that is not ready. */
 const longestPollMs = 30_000;

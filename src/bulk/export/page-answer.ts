@@ -4,8 +4,8 @@ import { FailureError, type Failure } from '../../client/failure.js';
 import { requestCodes } from '../../contract/codes.js';
 import { cursorPattern } from '../../contract/limits.js';
 import { EngagectlError } from '../../errors.js';
-import { PageSyntaxError, type PageMembers } from './page-envelope.js';
-import type { PageScanner, ScannedPage } from './page-scanner.js';
+import { PageSyntaxError, type PageMembers } from '../../text/page-scanner.js';
+import type { PageScanner, ScannedPage } from '../../text/page-scanner.js';
 
 /** What the answer to a cursor says (specification, "Bulk read cursor cycle"). */
 export type PageAnswer =

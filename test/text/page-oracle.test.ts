@@ -1,46 +1,35 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PageSyntaxError } from '../../src/bulk/export/page-envelope.js';
-import { HeapBytes, type PageBytes } from '../../src/bulk/export/page-bytes.js';
-import { PageTokens } from '../../src/bulk/export/page-tokens.js';
-import { cutsOf, pagesOfAnyKind, piecesOf, wasmBytes } from '../support/json-pages.js';
+import { PageScanner, PageSyntaxError } from '../../src/text/page-scanner.js';
+import { cutsOf, pagesOfAnyKind, piecesOf } from '../support/json-pages.js';
+import { PageOracle } from '../support/page-oracle.js';
 
-// Pages whose insides WebAssembly goes over against pages looked at byte by byte in JavaScript, which
-// `page-scanner.test.ts` holds against JSON.parse.
+// Pages gone over in WebAssembly against pages looked at byte by byte in JavaScript, which `page-scanner.test.ts` holds
+// against JSON.parse.
 
-/** All that is told of the pieces of pages, and how each of them ends. */
-function told(page: PageBytes, pages: readonly Buffer[][]) {
-  let events: unknown[] = [];
-  const note =
-    (what: string) =>
-    (...numbers: number[]) =>
-      void events.push([what, ...numbers]);
-  const listener = { key: note('key'), open: note('open'), close: note('close') };
-  const tokens = new PageTokens(listener, page);
+/** What the pieces of pages come to: records and members, or why they are no page. */
+function found(scanner: PageScanner | PageOracle, pages: readonly Buffer[][]) {
   return pages.map((pieces) => {
-    events = [];
-    tokens.restart();
-    return { events, end: endOf(tokens, pieces) };
+    try {
+      scanner.reset();
+      for (const piece of pieces) scanner.push(piece);
+      const { bytes, bounds, count, members } = scanner.end();
+      return {
+        bytes: bytes.toString('latin1'),
+        bounds: [...bounds.subarray(0, 2 * count)],
+        members,
+      };
+    } catch (error) {
+      if (!(error instanceof PageSyntaxError)) throw error;
+      return 'refused';
+    }
   });
 }
 
-function endOf(tokens: PageTokens, pieces: readonly Buffer[]): string {
-  let length = 0;
-  try {
-    for (const piece of pieces) {
-      tokens.reserve(length + piece.length);
-      length += piece.copy(tokens.bytes, length);
-      tokens.scan(length);
-    }
-  } catch (error) {
-    if (!(error instanceof PageSyntaxError)) throw error;
-    return 'refused';
-  }
-  return tokens.finished ? 'finished' : 'refused';
-}
+const scanner = new PageScanner();
 
 function expectSame(...pages: readonly Buffer[][]): void {
-  expect(told(wasmBytes(), pages)).toEqual(told(new HeapBytes(), pages));
+  expect(found(scanner, pages)).toEqual(found(new PageOracle(), pages));
 }
 
 const bytes = fc.uint8Array({ maxLength: 4 }).map((array) => Buffer.from(array));
@@ -53,7 +42,7 @@ const edited = (page: Buffer, { at, drop, put }: Edit): Buffer => {
   return Buffer.concat([page.subarray(0, start), Buffer.from(put), page.subarray(start + drop)]);
 };
 
-describe('both kinds of page tell the same', () => {
+describe('both scanners find the same', () => {
   it('of any page, whole or spoilt, however it is cut, one after the other', () => {
     const one = fc
       .tuple(pagesOfAnyKind, edits, cutsOf)

@@ -1,23 +1,22 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PageSyntaxError } from '../../src/bulk/export/page-envelope.js';
-import { PageScanner, type ScannedPage } from '../../src/bulk/export/page-scanner.js';
-import { HeapBytes } from '../../src/bulk/export/page-bytes.js';
-import { cutsOf, pagesOfAnyKind as page, piecesOf, wasmBytes } from '../support/json-pages.js';
+import { PageScanner, PageSyntaxError, type ScannedPage } from '../../src/text/page-scanner.js';
+import { cutsOf, pagesOfAnyKind as page, piecesOf } from '../support/json-pages.js';
+import { PageOracle } from '../support/page-oracle.js';
 
 const recordsOf = ({ bytes, bounds, count }: ScannedPage): string[] =>
   Array.from({ length: count }, (_, i) => bytes.toString('utf8', bounds[2 * i], bounds[2 * i + 1]));
 
 const cuts = cutsOf;
 const kinds = [
-  ['WebAssembly', wasmBytes],
-  ['JavaScript', () => new HeapBytes()],
+  ['WebAssembly', () => new PageScanner()],
+  ['JavaScript', () => new PageOracle()],
 ] as const;
 
-describe.each(kinds)('PageScanner in %s', (_kind, openBytes) => {
+describe.each(kinds)('PageScanner in %s', (_kind, openScanner) => {
   /** Scans `body` in pieces that end at `cuts`. */
   function scan(body: string | Buffer, cuts: readonly number[] = []): ScannedPage {
-    const scanner = new PageScanner(openBytes());
+    const scanner = openScanner();
     scanner.reset();
     for (const piece of piecesOf(Buffer.from(body), cuts)) scanner.push(piece);
     return scanner.end();
@@ -88,14 +87,15 @@ describe.each(kinds)('PageScanner in %s', (_kind, openBytes) => {
   });
 
   it('knows the next cursor before the records have arrived', () => {
-    const scanner = new PageScanner(openBytes());
+    const scanner = openScanner();
     scanner.reset();
-    scanner.push(Buffer.from('{"next_cursor":"abc"'));
+    const record = `{"a":"${'x'.repeat(64)}"}`;
+    scanner.push(Buffer.from(`{"next_cursor":"abc","records":[${record},`));
     expect(scanner.nextCursor).toBe('abc');
   });
 
   it('serves one page after the other', () => {
-    const scanner = new PageScanner(openBytes());
+    const scanner = openScanner();
     for (const count of [3, 0, 2000, 1]) {
       scanner.reset();
       scanner.push(
