@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
+import { exportShapes } from './export-shapes.js';
 import { service, stages } from './figures.js';
 import { growth } from './growth.js';
 import { journals } from './journal.js';
@@ -22,6 +23,7 @@ const benchmarks = [
   exportNdjson,
   exportCsv,
   exportFile,
+  exportShapes,
   ...startUp,
   stages,
   service,
@@ -92,7 +94,8 @@ async function bodyOf(benchmark, place, charts) {
     const lines = benchmark.figures(place);
     return lines.map((line) => `- ${line}`).join('\n');
   }
-  const report = await benchmark.report({ ...place, progress: showProgress });
+  const rounds = values.rounds && Number(values.rounds);
+  const report = await benchmark.report({ ...place, rounds, progress: showProgress });
   Object.assign(charts, report.charts);
   return report.text;
 }

@@ -1,14 +1,20 @@
 // A service with an endless account: serves `pages` pages of an export, made once and kept in memory,
-// so that it costs next to nothing beside the program that is measured. Arguments: pages, records a page.
+// so that it costs next to nothing beside the program that is measured. Arguments: pages and records a page, or
+// megabytes (`250MB`) and a shape of `../shapes.js`.
 import { createServer } from 'node:http';
 import { pageRecords } from '../data.js';
+import { shapedRecords } from '../shapes.js';
 import { serveParent } from './server.js';
 
-const [pages, perPage] = process.argv.slice(2).map(Number);
-const differentPages = 8;
-const bodies = Array.from({ length: Math.min(pages, differentPages) }, (_, n) =>
-  pageRecords(perPage, n),
+const [amount, kind] = process.argv.slice(2);
+const isShape = amount.endsWith('MB');
+const perPage = isShape ? 4991 : Number(kind);
+const differentPages = isShape ? 8 : Math.min(Number(amount), 8);
+const bodies = Array.from({ length: differentPages }, (_, n) =>
+  isShape ? shapedRecords(kind, perPage, n) : pageRecords(perPage, n),
 );
+const meanBytes = bodies.reduce((sum, { length }) => sum + length, 0) / differentPages;
+const pages = isShape ? Math.ceil((Number.parseInt(amount, 10) * 1e6) / meanBytes) : Number(amount);
 
 let requests = 0;
 let served = 0;

@@ -1,6 +1,5 @@
-import { CsvColumns } from './csv-columns.js';
+import { Flattener } from '../text/flattener.js';
 import { csvHeader } from './csv-header.js';
-import { CsvRows } from './csv-rows.js';
 import type { Encoding } from './encoding.js';
 
 interface FixedCsv {
@@ -11,26 +10,24 @@ interface FixedCsv {
 }
 
 /** CSV with the columns that were asked for: rows are written as their records arrive. */
-export function csvEncoding({ columns, escapeFormulas, bom }: FixedCsv): Encoding {
-  const rows = new CsvRows(new CsvColumns(columns, { fixed: true }), { escapeFormulas });
-  const header = csvHeader(
-    columns.map((name) => rows.cells.checked(name)),
-    { bom },
-  );
+export function csvEncoding(options: FixedCsv): Encoding {
+  const header = csvHeader(options.columns, options);
+  const flattener = new Flattener({ ...options, fixed: true, formulas: header.formulas });
   return {
     page: (page, isFirst) => {
-      const lines = rows.page(page).map(({ bytes }) => bytes);
-      return isFirst ? Buffer.concat([header, ...lines]) : Buffer.concat(lines);
+      const lines = isFirst ? [header.line] : [];
+      for (const { bytes } of flattener.rows(page)) lines.push(Buffer.from(bytes));
+      return Buffer.concat(lines);
     },
-    end: (isEmpty) => (isEmpty ? header : Buffer.alloc(0)),
+    end: (isEmpty) => (isEmpty ? header.line : Buffer.alloc(0)),
     get formulas() {
-      return rows.cells.formulas;
+      return flattener.formulas;
     },
     set formulas(count) {
-      rows.cells.formulas = count;
+      flattener.formulas = count;
     },
     get warnings() {
-      return formulaWarnings(rows.cells.formulas, escapeFormulas);
+      return formulaWarnings(flattener.formulas, options.escapeFormulas);
     },
   };
 }

@@ -1,9 +1,8 @@
-import { CsvColumns } from './csv-columns.js';
+import { Flattener } from '../text/flattener.js';
 import { formulaWarnings } from './csv-encoding.js';
 import { csvHeader } from './csv-header.js';
-import { CsvRows } from './csv-rows.js';
 import { CsvSpool } from './csv-spool.js';
-import type { FileMark } from './marked-file.js';
+import { emptyMark, type FileMark } from './marked-file.js';
 import type { Checkpoint, Output, RecordPage } from './output.js';
 import type { Sink } from './sink.js';
 
@@ -27,7 +26,7 @@ export class CsvOutput implements Output {
   readonly #sink: Sink;
   readonly #options: CsvOutputOptions;
   readonly #spool: CsvSpool;
-  #rows: CsvRows;
+  #flattener: Flattener;
   #records = 0;
   #state: 'spooling' | 'written' | 'closed' = 'spooling';
 
@@ -44,7 +43,7 @@ export class CsvOutput implements Output {
     this.#sink = sink;
     this.#options = options;
     this.#spool = spool;
-    this.#rows = newRows([], options);
+    this.#flattener = newFlattener({ records: 0, ...emptyMark }, options);
     if (options.resume) this.#restore(options.resume);
   }
 
@@ -55,19 +54,17 @@ export class CsvOutput implements Output {
     return (this.#state === 'spooling' ? this.#spool : this.#sink).mark.bytes;
   }
   get warnings(): readonly string[] {
-    return formulaWarnings(this.#rows.cells.formulas, this.#options.escapeFormulas);
+    return formulaWarnings(this.#flattener.formulas, this.#options.escapeFormulas);
   }
 
   async writePage(page: RecordPage): Promise<void> {
-    await this.#spool.write(this.#rows.page(page));
+    await this.#spool.write(this.#flattener.rows(page));
     this.#records += page.count;
   }
 
   checkpoint(): Checkpoint {
-    const { columns, cells } = this.#rows;
-    const { names } = columns;
-    const { formulas } = cells;
-    return { ...this.#spool.mark, records: this.#records, columns: [...names], formulas };
+    const { columns, formulas } = this.#flattener;
+    return { ...this.#spool.mark, records: this.#records, columns: [...columns], formulas };
   }
 
   async rewind(checkpoint: Checkpoint): Promise<void> {
@@ -99,23 +96,19 @@ export class CsvOutput implements Output {
     await this.#spool.close({ keep: this.#options.keepSpool && this.#spool.mark.bytes > 0 });
   }
 
-  #restore({ records, columns = [], formulas = 0 }: Checkpoint): void {
-    this.#records = records;
-    this.#rows = newRows(columns, this.#options);
-    this.#rows.cells.formulas = formulas;
+  #restore(checkpoint: Checkpoint): void {
+    this.#records = checkpoint.records;
+    this.#flattener = newFlattener(checkpoint, this.#options);
   }
 
   async #writeDocument(): Promise<void> {
-    const { columns, cells } = this.#rows;
-    if (columns.names.length === 0) return this.#sink.write(Buffer.alloc(0));
-    let block = [
-      csvHeader(
-        columns.names.map((name) => cells.checked(name)),
-        this.#options,
-      ),
-    ];
+    const { columns } = this.#flattener;
+    if (columns.length === 0) return this.#sink.write(Buffer.alloc(0));
+    const header = csvHeader(columns, this.#options);
+    this.#flattener.formulas += header.formulas;
+    let block = [header.line];
     let length = 0;
-    for await (const rows of this.#spool.rows(columns.names.length)) {
+    for await (const rows of this.#spool.rows(columns.length)) {
       block.push(rows);
       length += rows.length;
       if (length < blockBytes) continue;
@@ -127,5 +120,7 @@ export class CsvOutput implements Output {
   }
 }
 
-const newRows = (names: readonly string[], { escapeFormulas }: CsvOutputOptions): CsvRows =>
-  new CsvRows(new CsvColumns(names, { fixed: false }), { escapeFormulas });
+const newFlattener = (
+  { columns = [], formulas = 0 }: Checkpoint,
+  { escapeFormulas }: CsvOutputOptions,
+): Flattener => new Flattener({ columns, fixed: false, escapeFormulas, formulas });

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import type { RowRun } from './csv-rows.js';
+import type { RowRun } from '../text/flattener.js';
 import { MarkedFile, type FileMark } from './marked-file.js';
 
 /** Width, number of rows, bytes of the rows: three 32-bit numbers before each run. */
@@ -25,14 +25,12 @@ export class CsvSpool {
     return this.#file.mark;
   }
 
-  /** Adds runs of rows. */
-  async write(runs: readonly RowRun[]): Promise<void> {
-    if (runs.length === 0) return;
-    const parts = runs.flatMap(({ width, bytes, ends }) => {
-      const head = Buffer.from(Int32Array.of(width, ends.length, bytes.length).buffer);
-      return [head, Buffer.from(Int32Array.from(ends).buffer), bytes];
-    });
-    await this.#file.write(Buffer.concat(parts));
+  /** Adds runs of rows, each of which is good until the next one. */
+  async write(runs: Iterable<RowRun>): Promise<void> {
+    for (const { width, bytes, ends } of runs) {
+      const head = Int32Array.of(width, ends.length, bytes.length);
+      await this.#file.write(Buffer.concat([bytesOf(head), bytesOf(ends), bytes]));
+    }
   }
 
   truncate(mark: FileMark): Promise<void> {
@@ -65,6 +63,9 @@ export class CsvSpool {
     return bytes;
   }
 }
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
 
 const numbers = ({ buffer, byteOffset, length }: Buffer): Int32Array =>
   new Int32Array(buffer, byteOffset, length / 4);

@@ -7,30 +7,41 @@ export function forgetHalves(): void {
   hasHalf = false;
 }
 
+/** Where the escape ends that was spelled last. */
+export let escapeEnd: i32 = 0;
+
 /** Writes what stands between these places of a string to `name`, without escapes, and returns where that ends. */
 export function spell(start: i32, end: i32, name: i32): i32 {
   let to = name;
-  for (let at = start; at < end; at += 1) {
-    let code = <i32>load<u8>(at);
-    if (code == 0x5c) {
-      at += 1;
-      code = load<u8>(at);
-      if (code == 0x75) {
-        code = hexAt(at + 1);
-        at += 4;
-        if ((code & 0xfc00) == 0xd800 && load<u16>(at, 1) == 0x755c && (hexAt(at + 3) & 0xfc00) == 0xdc00) {
-          code = 0x10000 + ((code & 0x3ff) << 10) + (hexAt(at + 3) & 0x3ff);
-          at += 6;
-        }
-        to = storeCode(to, code);
-        continue;
-      }
-      code = escaped(code);
+  for (let at = start; at < end;) {
+    const byte = load<u8>(at);
+    at += 1;
+    if (byte == 0x5c) {
+      to = spellEscape(at, to);
+      at = escapeEnd;
+    } else {
+      store<u8>(to, byte);
+      to += 1;
     }
-    store<u8>(to, code);
-    to += 1;
   }
   return to;
+}
+
+/** Writes what the escape with this letter stands for to `to`, and returns where that ends. */
+export function spellEscape(letterAt: i32, to: i32): i32 {
+  const letter = load<u8>(letterAt);
+  escapeEnd = letterAt + 1;
+  if (letter != 0x75) {
+    store<u8>(to, escaped(letter));
+    return to + 1;
+  }
+  let code = hexAt(letterAt + 1);
+  escapeEnd = letterAt + 5;
+  if ((code & 0xfc00) == 0xd800 && load<u16>(escapeEnd) == 0x755c && (hexAt(letterAt + 7) & 0xfc00) == 0xdc00) {
+    code = 0x10000 + ((code & 0x3ff) << 10) + (hexAt(letterAt + 7) & 0x3ff);
+    escapeEnd += 6;
+  }
+  return storeCode(to, code);
 }
 
 /** What the letter of a short escape stands for. */

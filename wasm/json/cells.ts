@@ -1,0 +1,188 @@
+// JSON values as the text of cells of a CSV (RFC 4180): strings without escapes, numbers as they are spelled, null as
+// nothing, objects and arrays as JSON. A cell is a range of the text where it stands there as it is to be written: a string
+// with a comma even with its quotes. Any other cell is written to a scratch.
+
+import { isFormula } from './formulas';
+import { allocate } from './memory';
+import { escapeEnd, spellEscape } from './spelling';
+import { scalarEnd, stringEnd } from './tokens';
+
+/** Where the last cell starts and ends. */
+export let cellStart: i32 = 0;
+export let cellEnd: i32 = 0;
+/** Cells so far that a spreadsheet would run. */
+export let formulas: i32 = 0;
+let escapesFormulas: bool = false;
+
+let room: i32 = 0;
+let scratch: i32 = 0;
+/** Where the next cell goes. */
+let next: i32 = 0;
+
+export function escapeFormulas(): void {
+  escapesFormulas = true;
+}
+
+export function setFormulas(count: i32): void {
+  formulas = count;
+}
+
+/** Before the cells of a record, which may double all of its bytes. */
+export function forgetCells(recordBytes: i32): void {
+  const needed = 3 * recordBytes + 128;
+  if (needed > room) {
+    room = 2 * needed;
+    scratch = allocate(room);
+  }
+  next = scratch;
+}
+
+/** Makes a cell of the value at `at`, and returns where that ends. */
+export function readCell(at: i32): i32 {
+  const first = load<u8>(at);
+  if (first == 0x22) return readString(at);
+  if ((first | 0x20) == 0x7b) return readJson(at);
+  cellStart = at;
+  const end = scalarEnd(at);
+  cellEnd = first == 0x6e ? at : end; // null
+  return end;
+}
+
+export function valueEnd(at: i32): i32 {
+  const first = load<u8>(at);
+  if (first == 0x22) return stringEnd(at + 1);
+  return (first | 0x20) == 0x7b ? containerEnd(at) : scalarEnd(at);
+}
+
+/** Only a string with an escape, or perhaps a formula, is written anew. */
+function readString(opening: i32): i32 {
+  let at = opening + 1;
+  const first = load<u8>(at);
+  if (first == 0x3d || first == 0x40 || first == 0x2b || first == 0x2d) return rewriteString(opening); // = @ + -
+  let commas = 0;
+  while (true) {
+    const bytes = v128.load(at);
+    const stops = stopsIn(bytes);
+    if (stops == 0) {
+      commas |= matches(bytes, 0x2c);
+      at += 16;
+      continue;
+    }
+    commas |= matches(bytes, 0x2c) & ((stops & -stops) - 1);
+    at += ctz(stops);
+    if (load<u8>(at) == 0x5c) return rewriteString(opening);
+    cellStart = commas == 0 ? opening + 1 : opening;
+    cellEnd = commas == 0 ? at : at + 1;
+    return at + 1;
+  }
+}
+
+function rewriteString(opening: i32): i32 {
+  let start = next + 2; // before it is room for a quote and an apostrophe
+  let to = start;
+  let at = opening + 1;
+  let special = 0;
+  while (true) {
+    const bytes = v128.load(at);
+    v128.store(to, bytes);
+    const stops = stopsIn(bytes);
+    if (stops == 0) {
+      special |= matches(bytes, 0x2c);
+      at += 16;
+      to += 16;
+      continue;
+    }
+    special |= matches(bytes, 0x2c) & ((stops & -stops) - 1);
+    at += ctz(stops);
+    to += ctz(stops);
+    if (load<u8>(at) == 0x22) break;
+    const end = spellEscape(at + 1, to);
+    at = escapeEnd;
+    const code = load<u8>(to);
+    if (code == 0x22 || code == 0x2c || code == 0x0a || code == 0x0d) special = 1;
+    if (code == 0x22) store<u8>(to, 0x22, 1);
+    if (code == 0xed && load<u8>(to, 1) >= 0xa0) store<u32>(to, 0xbdbfef); // half of a surrogate pair: U+FFFD
+    to = code == 0x22 ? to + 2 : end;
+  }
+  if (isFormula(start, to)) {
+    formulas += 1;
+    if (escapesFormulas) {
+      start -= 1;
+      store<u8>(start, 0x27);
+    }
+  }
+  close(start, to, special != 0);
+  return at + 1;
+}
+
+function readJson(opening: i32): i32 {
+  const end = containerEnd(opening);
+  const start = next + 1;
+  let to = start;
+  let special = 0;
+  for (let at = opening; at < end;) {
+    const bytes = v128.load(at);
+    v128.store(to, bytes);
+    const there = end - at < 16 ? (1 << (end - at)) - 1 : 0xffff;
+    special |= matches(bytes, 0x2c) & there;
+    const stops = (matches(bytes, 0x22) | matches(bytes, 0x0a) | matches(bytes, 0x0d)) & there;
+    const plain = stops == 0 ? min(16, end - at) : ctz(stops);
+    at += plain;
+    to += plain;
+    if (stops == 0) continue;
+    if (load<u8>(at) == 0x22) {
+      store<u16>(to, 0x2222);
+      to += 2;
+      special = 1;
+    } // line breaks between tokens are dropped, as in NDJSON
+    at += 1;
+  }
+  close(start, to, special != 0);
+  return end;
+}
+
+/** Ends a cell before which there is room for a quote. */
+function close(start: i32, end: i32, isQuoted: bool): void {
+  if (isQuoted) {
+    store<u8>(start - 1, 0x22);
+    store<u8>(end, 0x22);
+  }
+  cellStart = isQuoted ? start - 1 : start;
+  cellEnd = isQuoted ? end + 1 : end;
+  next = end + 1;
+}
+
+function containerEnd(opening: i32): i32 {
+  let depth = 0;
+  let at = opening;
+  while (true) {
+    const bytes = v128.load(at);
+    const lower = v128.or(bytes, i8x16.splat(0x20));
+    const stops = matches(bytes, 0x22) | matches(lower, 0x7b) | matches(lower, 0x7d);
+    if (stops == 0) {
+      at += 16;
+      continue;
+    }
+    at += ctz(stops);
+    const byte = <i32>load<u8>(at);
+    if (byte == 0x22) {
+      at = stringEnd(at + 1);
+      continue;
+    }
+    at += 1;
+    depth += (byte & 2) - 1; // { and [ have this bit
+    if (depth == 0) return at;
+  }
+}
+
+// @ts-ignore
+@inline function matches(bytes: v128, byte: i8): i32 {
+  return i8x16.bitmask(i8x16.eq(bytes, i8x16.splat(byte)));
+}
+
+/** Quotes and backslashes. */
+// @ts-ignore
+@inline function stopsIn(bytes: v128): i32 {
+  const quotes = i8x16.eq(bytes, i8x16.splat(0x22));
+  return i8x16.bitmask(v128.or(quotes, i8x16.eq(bytes, i8x16.splat(0x5c))));
+}
