@@ -7,17 +7,15 @@ import type { Service, Variants } from './service.js';
 export interface Answer {
   readonly httpStatus: number;
   /**
-   * JSON texts by member name; those that are undefined are left out. `records` is UTF-8 of several
-   * records each, joined by commas: read while they are sent.
+   * By name: JSON text, or `records`: UTF-8 of several records each, joined by commas and read while
+   * they are sent. What is undefined is left out.
    */
-  readonly members: Readonly<Record<string, string | undefined>>;
-  readonly records?: Iterable<Buffer> | undefined;
+  readonly members: Readonly<Record<string, string | Iterable<Buffer> | undefined>>;
 }
 
-export const success = (members: Answer['members'] = {}, records?: Iterable<Buffer>): Answer => ({
+export const success = (members: Answer['members'] = {}): Answer => ({
   httpStatus: 200,
   members: { status: '"success"', ...members },
-  records,
 });
 
 /**
@@ -37,24 +35,20 @@ export async function sendAnswer(
   response.statusCode = answer.httpStatus;
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.shouldKeepAlive &&= variants.connection === 'keep';
-  const body = bodyOf(answer, variants);
+  const body = bodyOf(answer.members, variants);
   const pieces = variants.whitespace === 'spaced' ? spaced(body) : body;
-  if (answer.records) await pipeline(Readable.from(pieces, { objectMode: true }), response);
-  else response.end([...pieces].join(''));
+  if (answer.members['records'] === undefined) response.end([...pieces].join(''));
+  else await pipeline(Readable.from(pieces, { objectMode: true }), response);
 }
 
 /** Text, or the UTF-8 of records; never cuts a JSON token. */
 type Piece = string | Buffer;
 
-function* bodyOf({ members, records }: Answer, variants: Variants): Generator<Piece> {
-  const entries: [string, string | Iterable<Buffer> | undefined][] = [
-    ...Object.entries(members),
-    ['records', records],
-  ];
+function* bodyOf(members: Answer['members'], variants: Variants): Generator<Piece> {
+  const place = ([name]: readonly [string, unknown]) => placeOf(name, variants);
+  const inOrder = Object.entries(members).sort((a, b) => place(a) - place(b));
   let separator = '{';
-  for (const [name, value] of entries.sort(
-    ([a], [b]) => placeOf(a, variants) - placeOf(b, variants),
-  )) {
+  for (const [name, value] of inOrder) {
     if (value === undefined) continue;
     yield `${separator}"${name}":`;
     if (typeof value === 'string') yield value;

@@ -69,8 +69,6 @@ export interface Service {
   readonly zone: Zone;
   readonly variants: Variants;
   readonly options: ServiceOptions;
-  /** Key of the cursors' signatures; kept in the store, so that cursors survive a restart. */
-  readonly cursorSecret: Uint8Array;
   /** Slots that are taken, by path. */
   readonly inFlight: Map<string, number>;
 }

@@ -17,7 +17,13 @@ export type { RunningService, ServiceOptions, Variants } from './service.js';
  * error when the port is taken, SqliteError when the store cannot be opened.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const service = serviceOf(options);
+  const service: Service = {
+    options,
+    variants: { ...defaultVariants, ...options.variants },
+    zone: zoneOf(options.timezone),
+    store: new Database(options.dataDir),
+    inFlight: new Map(),
+  };
   try {
     const { port, close } = await listen(options.port, router(routes, service));
     let closed: Promise<void> | undefined;
@@ -29,17 +35,4 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     service.store.close();
     throw error;
   }
-}
-
-function serviceOf(options: ServiceOptions): Service {
-  const zone = zoneOf(options.timezone);
-  const store = new Database(options.dataDir);
-  return {
-    store,
-    zone,
-    options,
-    variants: { ...defaultVariants, ...options.variants },
-    cursorSecret: store.secret('cursor'),
-    inFlight: new Map(),
-  };
 }

@@ -15,7 +15,7 @@ import type { RestRequest } from './rest-route.js';
 export function openCursor(
   kind: Export['kind'],
   { query, body }: RestRequest,
-  { store, zone, options, cursorSecret }: Service,
+  { store, zone, options }: Service,
 ): Answer {
   const inQuery = query.get('query');
   const { name, from, to } = wantedOf(inQuery === null ? body : wellFormed(inQuery));
@@ -40,7 +40,7 @@ export function openCursor(
     used_at: time,
   });
   // Before every record.
-  const cursor = encodeCursor({ export: id, ts: -1, id: 0 }, cursorSecret);
+  const cursor = encodeCursor({ export: id, ts: -1, id: 0 }, store.cursorSecret);
   return success({ cursor: JSON.stringify(cursor) });
 }
 

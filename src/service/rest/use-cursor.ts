@@ -7,16 +7,16 @@ import { decodeCursor, encodeCursor } from './cursor.js';
 
 /** Endpoints 4 and 7. The same cursor always begins the same page. */
 export function useCursor(kind: Export['kind'], text: string, service: Service): Answer {
-  const { store, cursorSecret, options, variants } = service;
+  const { store, options, variants } = service;
   const time = options.now();
-  const cursor = decodeCursor(text, cursorSecret);
+  const cursor = decodeCursor(text, store.cursorSecret);
   const opened = cursor && useExport(store, cursor.export, time);
   if (!cursor || opened?.kind !== kind) throw incorrectUsage();
   if (isExpired(opened, time)) throw expired[variants.expiredCursor]();
   if (opened.pending > 0) throw stillPending();
   const { records, next } = storedPage(service, opened, cursor);
-  const following = next && encodeCursor({ export: opened.id, ...next }, cursorSecret);
-  return success({ next_cursor: following && JSON.stringify(following) }, records);
+  const following = next && encodeCursor({ export: opened.id, ...next }, store.cursorSecret);
+  return success({ records, next_cursor: following && JSON.stringify(following) });
 }
 
 const expired = {

@@ -20,6 +20,8 @@ const cacheKibibytes = 32_768;
 export class Database {
   readonly #database: InstanceType<typeof Sqlite>;
   readonly #statements = new Map<string, Statement>();
+  /** Key of the cursors' signatures, made with the store: cursors survive a restart. */
+  readonly cursorSecret: Uint8Array;
 
   /** Opens or creates the store in the folder; undefined keeps it in memory. */
   constructor(dataDir: string | undefined) {
@@ -30,6 +32,7 @@ export class Database {
     this.#database.pragma(`wal_autocheckpoint = ${checkpointPages}`);
     this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
     this.transaction(() => this.#createTables());
+    this.cursorSecret = this.bytes(`SELECT value FROM secrets WHERE name = 'cursor'`, []);
   }
 
   /** SQLite does not wait for another process that does the same just then: both could wait for ever. */
@@ -81,41 +84,29 @@ export class Database {
     }
   }
 
-  /** A random key made with the store. */
-  secret(name: 'cursor'): Uint8Array {
-    const row = this.get<{ value: Uint8Array }>('SELECT value FROM secrets WHERE name = ?', [name]);
-    if (!row) throw new Error(`the store has no secret ${name}`);
-    return row.value;
-  }
-
   close(): void {
     this.#statements.clear();
     this.#database.close();
   }
 
   #prepared(sql: string): Statement {
-    let statement = this.#statements.get(sql);
-    if (!statement) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
+    const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
+    this.#statements.set(sql, statement);
     return statement;
   }
 
   #createTables(): void {
     const version = this.get<{ user_version: number }>('PRAGMA user_version', [])?.user_version;
     if (version === tablesVersion) return;
-    if (version !== 0) throw foreignStore(version);
+    if (version !== 0) {
+      const message = `another version of engagectl made it (format ${version}, not ${tablesVersion}): remove it to begin with an empty one`;
+      // The code makes it an error of the folder, not a defect.
+      throw Object.assign(new Error(message), { code: 'EFORMAT' });
+    }
     this.#database.exec(tables);
     this.#database.exec(`PRAGMA user_version = ${tablesVersion}`);
     this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
   }
-}
-
-/** The code makes it an error of the folder, not a defect. */
-function foreignStore(version: number | undefined): Error {
-  const message = `another version of engagectl made it (format ${version}, not ${tablesVersion}): remove it to begin with an empty one`;
-  return Object.assign(new Error(message), { code: 'EFORMAT' });
 }
 
 /** The database file, made readable for its owner only; SQLite gives its log the same mode. */

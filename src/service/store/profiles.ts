@@ -8,8 +8,8 @@ export interface ProfileKey {
 
 /** A row of table `profiles`; see tables.ts for what the texts hold. */
 export interface Profile {
-  /** undefined: not stored yet. */
-  readonly id: number | undefined;
+  /** null: not stored yet. */
+  readonly id: number | null;
   readonly identities: string;
   readonly object_ids: string;
   readonly social_ids: string;
@@ -21,7 +21,7 @@ export interface Profile {
 export type StoredProfile = Profile & { readonly id: number };
 
 export const blankProfile: Profile = {
-  id: undefined,
+  id: null,
   identities: '[]',
   object_ids: '[]',
   social_ids: '[]',
@@ -86,9 +86,8 @@ export function claimKey(store: Database, { kind, value }: ProfileKey, profile: 
 /** Inserts or updates the row and its email entry; `before` is what the store holds of it. */
 export function saveProfile(store: Database, profile: Profile, before: Profile): StoredProfile {
   const { identities, object_ids, social_ids, email, name, phone, data } = profile;
-  const values = [identities, object_ids, social_ids, email, name, phone, data];
-  const id = profile.id ?? store.run(insertProfile, values);
-  if (profile.id !== undefined) store.run(updateProfile, [...values, id]);
+  const values = [profile.id, identities, object_ids, social_ids, email, name, phone, data];
+  const id = store.run('INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?, ?)', values);
   if (email !== before.email) {
     removeEmail(store, before.email, id);
     if (email !== null) {
@@ -97,12 +96,6 @@ export function saveProfile(store: Database, profile: Profile, before: Profile):
   }
   return { ...profile, id };
 }
-
-const insertProfile = `INSERT INTO profiles
-  (identities, object_ids, social_ids, email, name, phone, data) VALUES (?, ?, ?, ?, ?, ?, ?)`;
-const updateProfile = `UPDATE profiles SET
-  identities = ?, object_ids = ?, social_ids = ?, email = ?, name = ?, phone = ?, data = ?
-  WHERE id = ?`;
 
 export function removeEmail(store: Database, email: string | null, profile: number): void {
   if (email === null) return;

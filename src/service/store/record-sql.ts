@@ -1,6 +1,5 @@
 import { channels } from '../../contract/subscriptions.js';
-import type { Service } from '../service.js';
-import type { Variants } from '../service.js';
+import type { Service, Variants } from '../service.js';
 import type { ProfileParts } from './exports.js';
 import { fillGaps, gap, timeGap } from './gaps.js';
 
