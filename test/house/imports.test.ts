@@ -21,28 +21,29 @@ const mayImport: Readonly<Record<string, string>> = {
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, errors, version, type runtime, import() service, commander',
+    'jobs, ui, help, config, contract, zone, errors, version, type runtime, import() service, commander',
   ui: 'errors, error-notes, version, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'errors, error-notes, type jobs, type runtime, commander',
 
   // what the tool does
-  jobs: 'bulk, input, mapping, output, client, contract, errors, files, type runtime',
+  jobs: 'bulk, input, mapping, output, client, contract, zone, errors, files, type runtime',
   bulk: 'client, contract, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, errors, files, type runtime',
-  mapping: 'contract, text, errors, files, type input, type runtime, import() zod',
-  output: 'contract, text, errors, files, type runtime, csv-stringify',
+  mapping: 'contract, zone, text, errors, files, type input, type runtime, import() zod',
+  output: 'contract, zone, text, errors, files, type runtime, csv-stringify',
   client: 'contract, text, errors, files, type runtime, undici',
-  service: 'contract, text, files, libsql',
+  service: 'contract, zone, text, files, libsql',
 
   // the ground floor
   config: 'contract, errors, files, type runtime, zod, import() conf',
   text: 'errors, wasm',
-  files: 'errors, type runtime',
+  files: 'errors, type runtime, import() libsql',
   contract: 'zod',
   errors: '',
   'error-notes': 'type errors',
   runtime: '',
   version: '',
+  zone: '',
   wasm: '',
 };
 
