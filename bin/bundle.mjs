@@ -28,27 +28,25 @@ const folder = resolve(process.argv[2] ?? root);
  * by `import()` gets files of its own.
  */
 const groups = [
-  { name: 'main', test: isOneOf('process', 'main', 'runtime') },
-  {
-    name: (id, context) => (isOfProgram(context.getModuleInfo(id)) ? 'program' : null),
-    debugName: 'program',
-  },
-  {
-    name: 'run',
-    test: isOneOf('jobs/upload', 'commands/run-write', 'commands/confirm-production'),
-  },
+  group('main', ({ id }) => ['process', 'main', 'runtime'].some((name) => id === module(name))),
+  group('program', ({ id, dynamicImporters }) =>
+    [id, ...dynamicImporters].includes(module('program')),
+  ),
+  group(
+    'run',
+    ({ id, dynamicImporters }) =>
+      dynamicImporters.includes(module('commands/upload')) && id !== module('commands/preview'),
+  ),
 ];
 
-/** Whether a module is one of these of dist/. Throws where one is not there. */
-function isOneOf(...names) {
-  const ids = new Set(names.map((name) => realpathSync(join(built, `${name}.js`))));
-  return (id) => ids.has(id);
+function group(name, wants) {
+  const nameOf = (id, context) => (wants(context.getModuleInfo(id)) ? name : null);
+  return { name: nameOf, debugName: name };
 }
 
-/** Whether it is src/program.ts, or a command: all of them are loaded from there. */
-function isOfProgram({ id, dynamicImporters }) {
-  const program = join(built, 'program.js');
-  return id === program || dynamicImporters.includes(program);
+/** One of dist/. */
+function module(name) {
+  return join(realpathSync(built), `${name}.js`);
 }
 
 /**
