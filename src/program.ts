@@ -1,9 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { addCommand, type CommandSpec, type Program } from './commands/command-spec.js';
-import { globalOptionGroups } from './commands/global-options.js';
+import { globalOptionTable } from './commands/global-options.js';
 import { addOptions } from './commands/option-table.js';
 import { usageError } from './commands/usage-error.js';
-import { addExamples, type Example } from './help/examples.js';
+import { addExamples, examplesIn } from './help/examples.js';
 import { helpFormat } from './help/help-format.js';
 import type { Runtime } from './runtime.js';
 import { version } from './version.js';
@@ -47,18 +47,16 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   }
 }
 
-const examples: readonly Example[] = [
-  ['try it without an account', 'engagectl upload users.csv --region local'],
-  ['one user', 'engagectl get-profile CUSTOMER-1 --region local'],
-  [
-    'the events of the last seven days',
-    'engagectl export-events --event Charged --from 7d --to yesterday --output charged.csv',
-  ],
-  [
-    'the account to work with',
-    'engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1',
-  ],
-];
+const examples = `
+  # try it without an account
+  engagectl upload users.csv --region local
+  # one user
+  engagectl get-profile CUSTOMER-1 --region local
+  # the events of the last seven days
+  engagectl export-events --event Charged --from 7d --to yesterday --output charged.csv
+  # the account to work with
+  engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1
+`;
 
 /**
  * The command tree: with the one command alone that the arguments begin with, which is quicker to
@@ -83,8 +81,8 @@ export async function buildProgram(
       },
       outputError: () => undefined, // usage errors are thrown, and shown by main
     });
-  addExamples(program, examples);
-  addOptions(program, globalOptionGroups);
+  addExamples(program, examplesIn(examples));
+  addOptions(program, globalOptionTable);
   program.helpCommand(false); // there is one of our own
   await addCommands(program, runtime, first);
   return program;

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
-import { addExamples, type Example } from '../help/examples.js';
+import { addExamples, examplesIn } from '../help/examples.js';
 import type { Runtime } from '../runtime.js';
-import { addOptions, type OptionGroup } from './option-table.js';
+import { addOptions, type OptionTable } from './option-table.js';
 import { resolveSettings, type Settings } from './settings.js';
 
 /** A command as data: what a person types, what help says of it, and what it does. */
@@ -9,9 +9,9 @@ export interface CommandSpec<Flags = object> {
   readonly summary?: string;
   readonly description?: string;
   readonly operands?: readonly Operand[];
-  readonly options?: readonly OptionGroup[];
-  /** Two to four; each is run by a test. */
-  readonly examples?: readonly Example[];
+  readonly options?: OptionTable;
+  /** Two to four, each a line that says what and the command line; a test runs them. */
+  readonly examples?: string;
   /** Not in the help. */
   readonly hidden?: true;
   readonly subcommands?: Readonly<Record<string, CommandSpec>>;
@@ -59,7 +59,7 @@ export function addCommand(
     command.addArgument(parse ? argument.argParser(parse) : argument);
   }
   addOptions(command, spec.options ?? []);
-  if (spec.examples) addExamples(command, spec.examples);
+  if (spec.examples) addExamples(command, examplesIn(spec.examples));
   for (const [child, of] of Object.entries(spec.subcommands ?? {}))
     addCommand(command, child, { spec: of, ...world });
   if (!spec.run) return;

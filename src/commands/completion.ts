@@ -13,11 +13,14 @@ export const command: CommandSpec = {
     'Prints a script that completes commands, flags, their values, file names, profiles,\n' +
     'regions and run ids. Load it in ~/.bashrc, or put it where your shell looks for completions.',
   operands: [['<shell>', 'bash, zsh or fish', { choices: Object.keys(scripts) }]],
-  examples: [
-    ['in ~/.bashrc', 'source <(engagectl completion bash)'],
-    ['once, in a folder of $fpath', 'engagectl completion zsh > _engagectl'],
-    ['once', 'engagectl completion fish > ~/.config/fish/completions/engagectl.fish'],
-  ],
+  examples: `
+    # in ~/.bashrc
+    source <(engagectl completion bash)
+    # once, in a folder of $fpath
+    engagectl completion zsh > _engagectl
+    # once
+    engagectl completion fish > ~/.config/fish/completions/engagectl.fish
+  `,
   run: async ({ operands: [shell], program, runtime }) => {
     const { commandWords } = await import('../help/command-words.js');
     const script = await scripts[shell as keyof typeof scripts]();

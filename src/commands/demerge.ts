@@ -15,13 +15,17 @@ export const command: CommandSpec<DemergeFlags> = {
     'Demerges user profiles: every merged profile falls apart, and event data of it may be lost.\n' +
     'Asks for confirmation on a terminal; elsewhere it needs --yes.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
-  examples: [
-    ['read and validate everything, send nothing', 'engagectl demerge identities.txt --check'],
-    ['shows what will happen, and asks', 'engagectl demerge identities.csv'],
-    ['in CI, where nobody can be asked', 'engagectl demerge identities.ndjson --yes --json'],
-  ],
+  examples: `
+    # read and validate everything, send nothing
+    engagectl demerge identities.txt --check
+    # shows what will happen, and asks
+    engagectl demerge identities.csv
+    # in CI, where nobody can be asked
+    engagectl demerge identities.ndjson --yes --json
+  `,
   options: [
-    ['Options:', [['--identity <column>', 'column of the identity', { default: 'identity' }]]],
+    'Options:',
+    ['--identity <column>', 'column of the identity', { default: 'identity' }],
     ...writeOptions({
       chunkSize: limits.identitiesPerDemerge,
       inFlight: 1,

@@ -18,58 +18,38 @@ export const command: CommandSpec<EventFlags> = {
   description:
     'Exports the events of a range of days, both inclusive, in the order of the events given,\n' +
     'then of days. NDJSON holds every record byte for byte as the service sent it.',
-  examples: [
-    [
-      'the last seven full days',
-      'engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz',
-    ],
-    [
-      'two events into one table',
-      'engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv',
-    ],
-    [
-      'from cron: a file a day; goes on with one cut short',
-      "engagectl export-events --event Charged --from yesterday --to yesterday -o '{event}-{day}.ndjson' --resume --quiet",
-    ],
-    [
-      'in a pipe',
-      'engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3',
-    ],
-  ],
+  examples: `
+    # the last seven full days
+    engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz
+    # two events into one table
+    engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv
+    # from cron: a file a day; goes on with one cut short
+    engagectl export-events --event Charged --from yesterday --to yesterday -o '{event}-{day}.ndjson' --resume --quiet
+    # in a pipe
+    engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3
+  `,
   options: [
+    'Options:',
     [
-      'Options:',
-      [
-        [
-          '--event <name>',
-          'the event; may be repeated; case-sensitive',
-          { parse: notEmpty, repeatable: true, required: true },
-        ],
-      ],
+      '--event <name>',
+      'the event; may be repeated; case-sensitive',
+      { parse: notEmpty, repeatable: true, required: true },
     ],
     ...exportOptions(eventBatchSize),
+    'Request:',
+    ['--no-split', 'one cursor for the whole range, not one a day'],
     [
-      'Request:',
-      [
-        ['--no-split', 'one cursor for the whole range, not one a day'],
-        [
-          '--concurrency <n>',
-          'most requests in flight',
-          {
-            parse: integer({ min: 1, max: limits.othersInFlight }),
-            default: limits.othersInFlight,
-          },
-        ],
-      ],
+      '--concurrency <n>',
+      'most requests in flight',
+      {
+        parse: integer({ min: 1, max: limits.othersInFlight }),
+        default: limits.othersInFlight,
+      },
     ],
+    'Output:',
     [
-      'Output:',
-      [
-        [
-          '--with-event-name',
-          'adds "event_name" and "ts_utc" to each record; implied by more than one --event',
-        ],
-      ],
+      '--with-event-name',
+      'adds "event_name" and "ts_utc" to each record; implied by more than one --event',
     ],
   ],
   run: ({ flags, settings, runtime }) => exportEvents(flags, settings(), runtime),

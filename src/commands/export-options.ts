@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { limits } from '../contract/limits.js';
-import type { OptionGroup } from './option-table.js';
+import type { OptionTable } from './option-table.js';
 import { duration, integer } from './option-values.js';
 import {
   outputOptions,
@@ -25,43 +25,31 @@ export interface ExportFlags extends OutputFlags, ReportFlag {
 }
 
 /** The flags that both exports share; `batchSize` parses the one whose limits differ. */
-export const exportOptions = (batchSize: (text: string) => number): readonly OptionGroup[] => [
+export const exportOptions = (batchSize: (text: string) => number): OptionTable => [
+  'Request:',
+  ['--from <date>', 'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d', { required: true }],
+  ['--to <date>', 'last day, inclusive', { required: true }],
+  ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
+  ['--app', 'with app fields: versions, make and model of devices'],
+  ['--no-event-summaries', "without the summaries of users' events"],
+  ['--no-profile-properties', 'without custom profile properties'],
   [
-    'Request:',
-    [
-      [
-        '--from <date>',
-        'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d',
-        { required: true },
-      ],
-      ['--to <date>', 'last day, inclusive', { required: true }],
-      ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
-      ['--app', 'with app fields: versions, make and model of devices'],
-      ['--no-event-summaries', "without the summaries of users' events"],
-      ['--no-profile-properties', 'without custom profile properties'],
-      [
-        '--poll-interval <duration>',
-        'first pause while the data is not ready; grows to 30s',
-        { parse: duration, default: 2000, shown: '2s' },
-      ],
-      [
-        '--pending-timeout <duration>',
-        'longest time to wait for it',
-        { parse: duration, default: 1_800_000, shown: '30m' },
-      ],
-    ],
+    '--poll-interval <duration>',
+    'first pause while the data is not ready; grows to 30s',
+    { parse: duration, default: 2000, shown: '2s' },
   ],
-  outputOptions,
-  reportOptions,
   [
-    'Output:',
-    [
-      [
-        '--resume',
-        'go on with an export to this --output that did not finish; without one, start',
-        { conflicts: 'fresh' },
-      ],
-    ],
+    '--pending-timeout <duration>',
+    'longest time to wait for it',
+    { parse: duration, default: 1_800_000, shown: '30m' },
+  ],
+  ...outputOptions,
+  ...reportOptions,
+  'Output:',
+  [
+    '--resume',
+    'go on with an export to this --output that did not finish; without one, start',
+    { conflicts: 'fresh' },
   ],
 ];
 

@@ -11,30 +11,20 @@ export const command: CommandSpec<ProfileFlags> = {
   description:
     'Exports the profiles of all users who did an event in a range of days, both inclusive.\n' +
     'NDJSON holds every record byte for byte as the service sent it.',
-  examples: [
-    [
-      'users who did an event in the last 30 days',
-      'engagectl export-profiles --event "App Launched" --from 30d --to yesterday -o launched.ndjson.gz',
-    ],
-    [
-      'a table of some columns',
-      'engagectl export-profiles --event Charged --from 2026-01-01 --to 2026-01-31 --columns identity,profileData.Email -o buyers.csv',
-    ],
-    [
-      'in a pipe',
-      'engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries | head -n 3',
-    ],
-  ],
+  examples: `
+    # users who did an event in the last 30 days
+    engagectl export-profiles --event "App Launched" --from 30d --to yesterday -o launched.ndjson.gz
+    # a table of some columns
+    engagectl export-profiles --event Charged --from 2026-01-01 --to 2026-01-31 --columns identity,profileData.Email -o buyers.csv
+    # in a pipe
+    engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries | head -n 3
+  `,
   options: [
+    'Options:',
     [
-      'Options:',
-      [
-        [
-          '--event <name>',
-          'the event that the users did; names are case-sensitive',
-          { parse: notEmpty, required: true },
-        ],
-      ],
+      '--event <name>',
+      'the event that the users did; names are case-sensitive',
+      { parse: notEmpty, required: true },
     ],
     ...exportOptions(profileBatchSize),
   ],

@@ -8,22 +8,17 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
   description:
     'Reads user profiles. One is indented on a terminal; many are written one a line, in order.',
   operands: [['[value...]', 'identities']],
-  examples: [
-    ['one user', 'engagectl get-profile crm-00003'],
-    [
-      'by another identifier; can the user be reached',
-      'engagectl get-profile --email someone@example.com --reachability',
-    ],
-    [
-      'many, in the order of the input',
-      'engagectl get-profile --input identities.csv -o profiles.ndjson',
-    ],
-    [
-      'in a pipe',
-      'tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson',
-    ],
-  ],
-  options: [userOptions, inputOptions, outputOptions],
+  examples: `
+    # one user
+    engagectl get-profile crm-00003
+    # by another identifier; can the user be reached
+    engagectl get-profile --email someone@example.com --reachability
+    # many, in the order of the input
+    engagectl get-profile --input identities.csv -o profiles.ndjson
+    # in a pipe
+    tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson
+  `,
+  options: [...userOptions, ...inputOptions, ...outputOptions],
   run: async (call) => {
     const { operands, flags } = call;
     const users = wantedUsers(operands, flags);

@@ -7,11 +7,14 @@ import { environmentFlags } from './global-options.js';
 export const command: CommandSpec = {
   summary: 'help of a command, or about a topic',
   operands: [['[name...]', 'a command or a topic']],
-  examples: [
-    ['a command', 'engagectl help upload'],
-    ['a topic', 'engagectl help exit-codes'],
-    ['an error', 'engagectl help errors E-CREDENTIALS'],
-  ],
+  examples: `
+    # a command
+    engagectl help upload
+    # a topic
+    engagectl help exit-codes
+    # an error
+    engagectl help errors E-CREDENTIALS
+  `,
   run: async ({ operands, command, runtime: { stdout } }) => {
     const [name, errorId] = operands;
     if (isTopic(name)) {

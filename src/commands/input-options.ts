@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { EngagectlError } from '../errors.js';
 import { inputFormats, type InputFormat } from '../input/rows.js';
 import type { Call } from './command-spec.js';
-import type { OptionGroup } from './option-table.js';
+import type { OptionTable } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
 
 /** Flags of every command that reads records. */
@@ -17,26 +17,24 @@ export interface InputFlags {
   readonly limit?: number;
 }
 
-export const inputOptions: OptionGroup = [
+export const inputOptions: OptionTable = [
   'Input:',
   [
-    [
-      '--input-format <format>',
-      `${inputFormats.join(', ')}; default: by extension, else by content`,
-      { parse: choice(...inputFormats) },
-    ],
-    ['--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)', { parse: delimiter }],
-    ['--quote <char>', 'around CSV cells (default: "; empty: none)', { parse: quote }],
-    ['--escape <char>', 'before a quote in a quoted cell (default: the quote)', { parse: escape }],
-    ['--comment <text>', 'CSV lines that begin with it are no records', { parse: comment }],
-    ['--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'],
-    [
-      '--max-record-bytes <bytes>',
-      'a longer record is rejected',
-      { parse: byteCount, default: 1024 * 1024, shown: '1MiB' },
-    ],
-    ['--limit <n>', 'take the first n records only', { parse: integer({ min: 0 }) }],
+    '--input-format <format>',
+    `${inputFormats.join(', ')}; default: by extension, else by content`,
+    choice(...inputFormats),
   ],
+  ['--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)', delimiter],
+  ['--quote <char>', 'around CSV cells (default: "; empty: none)', quote],
+  ['--escape <char>', 'before a quote in a quoted cell (default: the quote)', escape],
+  ['--comment <text>', 'CSV lines that begin with it are no records', comment],
+  ['--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'],
+  [
+    '--max-record-bytes <bytes>',
+    'a longer record is rejected',
+    { parse: byteCount, default: 1024 * 1024, shown: '1MiB' },
+  ],
+  ['--limit <n>', 'take the first n records only', integer({ min: 0 })],
 ];
 
 function delimiter(text: string): string {

@@ -17,30 +17,31 @@ export interface OptionDetails {
   readonly repeatable?: true;
 }
 
-/** A flag: how it is spelled, what help says of it, and the rest. */
-export type OptionRow = readonly [flags: string, help: string, details?: OptionDetails];
-/** Flags that stand under one heading of the help. */
-export type OptionGroup = readonly [heading: string, rows: readonly OptionRow[]];
+type Parse = NonNullable<OptionDetails['parse']>;
+/** A flag: how it is spelled, what help says of it, and its parser or what else there is to say. */
+export type OptionRow = readonly [flags: string, help: string, details?: Parse | OptionDetails];
+/** Flags, behind the headings under which they stand in the help. */
+export type OptionTable = readonly (string | OptionRow)[];
 
-export function addOptions(command: Command, groups: readonly OptionGroup[]): void {
-  for (const [heading, rows] of groups) {
-    for (const row of rows) {
-      const option = optionOf(row).helpGroup(heading);
-      command.addOption(option);
-      if (row[2]?.repeatable !== true) refuseRepeated(command, option);
-    }
+export function addOptions(command: Command, table: OptionTable): void {
+  let heading = 'Options:';
+  for (const row of table) {
+    if (typeof row === 'string') heading = row;
+    else addOption(command, row, heading);
   }
 }
 
-function optionOf([flags, help, details = {}]: OptionRow): Option {
-  const { parse, conflicts, preset, repeatable } = details;
-  const option = new Option(flags, help);
+function addOption(command: Command, [flags, help, more = {}]: OptionRow, heading: string): void {
+  const details: OptionDetails = typeof more === 'function' ? { parse: more } : more;
+  const { parse, conflicts, preset, repeatable, required = false, hidden = false } = details;
+  const option = new Option(flags, help).helpGroup(heading);
   if (repeatable) option.argParser(adding(parse ?? String));
   else if (parse) option.argParser(parse);
   if (details.default !== undefined) option.default(details.default, details.shown);
   if (preset !== undefined) option.preset(preset);
   if (conflicts !== undefined) option.conflicts(conflicts);
-  return option.makeOptionMandatory(details.required ?? false).hideHelp(details.hidden ?? false);
+  command.addOption(option.makeOptionMandatory(required).hideHelp(hidden));
+  if (!repeatable) refuseRepeated(command, option);
 }
 
 const adding = (parse: (text: string) => unknown) => (text: string, earlier: unknown) => [

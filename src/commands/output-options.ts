@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { FileOptions } from '../jobs/export-options.js';
-import type { OptionGroup } from './option-table.js';
+import type { OptionTable } from './option-table.js';
 import { choice, notEmpty } from './option-values.js';
 
 /** Flags of every command that writes records. */
@@ -8,33 +8,27 @@ export interface OutputFlags extends FileOptions {
   readonly output?: string;
 }
 
-export const outputOptions: OptionGroup = [
+export const outputOptions: OptionTable = [
   'Output:',
+  ['-o, --output <file>', 'default: standard output; .gz compresses; {date} is today', notEmpty],
   [
-    [
-      '-o, --output <file>',
-      'default: standard output; .gz compresses; {date} is today',
-      { parse: notEmpty },
-    ],
-    [
-      '--format <format>',
-      'ndjson, csv or json; default: by the extension, else ndjson',
-      { parse: choice('ndjson', 'csv', 'json') },
-    ],
-    [
-      '--columns <list>',
-      'columns of a CSV, like identity,profileData.City; default: all',
-      { parse: columnList },
-    ],
-    [
-      '--csv-formulas <how>',
-      "cells that a spreadsheet would run: keep, or escape with '",
-      { parse: choice('keep', 'escape'), default: 'keep' },
-    ],
-    ['--bom', 'begin a CSV with a byte order mark, which Excel needs for UTF-8'],
-    ['--overwrite', 'replace an existing output file'],
-    ['--fresh', 'start again, setting the partial file of an earlier run aside'],
+    '--format <format>',
+    'ndjson, csv or json; default: by the extension, else ndjson',
+    choice('ndjson', 'csv', 'json'),
   ],
+  [
+    '--columns <list>',
+    'columns of a CSV, like identity,profileData.City; default: all',
+    columnList,
+  ],
+  [
+    '--csv-formulas <how>',
+    "cells that a spreadsheet would run: keep, or escape with '",
+    { parse: choice('keep', 'escape'), default: 'keep' },
+  ],
+  ['--bom', 'begin a CSV with a byte order mark, which Excel needs for UTF-8'],
+  ['--overwrite', 'replace an existing output file'],
+  ['--fresh', 'start again, setting the partial file of an earlier run aside'],
 ];
 
 /** Flag of the commands that can write a page about their run. */
@@ -42,13 +36,11 @@ export interface ReportFlag {
   readonly report?: string;
 }
 
-export const reportOptions: OptionGroup = [
+export const reportOptions: OptionTable = [
   'Report:',
   [
-    [
-      '--report <file.html>',
-      'write a page about the run: figures, charts over time, samples of rejects',
-    ],
+    '--report <file.html>',
+    'write a page about the run: figures, charts over time, samples of rejects',
   ],
 ];
 

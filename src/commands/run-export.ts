@@ -10,7 +10,7 @@ import { showSummary } from '../ui/summary.js';
 import type { ExportFlags } from './export-options.js';
 import { accountFields, jobWorld } from './job-world.js';
 import { isStdout } from './output-options.js';
-import { openReport } from './report.js';
+import { openReport } from '../ui/report/report-file.js';
 import type { Settings } from './settings.js';
 
 /** An export as the command line asks for it. */

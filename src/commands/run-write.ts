@@ -9,7 +9,7 @@ import { showSummary } from '../ui/summary.js';
 import type { Connection } from './connect.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import type { Settings } from './settings.js';
-import { openReport, type Report } from './report.js';
+import { openReport, type Report } from '../ui/report/report-file.js';
 import { showRejects } from './show-rejects.js';
 import type { WriteFlags } from './write-options.js';
 

@@ -6,7 +6,7 @@ import type { Runtime } from '../runtime.js';
 import type { Variants } from '../service/start.js';
 import { messages } from '../ui/messages.js';
 import type { CommandSpec } from './command-spec.js';
-import type { OptionRow } from './option-table.js';
+import type { OptionRow, OptionTable } from './option-table.js';
 import { choice, integer } from './option-values.js';
 import type { Settings } from './settings.js';
 
@@ -20,13 +20,13 @@ interface ServeFlags extends Partial<Variants> {
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
 }
 
-const placeOptions: readonly OptionRow[] = [
+const placeOptions: OptionTable = [
   ['--port <n>', '0 takes any free port', { parse: integer({ max: 65_535 }), default: 8787 }],
   ['--data <dir>', 'folder of its data (default: that of --region local)'],
   ['--memory', 'keep nothing', { conflicts: 'data' }],
 ];
 
-const rehearsalOptions: readonly OptionRow[] = [
+const rehearsalOptions: OptionTable = [
   ['--latency <ms>', 'added to every answer', { parse: integer({ max: 600_000 }), default: 0 }],
   ['--pending <n>', 'polls before a cursor is ready', { parse: integer({}), default: 0 }],
   [
@@ -54,7 +54,7 @@ const variantOptions = [
 
 function variant(flags: string, what: string, ...words: [string, ...string[]]): OptionRow {
   const help = `${what}: ${words.join(', ')} (default: ${words[0]})`;
-  return [flags, help, { parse: choice(...words) }];
+  return [flags, help, choice(...words)];
 }
 
 /** Runs the embedded local service on a port until it is told to stop (contract §6). */
@@ -62,18 +62,21 @@ export const command: CommandSpec<ServeFlags> = {
   summary: 'run the embedded local service on a port',
   description:
     'Runs the embedded service on a loopback port, until Ctrl-C or SIGTERM. Standard output gets one line: its URL.',
-  examples: [
-    ['on port 8787; its data is that of --region local', 'engagectl serve'],
-    ['for a test: any free port, nothing kept', 'engagectl serve --port 0 --memory'],
-    [
-      'a slow and failing service, to rehearse on',
-      'engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3',
-    ],
-  ],
+  examples: `
+    # on port 8787; its data is that of --region local
+    engagectl serve
+    # for a test: any free port, nothing kept
+    engagectl serve --port 0 --memory
+    # a slow and failing service, to rehearse on
+    engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3
+  `,
   options: [
-    ['Service:', placeOptions],
-    ['Rehearsal:', rehearsalOptions],
-    ['Variants of answers:', variantOptions],
+    'Service:',
+    ...placeOptions,
+    'Rehearsal:',
+    ...rehearsalOptions,
+    'Variants of answers:',
+    ...variantOptions,
   ],
   run: ({ flags, settings, runtime }) => serve(flags, settings(), runtime),
 };

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import type { Runtime } from '../runtime.js';
 import { globalOptions } from './global-options.js';
 
@@ -47,8 +47,7 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
   const given: Record<string, unknown> = command.optsWithGlobals();
   const values: Record<string, unknown> = {};
   const flags = new Set<string>();
-  for (const [spelling, , { env: variable = '', fallback, parse = String } = {}] of globalOptions) {
-    const name = new Option(spelling).attributeName();
+  for (const { name, env: variable = '', fallback, parse } of globalOptions) {
     if (given[name] !== undefined) {
       values[name] = given[name];
       flags.add(name);

@@ -2,7 +2,7 @@ import { limits } from '../contract/limits.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { needInput } from './input-options.js';
-import type { OptionRow } from './option-table.js';
+import type { OptionTable } from './option-table.js';
 import { choiceInAnyCase } from './option-values.js';
 import type { Settings } from './settings.js';
 import { writeOptions, type WriteFlags } from './write-options.js';
@@ -12,16 +12,16 @@ interface SubscribeFlags extends WriteFlags {
   readonly status?: 'Unsubscribe' | 'Resubscribe';
 }
 
-const statusOptions: readonly OptionRow[] = [
+const statusOptions: OptionTable = [
   [
     '--type <type>',
     'phone, whatsapp or email, where the input does not say',
-    { parse: choiceInAnyCase('phone', 'whatsapp', 'email') },
+    choiceInAnyCase('phone', 'whatsapp', 'email'),
   ],
   [
     '--status <status>',
     'Unsubscribe or Resubscribe, where the input does not say',
-    { parse: choiceInAnyCase('Unsubscribe', 'Resubscribe') },
+    choiceInAnyCase('Unsubscribe', 'Resubscribe'),
   ],
 ];
 
@@ -31,20 +31,19 @@ export const command: CommandSpec<SubscribeFlags> = {
     'Sets the subscription status of phone numbers, WhatsApp numbers and email addresses.\n' +
     'CSV columns or NDJSON members: type, value, status.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
-  examples: [
-    ['columns type, value and status', 'engagectl subscribe opt-outs.csv'],
-    [
-      'let the service check the records and change nothing',
-      'engagectl subscribe opt-outs.csv --dry-run',
-    ],
-    [
-      'from cron: a bare list, one phone number a line',
-      'engagectl subscribe phones.txt --type phone --status Unsubscribe --quiet',
-    ],
-    ['in CI: one JSON object of figures', 'zcat opt-outs.ndjson.gz | engagectl subscribe - --json'],
-  ],
+  examples: `
+    # columns type, value and status
+    engagectl subscribe opt-outs.csv
+    # let the service check the records and change nothing
+    engagectl subscribe opt-outs.csv --dry-run
+    # from cron: a bare list, one phone number a line
+    engagectl subscribe phones.txt --type phone --status Unsubscribe --quiet
+    # in CI: one JSON object of figures
+    zcat opt-outs.ndjson.gz | engagectl subscribe - --json
+  `,
   options: [
-    ['Options:', statusOptions],
+    'Options:',
+    ...statusOptions,
     ...writeOptions({
       chunkSize: limits.recordsPerSubscribe,
       inFlight: limits.othersInFlight,

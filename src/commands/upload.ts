@@ -1,15 +1,21 @@
 import { limits } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
 import type { UploadOptions } from '../jobs/write-options.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { needInput } from './input-options.js';
 import { choice } from './option-values.js';
 import type { Settings } from './settings.js';
-import type { OptionRow } from './option-table.js';
+import type { OptionRow, OptionTable } from './option-table.js';
 import { writeOptions, type WriteFlags } from './write-options.js';
 
 interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags> {
   readonly preview?: PreviewFlag;
+}
+
+interface UploadCommand {
+  readonly files: readonly string[];
+  readonly flags: UploadFlags;
 }
 
 interface PreviewFlag {
@@ -28,7 +34,7 @@ const previewOption: OptionRow = [
   },
 ];
 
-const mappingOptions: readonly OptionRow[] = [
+const mappingOptions: OptionTable = [
   [
     '--type <type>',
     'profile or event: what flat rows are',
@@ -51,7 +57,7 @@ const mappingOptions: readonly OptionRow[] = [
     { parse: choice('omit', 'null', 'string'), default: 'omit' },
   ],
   ['--event-name <name>', 'of events whose row has no evtName'],
-  ['--ts <when>', 'now: the time of events whose row has no ts', { parse: choice('now') }],
+  ['--ts <when>', 'now: the time of events whose row has no ts', choice('now')],
 ];
 
 export const command: CommandSpec<UploadFlags> = {
@@ -60,24 +66,21 @@ export const command: CommandSpec<UploadFlags> = {
     'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events.\n' +
     'One column is the identity, every other one a profile property of the same name.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
-  examples: [
-    [
-      'other column names, types; what would be sent',
-      'engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer --preview',
-    ],
-    ['read and validate everything, send nothing', 'engagectl upload users.csv --check'],
-    [
-      'from cron: errors only; goes on with a run cut short',
-      'engagectl upload users.csv --quiet --resume',
-    ],
-    [
-      'in CI: figures as JSON; too many rejects fail the job',
-      'gunzip -c users.ndjson.gz | engagectl upload - --json --max-rejects 1%',
-    ],
-  ],
+  examples: `
+    # other column names, types; what would be sent
+    engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer --preview
+    # read and validate everything, send nothing
+    engagectl upload users.csv --check
+    # from cron: errors only; goes on with a run cut short
+    engagectl upload users.csv --quiet --resume
+    # in CI: figures as JSON; too many rejects fail the job
+    gunzip -c users.ndjson.gz | engagectl upload - --json --max-rejects 1%
+  `,
   options: [
-    ['Mapping:', mappingOptions],
-    ['Sending:', [previewOption]],
+    'Mapping:',
+    ...mappingOptions,
+    'Sending:',
+    previewOption,
     ...writeOptions({
       chunkSize: limits.recordsPerUpload,
       inFlight: 8,
@@ -90,12 +93,35 @@ export const command: CommandSpec<UploadFlags> = {
   run: async (call) => {
     const files = [...(call.flags.preview?.files ?? []), ...call.operands];
     needInput(files, call);
-    await upload({ files, flags: call.flags }, call.settings(), call.runtime);
+    const run = call.flags.preview ? preview : upload;
+    await run({ files, flags: call.flags }, call.settings(), call.runtime);
   },
 };
 
+/** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
+async function preview(
+  { files, flags }: UploadCommand,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const [{ previewUpload }, { showPreview }, { jobWords }] = await Promise.all([
+    import('../jobs/preview-upload.js'),
+    import('../ui/show-preview.js'),
+    import('./job-words.js'),
+  ]);
+  const { timezone = 'UTC' } = settings;
+  const request = { ...flags, files, count: flags.preview?.count ?? 0 };
+  const seen = await previewUpload(request, { runtime, words: jobWords, timezone });
+  showPreview(seen, settings, runtime);
+  if (seen.rejected === 0) return;
+  const message = `${seen.rejected} of ${seen.records} records would be rejected`;
+  throw new EngagectlError('E-REJECTED', message, {
+    fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
+  });
+}
+
 async function upload(
-  { files, flags }: { readonly files: readonly string[]; readonly flags: UploadFlags },
+  { files, flags }: UploadCommand,
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
@@ -105,11 +131,6 @@ async function upload(
     import('./run-write.js'),
     import('./confirm-production.js'),
   ]);
-  if (flags.preview) {
-    const { previewUpload } = await import('./preview.js');
-    const { count } = flags.preview;
-    return previewUpload({ files, flags, count }, settings, runtime);
-  }
   const does = flags.type === 'event' ? 'adds events' : 'creates or updates user profiles';
   const check = flags.check === true || flags.dryRun === true;
   await runWriteCommand(

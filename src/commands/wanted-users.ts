@@ -3,7 +3,7 @@ import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import type { WantedUsers } from '../jobs/open-users.js';
 import type { InputFlags } from './input-options.js';
-import type { OptionGroup } from './option-table.js';
+import type { OptionTable } from './option-table.js';
 import { choice, integer, notEmpty } from './option-values.js';
 import type { OutputFlags } from './output-options.js';
 
@@ -21,26 +21,24 @@ export interface UserFlags {
   readonly by?: IdentifierKind;
 }
 
-export const userOptions: OptionGroup = [
+export const userOptions: OptionTable = [
   'Users:',
+  ['--identity <value>', 'the user with this identity', notEmpty],
+  ['--email <value>', 'the user with this email address', notEmpty],
+  ['--object-id <value>', 'the user of this device', notEmpty],
+  ['--input <file>', 'users of a CSV, NDJSON or list, also .gz; - reads standard input'],
   [
-    ['--identity <value>', 'the user with this identity', { parse: notEmpty }],
-    ['--email <value>', 'the user with this email address', { parse: notEmpty }],
-    ['--object-id <value>', 'the user of this device', { parse: notEmpty }],
-    ['--input <file>', 'users of a CSV, NDJSON or list, also .gz; - reads standard input'],
-    [
-      '--by <kind>',
-      `what the input identifies users by: ${identifierKinds.join(', ')}`,
-      { parse: choice(...identifierKinds) },
-    ],
-    [
-      '--concurrency <n>',
-      'most requests in flight',
-      { parse: integer({ min: 1, max: limits.uploadsInFlight }), default: limits.othersInFlight },
-    ],
-    ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
-    ['--rejects <file>', 'where identifiers without a user go (default: beside the input)'],
+    '--by <kind>',
+    `what the input identifies users by: ${identifierKinds.join(', ')}`,
+    choice(...identifierKinds),
   ],
+  [
+    '--concurrency <n>',
+    'most requests in flight',
+    { parse: integer({ min: 1, max: limits.uploadsInFlight }), default: limits.othersInFlight },
+  ],
+  ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
+  ['--rejects <file>', 'where identifiers without a user go (default: beside the input)'],
 ];
 
 /** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */

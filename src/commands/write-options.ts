@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { RejectLimit } from '../jobs/write-options.js';
 import { inputOptions, type InputFlags } from './input-options.js';
-import type { OptionGroup, OptionRow } from './option-table.js';
+import type { OptionRow, OptionTable } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
 import { reportOptions, type ReportFlag } from './output-options.js';
 
@@ -40,15 +40,19 @@ interface WriteDefaults {
 }
 
 /** The flags of a command that writes, besides those that say what the records are. */
-export const writeOptions = (defaults: WriteDefaults): readonly OptionGroup[] => [
-  inputOptions,
-  ['Sending:', [...sendingOptions(defaults), ...(defaults.ordered ? [orderOption] : [])]],
-  ['Rejected records:', rejectOptions],
-  ['Interrupted runs:', resumeOptions],
-  reportOptions,
+export const writeOptions = (defaults: WriteDefaults): OptionTable => [
+  ...inputOptions,
+  'Sending:',
+  ...sendingOptions(defaults),
+  ...(defaults.ordered ? [orderOption] : []),
+  'Rejected records:',
+  ...rejectOptions,
+  'Interrupted runs:',
+  ...resumeOptions,
+  ...reportOptions,
 ];
 
-const sendingOptions = (defaults: WriteDefaults): readonly OptionRow[] => [
+const sendingOptions = (defaults: WriteDefaults): OptionTable => [
   ['--check', 'read and validate everything, send nothing'],
   ['--dry-run', defaults.dryRun],
   ['-y, --yes', defaults.yes],
@@ -75,14 +79,14 @@ const orderOption: OptionRow = [
   { parse: choice('key', 'none'), default: 'key' },
 ];
 
-const rejectOptions: readonly OptionRow[] = [
+const rejectOptions: OptionTable = [
   ['--rejects <file>', 'where rejected records go (default: beside the first input)'],
-  ['--max-rejects <n|n%>', 'stop when more than that were rejected', { parse: rejectLimit }],
+  ['--max-rejects <n|n%>', 'stop when more than that were rejected', rejectLimit],
   ['--strict', 'stop at the first rejected record: --max-rejects 0', { conflicts: 'maxRejects' }],
   ['--retry-unknown', 'send records of a rejects file whose outcome is unknown again'],
 ];
 
-const resumeOptions: readonly OptionRow[] = [
+const resumeOptions: OptionTable = [
   ['--resume', 'go on with the unfinished run of this command; without one, start afresh'],
   ['--fresh', 'forget the unfinished run of this command and start anew', { conflicts: 'resume' }],
   ['--run <id>', 'the run that `runs resume` means', { hidden: true }],

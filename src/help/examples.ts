@@ -11,15 +11,9 @@ export function addExamples(command: Command, examples: readonly Example[]): voi
   command.addHelpText('before', () => examplesText(examples, command.createHelp().helpWidth ?? 80));
 }
 
-/** The same for a command's subcommands, by their names; those of the command itself are `''`. */
-export function addExamplesTo(
-  command: Command,
-  examples: Readonly<Record<string, readonly Example[]>>,
-): void {
-  for (const each of [command, ...command.commands]) {
-    addExamples(each, examples[each === command ? '' : each.name()] ?? []);
-  }
-}
+/** From lines like the help shows them: `# what is done`, and below it the command line. */
+export const examplesIn = (text: string): readonly Example[] =>
+  [...text.matchAll(/^ *# (.+)\n *(.+)$/gm)].map(([, what = '', line = '']) => [what, line]);
 
 export const examplesOf = (command: Command): readonly Example[] =>
   examplesByCommand.get(command) ?? [];

@@ -33,14 +33,22 @@ export async function checkAccount(
   return { status: isRefused ? 'refused' : 'no answer', request, error };
 }
 
+const ignore = () => undefined;
+
 /** The same of an account that nothing else is done with. */
 export async function checkAccountAt(
   account: Pick<ClientOptions, 'baseUrl' | 'headerPrefix' | 'accountId' | 'passcode' | 'timeoutMs'>,
   runtime: Runtime,
 ): Promise<AccountCheck> {
   const { env, now, monotonic } = runtime;
-  const log = () => undefined;
-  const client = await createClient({ ...account, maxInFlight: 1, env, now, monotonic, log });
+  const client = await createClient({
+    ...account,
+    maxInFlight: 1,
+    env,
+    now,
+    monotonic,
+    log: ignore,
+  });
   try {
     return await checkAccount(client, account.baseUrl, runtime);
   } finally {

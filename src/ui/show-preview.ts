@@ -1,88 +1,8 @@
+import type { Preview } from '../jobs/preview-upload.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
 import { bytesText, grouped, secondsText } from './figures.js';
 import { inert, inertJson, inertJsonText } from './inert.js';
-
-/** A record as it would be sent, and the line on which it was read. */
-export interface PreviewRecord {
-  readonly source: string;
-  readonly line: number;
-  /** JSON text. */
-  readonly record: string;
-}
-
-export interface PreviewReject {
-  readonly source: string;
-  readonly line: number;
-  readonly stage: string;
-  readonly error: string;
-}
-
-/** What an upload would do, as far as its input was read. */
-export interface Preview {
-  /** The first input. */
-  readonly source: string;
-  /** Read, rejected ones among them. */
-  readonly records: number;
-  readonly rejected: number;
-  /** The whole input was read; else its beginning was. */
-  readonly complete: boolean;
-  /** Of decoded text. */
-  readonly bytesRead: number;
-  /** Of the whole input; null where its size is not known. */
-  readonly estimate: Estimate | null;
-  readonly first: readonly PreviewRecord[];
-  readonly rejects: readonly PreviewReject[];
-  readonly rejectReasons: readonly RejectReason[];
-  readonly columns: readonly ColumnFinding[];
-  readonly mistakes: readonly Mistake[];
-  readonly exitCode: number;
-}
-
-interface Estimate {
-  /** That would be sent. */
-  readonly records: number;
-  readonly requests: number;
-  readonly bytes: number;
-  /** A guess: no request was made that could tell. */
-  readonly seconds: number;
-  readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
-}
-
-interface RejectReason {
-  readonly reason: string;
-  readonly count: number;
-  /** Of the first one. */
-  readonly source: string;
-  readonly line: number;
-}
-
-/** One column of the input, and what is sent of it. */
-interface ColumnFinding {
-  readonly column: string;
-  /** Null when it is not sent. */
-  readonly key: string | null;
-  /** Of the record in which the key stands; `record` for the record itself. */
-  readonly part: string | null;
-  readonly types: readonly string[];
-  readonly looksLike: string | null;
-  /** Records that have it. */
-  readonly filled: number;
-  /** Characters of the shortest and the longest value; null where there is none. */
-  readonly shortest: number | null;
-  readonly longest: number | null;
-}
-
-/** Something in the input that is probably not meant so; where it was seen first. */
-interface Mistake {
-  readonly column: string | null;
-  readonly what: string;
-  readonly fix: string;
-  /** With which the service refuses such records; null where it takes them. */
-  readonly code: number | null;
-  readonly source: string | null;
-  readonly line: number | null;
-}
 
 /** Columns that are shown to people; JSON has them all. */
 const shownColumns = 60;
@@ -148,12 +68,12 @@ function columns({ columns: all, records: read, rejected, complete }: Preview): 
   return `Columns, of ${of} records that would be sent\n${indented(table + more)}`;
 }
 
-function sentAs({ key, part }: ColumnFinding): string {
+function sentAs({ key, part }: Preview['columns'][number]): string {
   if (key === null) return 'not sent';
   return part === 'record' ? key : `${part}.${key}`;
 }
 
-function typeOf({ types, looksLike }: ColumnFinding): string {
+function typeOf({ types, looksLike }: Preview['columns'][number]): string {
   const type = types.join(' or ');
   if (looksLike === null) return type;
   return types.length === 1 && types[0] === 'string' && looksLike === 'date'
@@ -161,7 +81,7 @@ function typeOf({ types, looksLike }: ColumnFinding): string {
     : `${type}, looks like ${looksLike}`;
 }
 
-const lengths = ({ shortest, longest }: ColumnFinding): string =>
+const lengths = ({ shortest, longest }: Preview['columns'][number]): string =>
   shortest === null || longest === null
     ? ''
     : shortest === longest

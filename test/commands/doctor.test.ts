@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -82,6 +82,12 @@ describe('without a fault', () => {
   it('leaves nothing behind', async () => {
     await doctor();
     expect(() => chmodSync(world.stateDir, 0o700)).toThrow('ENOENT');
+  });
+
+  it('takes a lock where the state folder will be made, however deep, and leaves nothing there', async () => {
+    const env = { ENGAGECTL_STATE_DIR: path.join(world.cwd, 'not', 'yet') };
+    expect(linesOf(await doctor(undefined, { env }))['lock']).toBe('ok: a run can be locked');
+    expect(readdirSync(world.cwd)).toEqual([]);
   });
 });
 

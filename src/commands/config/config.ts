@@ -7,40 +7,28 @@ const setAccount: CommandSpec<SetFlags> = {
   summary: 'save or change the account of one region',
   description:
     'Saves the account of one region. What is not given stays as it was. On a terminal the passcode is asked for; no flag takes it.',
-  examples: [
-    [
-      'save an account; asks for the passcode without showing it',
-      'engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1',
-    ],
-    [
-      'in a job, where nobody can be asked',
-      'engagectl config set --region eu1 --account-id ACC-1 --passcode-file ./passcode',
-    ],
-    [
-      'kept in a secret store, never in a file',
-      'engagectl config set --region eu1 --account-id ACC-1 --passcode-command "pass show engagectl/eu1"',
-    ],
-    [
-      'change one thing of another profile',
-      'engagectl config set --profile staging --region us1 --timezone America/New_York',
-    ],
-  ],
+  examples: `
+    # save an account; asks for the passcode without showing it
+    engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1
+    # in a job, where nobody can be asked
+    engagectl config set --region eu1 --account-id ACC-1 --passcode-file ./passcode
+    # kept in a secret store, never in a file
+    engagectl config set --region eu1 --account-id ACC-1 --passcode-command "pass show engagectl/eu1"
+    # change one thing of another profile
+    engagectl config set --profile staging --region us1 --timezone America/New_York
+  `,
   options: [
+    'Options:',
+    ['--account-id <id>', 'account (project) id'],
+    ['--passcode-stdin', 'read the passcode from standard input'],
+    ['--passcode-file <file>', 'read the passcode from a file', { conflicts: 'passcodeStdin' }],
     [
-      'Options:',
-      [
-        ['--account-id <id>', 'account (project) id'],
-        ['--passcode-stdin', 'read the passcode from standard input'],
-        ['--passcode-file <file>', 'read the passcode from a file', { conflicts: 'passcodeStdin' }],
-        [
-          '--passcode-command <command>',
-          'save a shell command that prints the passcode, like "pass show engagectl/eu1"',
-          { conflicts: ['passcodeStdin', 'passcodeFile'] },
-        ],
-        ['--production', 'of the whole profile: writes ask first, on a terminal'],
-        ['--no-production', 'writes do not ask'],
-      ],
+      '--passcode-command <command>',
+      'save a shell command that prints the passcode, like "pass show engagectl/eu1"',
+      { conflicts: ['passcodeStdin', 'passcodeFile'] },
     ],
+    ['--production', 'of the whole profile: writes ask first, on a terminal'],
+    ['--no-production', 'writes do not ask'],
   ],
   run: async (call) => (await import('./set-account.js')).setRegion(call),
 };
@@ -52,68 +40,80 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
   use: {
     summary: 'choose the profile, and its region, for commands that name none',
     operands: [['<profile>', 'config profile', { parse: profileName }]],
-    examples: [
-      ['the profile for commands that name none', 'engagectl config use staging'],
-      ['and its region', 'engagectl config use default --region eu1'],
-    ],
+    examples: `
+      # the profile for commands that name none
+      engagectl config use staging
+      # and its region
+      engagectl config use default --region eu1
+    `,
     run: async (call) => (await saved()).useProfile(call),
   },
   remove: {
     summary: 'forget a profile, or one region of it',
     operands: [['<profile>', 'config profile', { parse: profileName }]],
-    examples: [
-      ['a whole profile', 'engagectl config remove staging'],
-      ['one region of it', 'engagectl config remove default --region eu1'],
-    ],
+    examples: `
+      # a whole profile
+      engagectl config remove staging
+      # one region of it
+      engagectl config remove default --region eu1
+    `,
     run: async (call) => (await saved()).removeProfile(call),
   },
   list: {
     summary: 'all saved accounts, without their passcodes',
-    examples: [
-      ['without their passcodes', 'engagectl config list'],
-      ['for a script', 'engagectl config list --json'],
-    ],
+    examples: `
+      # without their passcodes
+      engagectl config list
+      # for a script
+      engagectl config list --json
+    `,
     run: async (call) => (await saved()).listProfiles(call),
   },
   path: {
     summary: 'where the config file is',
-    examples: [
-      ['a path and nothing else', 'engagectl config path'],
-      ['for a script', 'engagectl config path --json'],
-    ],
+    examples: `
+      # a path and nothing else
+      engagectl config path
+      # for a script
+      engagectl config path --json
+    `,
     run: async (call) => (await saved()).showPath(call),
   },
 };
 
 const showAccount: CommandSpec<ShowFlags> = {
   summary: 'the account a command would use, and where each value comes from',
-  examples: [
-    ['what a command would use', 'engagectl config show'],
-    ['all settings of another region', 'engagectl config show --region us1 --sources'],
-  ],
-  options: [['Options:', [['--sources', 'also the other settings and the folders']]]],
+  examples: `
+    # what a command would use
+    engagectl config show
+    # all settings of another region
+    engagectl config show --region us1 --sources
+  `,
+  options: ['Options:', ['--sources', 'also the other settings and the folders']],
   run: async (call) => (await import('./show-account.js')).showAccount(call),
 };
 
 const checkAccount: CommandSpec = {
   summary: 'whether account, passcode and region fit together: one harmless request',
-  examples: [
-    ['the account that commands use', 'engagectl config check'],
-    ['another one', 'engagectl config check --profile staging --region us1'],
-  ],
+  examples: `
+    # the account that commands use
+    engagectl config check
+    # another one
+    engagectl config check --profile staging --region us1
+  `,
   run: async (call) => (await import('./check-account.js')).checkCredentials(call),
 };
 
 /** Credentials per region, in named config profiles (contract §5). */
 export const command: CommandSpec = {
   summary: 'credentials per region, in named config profiles',
-  examples: [
-    [
-      'save an account; asks for the passcode without showing it',
-      'engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1',
-    ],
-    ['try it', 'engagectl config check --region eu1'],
-    ['for commands that name no region', 'engagectl config use default --region eu1'],
-  ],
+  examples: `
+    # save an account; asks for the passcode without showing it
+    engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1
+    # try it
+    engagectl config check --region eu1
+    # for commands that name no region
+    engagectl config use default --region eu1
+  `,
   subcommands: { set: setAccount, ...savedAccounts, show: showAccount, check: checkAccount },
 };

@@ -6,11 +6,14 @@ export const command: CommandSpec = {
   description:
     'Looks at Node, configuration, state folder, credentials, proxy, name lookup, certificate and\n' +
     'clock, and makes one harmless authenticated request. What is wrong comes with its fix.',
-  examples: [
-    ['before the first run, or when one fails', 'engagectl doctor'],
-    ['from cron: what is wrong and nothing else', 'engagectl doctor --quiet'],
-    ['in CI: one JSON object', 'engagectl doctor --json'],
-  ],
+  examples: `
+    # before the first run, or when one fails
+    engagectl doctor
+    # from cron: what is wrong and nothing else
+    engagectl doctor --quiet
+    # in CI: one JSON object
+    engagectl doctor --json
+  `,
   run: async (call) => {
     const settings = call.settings();
     const { runDoctor } = await import('./run-doctor.js');

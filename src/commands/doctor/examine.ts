@@ -2,10 +2,10 @@ import { resolveAccount, type Account } from '../../config/account.js';
 import type { Runtime } from '../../runtime.js';
 import { version } from '../../version.js';
 import type { Settings } from '../settings.js';
-import { checkCertificate } from './certificate.js';
+import { checkCertificate } from '../../jobs/doctor/certificate.js';
 import { findingOf, type Finding } from './finding.js';
 import { checkConfig, checkLock, checkState } from './folders.js';
-import { checkName, checkProxy } from './network.js';
+import { checkName, checkProxy } from '../../jobs/doctor/network.js';
 import { askOnce, checkClock } from './request.js';
 
 /** The checks, one after the other: those about the service only when there is an account. */

@@ -1,4 +1,5 @@
 import { EngagectlError, type ErrorId } from '../../errors.js';
+import type { Warning } from '../../jobs/doctor/warning.js';
 
 /** What one check came to. */
 export interface Finding {
@@ -9,12 +10,6 @@ export interface Finding {
   readonly fix?: string | undefined;
   /** Of what failed: it decides the exit code. */
   readonly id?: ErrorId;
-}
-
-/** A thing that works, and will not for long or not for everything. */
-export interface Warning {
-  readonly warning: string;
-  readonly fix: string;
 }
 
 /** Makes one check: what it returns is well, or a warning; when it throws, it has failed. */

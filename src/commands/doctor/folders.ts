@@ -1,14 +1,13 @@
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { lockRun } from '../../files/run-lock.js';
 import { stateFolder } from '../../config/folders.js';
 import { shellQuoted } from '../../config/private-file.js';
 import { configPath, readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
-import { runId } from '../../jobs/run-id.js';
+import { tryLock } from '../../jobs/try-lock.js';
 import type { Runtime } from '../../runtime.js';
-import type { Warning } from './finding.js';
+import type { Warning } from '../../jobs/doctor/warning.js';
 
 /** The config file: there, whole, and readable by its owner only. */
 export async function checkConfig(runtime: Runtime): Promise<string> {
@@ -27,7 +26,7 @@ export async function checkState(runtime: Runtime): Promise<string | Warning> {
       await access(there, constants.W_OK);
       return `${folder}: will be made in ${there}`;
     }
-    const probe = path.join(folder, `.doctor-${runId(runtime)}`);
+    const probe = path.join(folder, `.doctor-${runtime.token()}`);
     await writeFile(probe, '', { flag: 'wx', mode: 0o600 });
     await unlink(probe);
     const { mode } = await stat(folder);
@@ -58,15 +57,13 @@ async function nearest(folder: string): Promise<string> {
 
 /** What keeps two processes from working on one run. */
 export async function checkLock(runtime: Runtime): Promise<string> {
-  const name = `${stateFolder(runtime)}:doctor:${runtime.token()}`;
   try {
-    const lock = await lockRun(name);
-    await lock.release();
+    await tryLock(await nearest(stateFolder(runtime)), runtime);
     return 'a run can be locked';
   } catch (error) {
     throw new EngagectlError('E-FILE-WRITE', 'a run cannot be locked', {
       why: (error as Error).message,
-      fix: 'see that this process may listen on a local socket, or write with --no-journal',
+      fix: 'keep the state folder where files can be locked (ENGAGECTL_STATE_DIR), or write with --no-journal',
       cause: error,
     });
   }

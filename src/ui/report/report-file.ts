@@ -1,9 +1,9 @@
 import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { EngagectlError, mostSerious, type ExitCode } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import type { Messages } from '../ui/messages.js';
-import type { RunReport } from '../ui/report/run-report.js';
+import { EngagectlError, mostSerious, type ExitCode } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import type { Messages } from '../messages.js';
+import type { RunReport } from './run-report.js';
 
 type EndedRun = Omit<RunReport, 'ended'>;
 
@@ -33,7 +33,7 @@ export class Report {
   }
 
   async #write(run: EndedRun): Promise<EngagectlError | undefined> {
-    const { reportPage } = await import('../ui/report/report-page.js');
+    const { reportPage } = await import('./report-page.js');
     const page = reportPage({ ...run, ended: this.#runtime.now() });
     const partial = `${this.#file}.${this.#runtime.token()}.partial`;
     try {
@@ -81,7 +81,7 @@ async function refuseOtherContent(name: string, file: string): Promise<void> {
       file: name,
     });
   }
-  const { generatorTag } = await import('../ui/report/report-page.js');
+  const { generatorTag } = await import('./report-page.js');
   if (found.size === 0 || (await beginningOf(file)).includes(generatorTag)) return;
   throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists, and is no report of engagectl`, {
     why: 'the report would take its place',

@@ -3,7 +3,7 @@ import { access, constants } from 'node:fs/promises';
 import { isLoopback } from '../../contract/loopback.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import type { Warning } from './finding.js';
+import type { Warning } from './warning.js';
 
 type Env = Runtime['env'];
 

@@ -2,7 +2,21 @@ import type { RequestCount } from '../bulk/write/request-count.js';
 import type { RowBlock } from '../input/rows.js';
 import type { RecordBlock } from '../mapping/records.js';
 import { Survey } from '../mapping/survey/survey.js';
-import type { PreviewRecord, PreviewReject } from '../ui/show-preview.js';
+
+/** A record as it would be sent, and the line on which it was read. */
+export interface PreviewRecord {
+  readonly source: string;
+  readonly line: number;
+  /** JSON text. */
+  readonly record: string;
+}
+
+export interface PreviewReject {
+  readonly source: string;
+  readonly line: number;
+  readonly stage: string;
+  readonly error: string;
+}
 
 /** Rejects that are shown one by one; the others are counted by reason. */
 const shownRejects = 5;

@@ -2,49 +2,81 @@ import { Intake } from '../bulk/intake.js';
 import { firstRecords } from '../input/first-records.js';
 import { RequestCount } from '../bulk/write/request-count.js';
 import { zoneOf } from '../zone.js';
-import { EngagectlError, exitCodes } from '../errors.js';
+import { exitCodes } from '../errors.js';
 import { openInputs, type Inputs } from '../input/open.js';
-import { findingsOf } from '../mapping/survey/findings.js';
+import { findingsOf, type ColumnFinding } from '../mapping/survey/findings.js';
+import type { Mistake } from '../mapping/survey/mistake.js';
 import { uploadMapper, type UploadMapping } from '../mapping/upload.js';
 import type { Runtime } from '../runtime.js';
-import { showPreview, type Preview } from '../ui/show-preview.js';
-import { uploadFrame, uploadMapping } from '../jobs/upload.js';
-import { inputOptions, type UploadOptions } from '../jobs/write-options.js';
-import { jobWords } from './job-words.js';
-import type { Settings } from './settings.js';
-import { PreviewSample } from './preview-sample.js';
-import type { WriteFlags } from './write-options.js';
+import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';
+import { uploadFrame, uploadMapping } from './upload.js';
+import type { World } from './world.js';
+import { inputOptions, writeDefaults, type UploadOptions } from './write-options.js';
 
 /** Text that is read. Of a longer input the rest is estimated. */
 const mostBytes = 16 * 1024 * 1024;
 /** Nothing is sent, so nothing can be measured: what one request is taken to last. */
 const assumedSecondsPerRequest = 1;
 
-export interface PreviewCommand {
+/** What an upload would do, as far as its input was read. */
+export interface Preview {
+  /** The first input. */
+  readonly source: string;
+  /** Read, rejected ones among them. */
+  readonly records: number;
+  readonly rejected: number;
+  /** The whole input was read; else its beginning was. */
+  readonly complete: boolean;
+  /** Of decoded text. */
+  readonly bytesRead: number;
+  /** Of the whole input; null where its size is not known. */
+  readonly estimate: Estimate | null;
+  readonly first: readonly PreviewRecord[];
+  readonly rejects: readonly PreviewReject[];
+  readonly rejectReasons: readonly RejectReason[];
+  readonly columns: readonly ColumnFinding[];
+  readonly mistakes: readonly Mistake[];
+  readonly exitCode: number;
+}
+
+interface Estimate {
+  /** That would be sent. */
+  readonly records: number;
+  readonly requests: number;
+  readonly bytes: number;
+  /** A guess: no request was made that could tell. */
+  readonly seconds: number;
+  readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
+}
+
+interface RejectReason {
+  readonly reason: string;
+  readonly count: number;
+  /** Of the first one. */
+  readonly source: string;
+  readonly line: number;
+}
+
+export interface PreviewRequest extends UploadOptions {
   readonly files: readonly string[];
-  readonly flags: WriteFlags & UploadOptions;
   /** Records to show. */
   readonly count: number;
 }
 
 /**
- * Shows on stdout what an upload would send, and sends nothing: no connection is made, no file is
- * written. Throws E-REJECTED where rows would be rejected, and what reading and mapping throw.
+ * What an upload would send: no connection is made, no file is written. Throws what reading and
+ * mapping throw.
  */
 export async function previewUpload(
-  command: PreviewCommand,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
-  const zone = zoneOf(settings.timezone ?? 'UTC');
-  const columns = await uploadMapping(command.flags, { runtime, words: jobWords });
-  const mapping = { ...columns, zone };
-  const inputs = await openInputs(inputOptions(command.files, command.flags), runtime);
+  request: PreviewRequest,
+  { runtime, words, timezone }: Pick<World, 'runtime' | 'words' | 'timezone'>,
+): Promise<Preview> {
+  const columns = await uploadMapping(request, { runtime, words });
+  const mapping = { ...columns, zone: zoneOf(timezone) };
+  const inputs = await openInputs(inputOptions(request.files, request), runtime);
   try {
-    const { sample, complete } = await readSample(command, { inputs, mapping, runtime });
-    const preview = previewOf(command, { sample, complete, inputs, mapping });
-    showPreview(preview, settings, runtime);
-    if (preview.rejected > 0) throw wouldBeRejected(preview);
+    const { sample, complete } = await readSample(request, { inputs, mapping, runtime });
+    return previewOf(request, { sample, complete, inputs, mapping });
   } finally {
     await inputs.close();
   }
@@ -56,15 +88,20 @@ interface Reading {
   readonly runtime: Runtime;
 }
 
-async function readSample(command: PreviewCommand, { inputs, mapping, runtime }: Reading) {
-  const { flags, count } = command;
+async function readSample(request: PreviewRequest, { inputs, mapping, runtime }: Reading) {
+  const { count, limit } = request;
+  const { upload, chunkBytes } = writeDefaults;
   const mapper = uploadMapper(mapping);
   for (const { header, source } of inputs.headers) mapper.check(header, source);
   const frameBytes = Buffer.byteLength(uploadFrame.join(''));
-  const requests = { records: flags.chunkSize, bytes: flags.chunkBytes, frameBytes };
+  const requests = {
+    records: request.chunkSize ?? upload.chunkSize,
+    bytes: request.chunkBytes ?? chunkBytes,
+    frameBytes,
+  };
   const sample = new PreviewSample(count, new RequestCount(requests));
   const blocks = inputs.blocks();
-  const rows = flags.limit === undefined ? blocks : firstRecords(blocks, flags.limit);
+  const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
   for await (const block of new Intake(rows).until(runtime.signal)) {
     if (sample.bytes >= mostBytes) return { sample, complete: false };
     sample.add(block, mapper.map(block));
@@ -80,7 +117,7 @@ interface Read {
   readonly mapping: UploadMapping;
 }
 
-function previewOf({ flags }: PreviewCommand, read: Read): Preview {
+function previewOf(request: PreviewRequest, read: Read): Preview {
   const { sample, complete, inputs, mapping } = read;
   const { survey, first, rejects } = sample;
   const rejected = survey.rejected;
@@ -90,7 +127,7 @@ function previewOf({ flags }: PreviewCommand, read: Read): Preview {
     rejected,
     complete,
     bytesRead: sample.bytes,
-    estimate: estimateOf(read, flags.concurrency),
+    estimate: estimateOf(read, request.concurrency ?? writeDefaults.upload.concurrency),
     first,
     rejects,
     rejectReasons: [...survey.reasons].map(([reason, seen]) => ({
@@ -122,8 +159,3 @@ function estimateOf({ sample, complete, inputs }: Read, inFlight: number): Previ
     assumed: { secondsPerRequest: assumedSecondsPerRequest, inFlight },
   };
 }
-
-const wouldBeRejected = ({ rejected, records }: Preview): EngagectlError =>
-  new EngagectlError('E-REJECTED', `${rejected} of ${records} records would be rejected`, {
-    fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
-  });
