@@ -46,7 +46,7 @@ const variableOf = (heading: string, flags: string): string | undefined =>
     : `ENGAGECTL_${/--([a-z-]+)/.exec(flags)?.[1]?.toUpperCase().replaceAll('-', '_')}`;
 
 export const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
-  rows.map(([flags, help, parse = String, fallback]) => ({
+  rows.map(([flags, help, parse, fallback]) => ({
     heading,
     /** The name of its value. */
     name: new Option(flags).attributeName(),
@@ -64,7 +64,7 @@ export const globalOptionTable: OptionTable = globalOptions.flatMap(
   ({ heading, flags, help, env, fallback, parse }) => {
     const variable = env === undefined ? '' : ` [$${env}]`;
     const shown = fallback === undefined ? '' : ` (default: ${fallback})`;
-    return [heading, [flags, `${help}${variable}${shown}`, parse] as const];
+    return [heading, [flags, `${help}${variable}${shown}`, { parse }] as const];
   },
 );
 

@@ -3,7 +3,7 @@ import { CommanderError, Option, type Command } from 'commander';
 /** What more there is to say of a flag. */
 export interface OptionDetails {
   /** Throws InvalidArgumentError. */
-  readonly parse?: (text: string) => unknown;
+  readonly parse?: ((text: string) => unknown) | undefined;
   readonly default?: unknown;
   /** The default as help shows it. */
   readonly shown?: string;

@@ -47,7 +47,7 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
   const given: Record<string, unknown> = command.optsWithGlobals();
   const values: Record<string, unknown> = {};
   const flags = new Set<string>();
-  for (const { name, env: variable = '', fallback, parse } of globalOptions) {
+  for (const { name, env: variable = '', fallback, parse = String } of globalOptions) {
     if (given[name] !== undefined) {
       values[name] = given[name];
       flags.add(name);

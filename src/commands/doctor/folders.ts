@@ -61,6 +61,8 @@ export async function checkLock(runtime: Runtime): Promise<string> {
     await tryLock(await nearest(stateFolder(runtime)), runtime);
     return 'a run can be locked';
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall === 'open')
+      return 'not tried: no file can be made';
     throw new EngagectlError('E-FILE-WRITE', 'a run cannot be locked', {
       why: (error as Error).message,
       fix: 'keep the state folder where files can be locked (ENGAGECTL_STATE_DIR), or write with --no-journal',
