@@ -14,8 +14,9 @@ export interface OptionWords {
 
 /** A command as completion scripts know it. */
 export interface CommandWords {
+  readonly name: string;
   /** The words that lead to it, without the program: empty for the program itself. */
-  readonly path: readonly string[];
+  readonly path: string;
   readonly description: string;
   readonly commands: readonly CommandWords[];
   /** Its own ones; those of the program may stand with every command. */
@@ -25,18 +26,26 @@ export interface CommandWords {
 }
 
 /** The command tree without what is hidden. */
-export function commandWords(command: Command, path: readonly string[] = []): CommandWords {
+export function commandWords(command: Command, path = ''): CommandWords {
   const help = command.createHelp();
   const own = help.visibleOptions(command).filter((option) => isOwn(option, command));
   return {
+    name: command.name(),
     path,
     description: help.subcommandDescription(command),
     commands: help
       .visibleCommands(command)
-      .map((child) => commandWords(child, [...path, child.name()])),
+      .map((child) => commandWords(child, `${path} ${child.name()}`.trim())),
     options: own.map(optionWords),
     operands: operandsOf(command),
   };
+}
+
+/** A command's options, and those of the program, which may stand with every command; each once. */
+export function optionsAt(command: CommandWords, program: CommandWords): readonly OptionWords[] {
+  if (command === program) return program.options;
+  const own = new Set(command.options.map(({ names }) => names.at(-1)));
+  return [...command.options, ...program.options.filter(({ names }) => !own.has(names.at(-1)))];
 }
 
 /** The command and all below it. */

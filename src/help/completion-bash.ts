@@ -1,4 +1,4 @@
-import { withSubcommands, type CommandWords, type Values } from './command-words.js';
+import { optionsAt, withSubcommands, type CommandWords, type Values } from './command-words.js';
 
 /**
  * A completion script for bash from 3.2 on. Where it offers nothing, bash offers file names; where
@@ -38,7 +38,7 @@ _engagectl() {
       [[ -n $kind ]] && ((i++))
     else
       case "\${path:+$path }$word" in
-        ${paths(commands)}) path="\${path:+$path }$word" ;;
+        ${commands.flatMap(({ path }) => (path === '' ? [] : `'${path}'`)).join(' | ')}) path="\${path:+$path }$word" ;;
       esac
     fi
   done
@@ -65,27 +65,17 @@ complete -o bashdefault -o default -F _engagectl engagectl
 /** Options of the program may stand with every command. */
 function valueCases({ path }: CommandWords, { names, values }: CommandWords['options'][number]) {
   if (values === undefined) return [];
-  const patterns = names.map((name) =>
-    path.length === 0 ? `*' ${name}'` : `'${path.join(' ')} ${name}'`,
-  );
+  const patterns = names.map((name) => (path === '' ? `*' ${name}'` : `'${path} ${name}'`));
   return [`    ${patterns.join(' | ')}) kind=${kind(values)} ;;`];
 }
 
 function commandCase(command: CommandWords, program: CommandWords): string {
-  const options = command === program ? command.options : [...command.options, ...program.options];
-  const flags = new Set(options.flatMap(({ names }) => names).filter((name) => name !== '-V'));
-  const words = command.commands.map(({ path }) => path.at(-1) ?? '');
+  const names = optionsAt(command, program).flatMap((option) => option.names);
+  const flags = names.filter((name) => name !== '-V').join(' ');
+  const words = command.commands.map(({ name }) => name);
   const operands = words.length > 0 ? words : command.operands;
-  return `    '${command.path.join(' ')}') flags='${[...flags].join(' ')}' kind=${kind(operands)} ;;`;
+  return `    '${command.path}') flags='${flags}' kind=${kind(operands)} ;;`;
 }
 
-function kind(values: Values | undefined): string {
-  if (values === undefined) return 'text';
-  return typeof values === 'string' ? values : `'words ${values.join(' ')}'`;
-}
-
-const paths = (commands: readonly CommandWords[]): string =>
-  commands
-    .filter(({ path }) => path.length > 0)
-    .map(({ path }) => `'${path.join(' ')}'`)
-    .join(' | ');
+const kind = (values: Values = 'text'): string =>
+  typeof values === 'string' ? values : `'words ${values.join(' ')}'`;

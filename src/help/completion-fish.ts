@@ -21,9 +21,9 @@ function __engagectl_at
         if test $value = 1
             set value 0
         else if string match -q -- '-*' $word
-            contains -- $word ${unique(valued.flatMap(({ names }) => names))}
+            contains -- $word ${[...new Set(valued.flatMap(({ names }) => names))].join(' ')}
             and set value 1
-        else if contains -- (string join ' ' $path $word) ${paths(commands)}
+        else if contains -- (string join ' ' $path $word) ${commands.flatMap(({ path }) => (path === '' ? [] : quoted(path))).join(' ')}
             set path $path $word
         end
     end
@@ -38,10 +38,10 @@ ${commands.flatMap((command) => linesOf(command, program)).join('\n')}
 }
 
 function linesOf(command: CommandWords, program: CommandWords): string[] {
-  const at = ['-n', quoted(`__engagectl_at ${quoted(command.path.join(' '))}`)];
+  const at = ['-n', quoted(`__engagectl_at ${quoted(command.path)}`)];
   const children = command.commands.map(
-    ({ path, description }) =>
-      `complete -c engagectl ${at.join(' ')} -a ${path.at(-1) ?? ''} -d ${quoted(description)}`,
+    ({ name, description }) =>
+      `complete -c engagectl ${at.join(' ')} -a ${name} -d ${quoted(description)}`,
   );
   const operands =
     command.operands === undefined || command.operands === 'text'
@@ -68,11 +68,3 @@ function valuesOf(values: Values): string {
 }
 
 const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, String.raw`\$&`)}'`;
-
-const unique = (names: readonly string[]): string => [...new Set(names)].join(' ');
-
-const paths = (commands: readonly CommandWords[]): string =>
-  commands
-    .filter(({ path }) => path.length > 0)
-    .map(({ path }) => quoted(path.join(' ')))
-    .join(' ');

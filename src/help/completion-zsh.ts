@@ -1,4 +1,5 @@
 import {
+  optionsAt,
   withSubcommands,
   type CommandWords,
   type OptionWords,
@@ -29,11 +30,7 @@ fi
 }
 
 function functionOf(command: CommandWords, program: CommandWords): string {
-  const options = command === program ? program.options : [...command.options, ...program.options];
-  const unique = options.filter(
-    ({ names }, at) => options.findIndex((other) => other.names.at(-1) === names.at(-1)) === at,
-  );
-  const specs = unique.flatMap(optionSpecs);
+  const specs = optionsAt(command, program).flatMap(optionSpecs);
   return command.commands.length > 0
     ? branch(command, specs)
     : `${nameOf(command)}() {
@@ -43,12 +40,10 @@ function functionOf(command: CommandWords, program: CommandWords): string {
 
 /** A command with subcommands hands over to the function of the one that is named. */
 function branch(command: CommandWords, specs: readonly string[]): string {
-  const described = command.commands.map(({ path, description }) =>
-    quoted(`${path.at(-1) ?? ''}:${description.replaceAll(':', String.raw`\:`)}`),
+  const described = command.commands.map(({ name, description }) =>
+    quoted(`${name}:${description.replaceAll(':', String.raw`\:`)}`),
   );
-  const cases = command.commands.map(
-    (child) => `    ${child.path.at(-1) ?? ''}) ${nameOf(child)} ;;`,
-  );
+  const cases = command.commands.map((child) => `    ${child.name}) ${nameOf(child)} ;;`);
   return `${nameOf(command)}() {
   local curcontext=$curcontext state line
   local -A opt_args
@@ -66,7 +61,7 @@ function branch(command: CommandWords, specs: readonly string[]): string {
 }`;
 }
 
-const nameOf = ({ path }: CommandWords): string => ['_engagectl', ...path].join('_');
+const nameOf = ({ path }: CommandWords): string => `_engagectl ${path}`.trim().replaceAll(' ', '_');
 
 const continued = (spec: string): string => ` \\\n    ${spec}`;
 

@@ -1,7 +1,6 @@
 import type { Command, Help, Option } from 'commander';
 import { examplesOf, type Example } from './examples.js';
-import { topicNames, type TopicName } from './topics.js';
-import type { Topic, TopicPart } from './topic.js';
+import { topicNames, type Topic, type TopicName, type TopicPart } from './topics.js';
 
 /** A manual page in the man(7) language. */
 export interface ManualPage {

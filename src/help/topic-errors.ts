@@ -1,6 +1,6 @@
 import { errorNotes, type ErrorNote } from '../error-notes.js';
 import { EngagectlError, errorIds, type ErrorId } from '../errors.js';
-import type { Topic } from './topic.js';
+import type { Topic } from './topics.js';
 
 /** One id explained, or all of them listed. Throws E-USAGE for an id that does not exist. */
 export const errorsTopic = (id: string | undefined): Topic =>

@@ -1,6 +1,6 @@
 import { Help } from 'commander';
 import { examplesText } from './examples.js';
-import type { Topic, TopicPart } from './topic.js';
+import type { Topic, TopicPart } from './topics.js';
 
 /** A topic as text, no wider than `width` columns where it can be broken. */
 export function topicText({ examples, parts }: Topic, width: number): string {

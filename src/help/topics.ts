@@ -1,5 +1,4 @@
-import type { Topic } from './topic.js';
-import type { EnvironmentFlag } from './topic-environment.js';
+import type { Example } from './examples.js';
 
 /** Topics of `engagectl help <topic>` and what each is about. */
 export const topics = {
@@ -16,22 +15,37 @@ export const topicNames = Object.keys(topics) as TopicName[];
 export const isTopic = (name: string | undefined): name is TopicName =>
   name !== undefined && Object.hasOwn(topics, name);
 
-interface Asked {
-  /** The flags that a variable can stand in for. */
+/** What `engagectl help <topic>` prints, and a manual page says; wrapped when it is shown. */
+export interface Topic {
+  /** Runnable command lines, which every help opens with. */
+  readonly examples: readonly Example[];
+  readonly parts: readonly TopicPart[];
+}
+
+/** A paragraph, or rows of a term and what it means under a heading. */
+export type TopicPart =
+  | string
+  | {
+      readonly heading: string;
+      readonly rows: readonly (readonly [term: string, meaning: string])[];
+    };
+
+/** What the pages of some topics depend on. */
+export interface Asked {
   readonly flags: readonly EnvironmentFlag[];
   readonly errorId: string | undefined;
 }
 
-const loaders = {
-  environment: async ({ flags }) =>
-    (await import('./topic-environment.js')).environmentTopic(flags),
-  'exit-codes': async () => (await import('./topic-exit-codes.js')).exitCodesTopic,
-  errors: async ({ errorId }) => (await import('./topic-errors.js')).errorsTopic(errorId),
-  formats: async () => (await import('./topic-formats.js')).formatsTopic,
-  resume: async () => (await import('./topic-resume.js')).resumeTopic,
-  security: async () => (await import('./topic-security.js')).securityTopic,
-} as const satisfies Record<TopicName, (asked: Asked) => Promise<Topic>>;
+/** A global flag and the variable that stands in for it. */
+export interface EnvironmentFlag {
+  readonly flags: string;
+  readonly variable: string;
+  readonly help: string;
+}
 
-/** Loads a topic when it is asked for. Throws E-USAGE for an error id that does not exist. */
-export const loadTopic = async (name: TopicName, asked: Asked): Promise<Topic> =>
-  loaders[name](asked);
+/** Loads the topics when one is asked for. Throws E-USAGE for an error id that does not exist. */
+export async function loadTopic(name: TopicName, asked: Asked): Promise<Topic> {
+  const { topicPages } = await import('./topic-pages.js');
+  const page = topicPages[name];
+  return typeof page === 'function' ? page(asked) : page;
+}
