@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import type { passcodeFromCommand } from './passcode-command.js';
 import type { Saved } from './saved-account.js';
 
 /** An account's two headers. They belong together: they always come from one source. */
@@ -61,11 +60,19 @@ function halfPair(hasId: boolean): EngagectlError {
   });
 }
 
+export type CommandRuntime = Pick<Runtime, 'env' | 'cwd' | 'sleep' | 'signal'>;
+/** Gets a passcode from a shell command, which `source` names for people. */
+export type RunPasscodeCommand = (
+  command: string,
+  source: string,
+  runtime: CommandRuntime,
+) => Promise<string>;
+
 /** The pair of one saved region. E-CONFIG when a header could not carry it, or its command fails. */
 export async function savedCredentials(
   { source, values }: Saved,
-  runtime: Pick<Runtime, 'env' | 'cwd' | 'sleep' | 'signal'>,
-  run: typeof passcodeFromCommand,
+  runtime: CommandRuntime,
+  run: RunPasscodeCommand,
 ): Promise<SourcedCredentials> {
   const { accountId, passcode, passcode_command: command } = values;
   const sources = {

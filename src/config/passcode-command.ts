@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import { checkedPasscode } from './credentials.js';
-
-type CommandRuntime = Pick<Runtime, 'env' | 'cwd' | 'sleep' | 'signal'>;
+import { checkedPasscode, type CommandRuntime } from './credentials.js';
 
 /** Somebody may have to unlock the secret store first. */
 const patienceMs = 60_000;

@@ -29,7 +29,7 @@ const mayImport: Readonly<Record<string, string>> = {
   jobs: 'bulk, input, mapping, output, client, contract, zone, errors, files, type runtime',
   bulk: 'client, contract, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, errors, files, type runtime',
-  mapping: 'contract, zone, text, errors, files, type input, type runtime, import() zod',
+  mapping: 'contract, zone, text, errors, files, type input, type runtime, zod',
   output: 'contract, zone, text, errors, files, type runtime, csv-stringify',
   client: 'contract, text, errors, files, type runtime, undici',
   service: 'contract, zone, text, files, libsql',
@@ -54,7 +54,6 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/listen.ts': 'timers', // the service is a world of its own
   'service/send-answer.ts': 'timers',
   'service/store/database.ts': 'random', // a key, which must not be foretold
-  'config/local-account.ts': 'random', // a passcode, likewise
 };
 
 interface Import {

@@ -2,7 +2,6 @@
 export const notYet: readonly string[] = [
   'bulk/export/wasm-bytes.ts -> text/text-program.ts',
   'circle: bulk/export/export-slice.ts, bulk/export/export.ts',
-  'circle: config/credentials.ts, config/passcode-command.ts',
   'commands/connect.ts -> import() client/create-client.ts',
   'commands/doctor/folders.ts -> files/run-lock.ts',
   'commands/input-options.ts -> input/rows.ts',
@@ -16,5 +15,4 @@ export const notYet: readonly string[] = [
   'commands/preview.ts -> input/open.ts',
   'commands/preview.ts -> mapping/survey/findings.ts',
   'commands/preview.ts -> mapping/upload.ts',
-  'mapping/mapping-file-schema.ts -> zod',
 ];
