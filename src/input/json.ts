@@ -1,21 +1,23 @@
+import { BEYOND, JsonElements, LINE_BREAK } from '../text/json-elements.js';
 import { rawOf, type Cut, type Cutter, type Skip } from './cutter.js';
-import { FAULT, JsonValueScanner } from './json-value.js';
-import { BEYOND } from '../text/csv-scanner.js';
 import { LF } from './line-ends.js';
 import type { RowFault } from './rows.js';
 
+/** In one cut. */
 const mostRecords = 4096;
-
-const CLOSING: ReadonlyMap<number | undefined, number> = new Map([
-  [91, 93],
-  [123, 125],
-]);
-/** First bytes of JSON values. */
-const valueStarts: ReadonlySet<number> = new Set(Buffer.from('{["-0123456789tfn'));
 
 /** What the array waits for; `broken`: the rest of the input is not read as anything. */
 const states = ['array', 'first', 'value', 'comma', 'nothing', 'broken'] as const;
 type State = (typeof states)[number];
+
+const expectations: Readonly<Record<State, string>> = {
+  array: 'the start of an array, [, is expected here',
+  first: 'a record or ] is expected here',
+  value: 'a record is expected here',
+  comma: 'a comma or ] is expected here',
+  nothing: 'text after the end of the array',
+  broken: 'broken array',
+};
 
 /** By byte: `[`, `,` and `]`. */
 const punctuation: Readonly<Record<State, Readonly<Record<number, State>>>> = {
@@ -26,17 +28,14 @@ const punctuation: Readonly<Record<State, Readonly<Record<number, State>>>> = {
   nothing: {},
   broken: {},
 };
-const expectations: Readonly<Record<State, string>> = {
-  array: 'the start of an array, [, is expected here',
-  first: 'a record or ] is expected here',
-  value: 'a record is expected here',
-  comma: 'a comma or ] is expected here',
-  nothing: 'text after the end of the array',
-  broken: 'broken array',
-};
 
-/** The records and faults of one cut as they are found. */
+/** First bytes of JSON values, and what closes those that are closed. */
+const valueStarts: ReadonlySet<number> = new Set(Buffer.from('{["-0123456789tfn'));
+const closing: Readonly<Record<number, number>> = { 91: 93, 123: 125 };
+
+/** A text, and what was found in it. */
 interface Found {
+  readonly text: Buffer;
   readonly bounds: number[];
   readonly lines: number[];
   readonly faults: RowFault[];
@@ -49,7 +48,7 @@ interface Found {
  */
 export class JsonCutter implements Cutter {
   readonly header = undefined;
-  readonly #value = new JsonValueScanner();
+  readonly #elements = new JsonElements();
   #state: State;
   #skipping = false;
   /** Bytes of the current line that came before the text at hand. */
@@ -65,15 +64,22 @@ export class JsonCutter implements Cutter {
   }
 
   cut(text: Buffer, firstLine: number, last: boolean): Cut {
-    const found: Found = { bounds: [], lines: [], faults: [], lineAt: lines(text, firstLine) };
+    this.#elements.load(text);
+    const found: Found = {
+      text,
+      bounds: [],
+      lines: [],
+      faults: [],
+      lineAt: lines(text, firstLine),
+    };
     let p = afterSpace(text, 0);
     while (p < text.length && found.lines.length < mostRecords) {
-      const next = this.#step(text, p, last, found);
+      const next = this.#step(found, p, last);
       if (next === BEYOND) break;
       p = afterSpace(text, next);
     }
     if (last && p === text.length && this.#state !== 'nothing' && this.#state !== 'broken') {
-      this.#break(text, { from: p, at: p, error: 'the array is not closed' }, found);
+      this.#break(found, p, { at: p, error: 'the array is not closed' });
     }
     this.#leave(text, p);
     return {
@@ -88,43 +94,43 @@ export class JsonCutter implements Cutter {
   }
 
   skip(text: Buffer, line: number, last: boolean): Skip {
-    if (!this.#skipping) this.#value.reset();
-    const end = this.#value.scan(text, 0);
+    this.#elements.load(text);
+    const end = this.#skipping ? this.#elements.rest(0) : this.#elements.end(0);
     this.#skipping = end === BEYOND && !last;
     if (!this.#skipping) this.#state = 'comma';
-    const used = end < 0 ? this.#value.stoppedAt : end;
+    const used = end < 0 ? this.#elements.stoppedAt : end;
     this.#leave(text, used);
     return { used, line: lines(text, line)(used), done: !this.#skipping };
   }
 
   /** Takes a record, a comma or a bracket; returns where it ends, or BEYOND. */
-  #step(text: Buffer, p: number, last: boolean, found: Found): number {
-    if (this.#state === 'broken') return text.length;
-    const byte = text[p]!;
+  #step(found: Found, p: number, last: boolean): number {
+    if (this.#state === 'broken') return found.text.length;
+    const byte = found.text[p]!;
     const awaitsValue = this.#state === 'first' || this.#state === 'value';
-    if (awaitsValue && valueStarts.has(byte)) return this.#record(text, p, last, found);
+    if (awaitsValue && valueStarts.has(byte)) return this.#record(found, p, last);
     const state = punctuation[this.#state][byte];
     if (state === undefined) {
-      return this.#break(text, { from: p, at: p, error: expectations[this.#state] }, found);
+      return this.#break(found, p, { at: p, error: expectations[this.#state] });
     }
     this.#state = state;
     return p + 1;
   }
 
-  #record(text: Buffer, from: number, last: boolean, found: Found): number {
-    this.#value.reset();
-    const end = this.#value.scan(text, from);
+  #record(found: Found, from: number, last: boolean): number {
+    const { text } = found;
+    const end = this.#elements.end(from);
     if (end === BEYOND && !last) return BEYOND;
     if (end === BEYOND) {
-      return this.#break(text, { from, at: text.length, error: 'the text ends here' }, found);
+      return this.#break(found, from, { at: text.length, error: 'the text ends here' });
     }
-    if (end === FAULT) {
+    if (end === LINE_BREAK) {
       const error = 'line break inside a string (is a quote missing?)';
-      return this.#break(text, { from, at: this.#value.stoppedAt, error }, found);
+      return this.#break(found, from, { at: this.#elements.stoppedAt, error });
     }
-    const closing = CLOSING.get(text[from]);
-    if (closing !== undefined && text[end - 1] !== closing) {
-      return this.#break(text, { from, at: end - 1, error: 'wrong closing bracket' }, found);
+    const close = closing[text[from]!];
+    if (close !== undefined && text[end - 1] !== close) {
+      return this.#break(found, from, { at: end - 1, error: 'wrong closing bracket' });
     }
     found.bounds.push(from, end);
     found.lines.push(found.lineAt(from));
@@ -133,14 +139,13 @@ export class JsonCutter implements Cutter {
   }
 
   /** The record at `from` is not to be read because of what stands at `at`. */
-  #break(text: Buffer, { from, at, error }: Break, { faults, lineAt }: Found): number {
+  #break(found: Found, from: number, { at, error }: { at: number; error: string }): number {
     this.#state = 'broken';
-    const raw = rawOf(text.subarray(from));
-    const line = lineAt(from);
-    const lineBelow = lineAt(at);
-    const found = { at: from, line, raw };
-    if (lineBelow > line) faults.push({ ...found, error: `${error}, on line ${lineBelow}` });
-    else faults.push({ ...found, column: this.#column(text, at), error });
+    const { text, lineAt } = found;
+    const fault = { at: from, line: lineAt(from), raw: rawOf(text.subarray(from)) };
+    const line = lineAt(at);
+    if (line > fault.line) found.faults.push({ ...fault, error: `${error}, on line ${line}` });
+    else found.faults.push({ ...fault, column: this.#column(text, at), error });
     return text.length;
   }
 
@@ -153,12 +158,6 @@ export class JsonCutter implements Cutter {
   #leave(text: Buffer, used: number): void {
     this.#columnsBefore = this.#column(text, used) - 1;
   }
-}
-
-interface Break {
-  readonly from: number;
-  readonly at: number;
-  readonly error: string;
 }
 
 /** The physical line of ever later positions. */
