@@ -1,13 +1,11 @@
-// Checks one JSON text after the other (RFC 8259), for `src/mapping/json-text.ts`, in AssemblyScript (TypeScript with the
-// types of WebAssembly; https://www.assemblyscript.org), and without SIMD: it runs wherever WebAssembly does.
+// Checks one JSON text after the other (RFC 8259), for `src/mapping/json-text.ts`:
 //
 //     text  = space value space    ; `json/value.ts`, whose tokens are in `json/tokens.ts`
 //
 // Where the members of its topmost object lie is kept in `json/members.ts`, which keys its objects have in `json/keys.ts`.
-// `pass` also judges the rows of a block, one text each, by `json/upload-row.ts`.
 //
 // Memory: what was found out, then regions that only ever grow by moving to new memory (`json/memory.ts`): those of the
-// files named above, rows, and the texts. A place is an address in here; a position is what the caller counts by, `base`
+// files named above, and the texts. A place is an address in here; a position is what the caller counts by, `base`
 // less than its place.
 
 import { fail, fault, Fault, faultAt, forgetFault } from './json/fault';
@@ -16,11 +14,9 @@ import { allocate } from './json/memory';
 import { base, forgetMembers, memberCount, members, setBase, wantedAt } from './json/members';
 import { spaceEnd } from './json/tokens';
 import { forgetHalves, spell } from './json/spelling';
-import { keyHash, rowKind, RowKind } from './json/upload-row';
 import { hasOperator, readValue, repeatEnd, repeatStart } from './json/value';
 
 export { want, wantName } from './json/members';
-export { expect } from './json/upload-row';
 export { hasHalf } from './json/spelling';
 export { deepest } from './json/value';
 
@@ -35,11 +31,6 @@ const found: i32 = 0;
 const slack: i32 = 16;
 let textBytes: i32 = -1;
 let text: i32 = 0;
-
-// The rows of a block, one list behind the other: of each its start and end (two i32); then, of those that were passed,
-// the key (i32), whether it is an event, and whether it has no operator (a byte each); see `src/mapping/records.ts`.
-let mostRows: i32 = 0;
-let rows: i32 = 0;
 
 /** Where to put a name of so many bytes, to be told to `wantName`. */
 export function nameRoom(bytes: i32): i32 {
@@ -93,34 +84,4 @@ export function unescape(start: i32, end: i32): i32 {
   forgetHalves();
   unescapedEnd = spell(base + start, base + end, scratch);
   return scratch;
-}
-
-/** Where to put the bounds of so many rows. */
-export function rowTable(count: i32): i32 {
-  if (count > mostRows) {
-    mostRows = count;
-    rows = allocate(14 * count);
-  }
-  return rows;
-}
-
-/**
- * Passes the rows from `row` on that are upload records as most are written. Returns the first one that is not, which was
- * read as by `read`, or `count`.
- */
-export function pass(row: i32, count: i32): i32 {
-  for (; row < count; row += 1) {
-    const bounds = rows + 8 * row;
-    const start = load<i32>(bounds);
-    const end = load<i32>(bounds, 4);
-    read(start, end);
-    if (fault != Fault.none || load<i32>(found) != start || load<i32>(found, 4) != end) break;
-    const kind = rowKind();
-    if (kind == RowKind.other) break;
-    const isEvent = kind == RowKind.event;
-    store<i32>(rows + 8 * count + 4 * row, keyHash());
-    store<bool>(rows + 12 * count + row, isEvent);
-    store<bool>(rows + 13 * count + row, !hasOperator);
-  }
-  return row;
 }

@@ -31,12 +31,9 @@ export { beginElement, elementEnd, stoppedAt } from './json-element';
 export {
   deepest,
   hasHalf,
-  expect as expectUpload,
   nameRoom,
-  pass as passRows,
   read as readJson,
   reserve as reserveJson,
-  rowTable,
   unescape,
   unescapedEnd,
   want,

@@ -1,7 +1,4 @@
-import { limits } from '../contract/limits.js';
 import { openTextProgram, type WasmMemory, type WasmNumber } from '../text/text-program.js';
-import { epochDigits } from './instants.js';
-import { keySeeds } from './key-hash.js';
 
 /** What `wasm/json-text.ts` exports. */
 export interface JsonProgram {
@@ -22,18 +19,11 @@ export interface JsonProgram {
   readonly unescapedEnd: WasmNumber;
   /** Whether half of a surrogate pair was escaped there. */
   readonly hasHalf: WasmNumber;
-  /** What may be passed: most bytes of an identity, the seed of its hash, most digits of a time. */
-  expectUpload(identityBytes: number, identitySeed: number, tsDigits: number): void;
-  /** Where to put the bounds of so many rows. */
-  rowTable(count: number): number;
-  /** Passes rows of that table; returns the first one that it read and did not pass, or their count. */
-  passRows(row: number, count: number): number;
 }
 
 /** An instance of the program, which looks for these names, numbered by their places. */
 export function openJsonProgram(names: readonly string[]): JsonProgram {
   const program = openTextProgram() as JsonProgram;
-  program.expectUpload(limits.identityLength, keySeeds.identity, epochDigits);
   program.want(names.length);
   for (const [number, name] of names.entries()) {
     const bytes = Buffer.from(name);

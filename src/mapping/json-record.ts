@@ -18,13 +18,7 @@ export function readJsonRecord(
   row: number,
   retryUnknown: boolean,
 ): Fault | undefined {
-  json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!);
-  return openJsonRecord(json, retryUnknown);
-}
-
-/** The same of a row that `json` has read already. */
-export function openJsonRecord(json: JsonText, retryUnknown: boolean): Fault | undefined {
-  if (json.fault !== undefined) {
+  if (!json.readFrom(bytes, bounds[2 * row]!, bounds[2 * row + 1]!)) {
     return { stage: json.repeatsKey ? 'validate' : 'parse', error: jsonFault(json) };
   }
   const stage = rejectsStage(json);

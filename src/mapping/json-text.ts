@@ -1,4 +1,3 @@
-import type { RowBlock } from '../input/rows.js';
 import type { CellText } from './cell-text.js';
 import { explainFault, repeatsKey } from './json-fault.js';
 import { openJsonProgram, type JsonProgram } from './json-program.js';
@@ -54,10 +53,6 @@ export class JsonText {
   readonly #names: string[] = [...memberNames];
   /** What the program has all of. */
   #loaded: Buffer | undefined;
-  /** The rows that it has, how many they are, and where. */
-  #bounds: Int32Array | undefined;
-  #rowCount = 0;
-  #rows = 0;
 
   /** Reads `bytes[start, end)`; false, with `fault` set, when it is not one JSON value. */
   read(bytes: Buffer, start: number, end: number): boolean {
@@ -70,39 +65,6 @@ export class JsonText {
   readFrom(block: Buffer, start: number, end: number): boolean {
     this.#loadBlock(block);
     return this.#read(start, end);
-  }
-
-  /**
-   * Passes the rows of a block from `row` on that are upload records as most are written: surely good, and to be sent as
-   * they stand. Returns the first other one, which it has read, or the number of rows.
-   */
-  pass({ bytes, bounds, count }: RowBlock, row: number): number {
-    this.#loadBlock(bytes);
-    const program = this.#program!;
-    if (bounds !== this.#bounds) {
-      this.#rows = program.rowTable(count);
-      this.#refreshViews(program);
-      this.#numbers.set(bounds, this.#rows >> 2);
-      this.#bounds = bounds;
-      this.#rowCount = count;
-    }
-    const next = program.passRows(row, count);
-    if (next < count) this.#take(bounds[2 * next + 1]!);
-    else this.#refreshViews(program);
-    return next;
-  }
-
-  /** Of a row that was passed what a RecordBlock says of a record. */
-  keyOf(row: number): number {
-    return this.#numbers[(this.#rows >> 2) + 2 * this.#rowCount + row]!;
-  }
-
-  isEvent(row: number): boolean {
-    return this.#memory[this.#rows + 12 * this.#rowCount + row] === 1;
-  }
-
-  converges(row: number): boolean {
-    return this.#memory[this.#rows + 13 * this.#rowCount + row] === 1;
   }
 
   /** First byte of the topmost value, which tells its kind. */

@@ -1,8 +1,8 @@
 import { divergingOperators } from '../contract/codes.js';
 
 /**
- * The names that members of JSON records are looked for by, each known by its place in here. `wasm/json/` knows some of
- * these: the operators in `value.ts`, members of upload records in `upload-row.ts`.
+ * The names that members of JSON records are looked for by, each known by its place in here. The operators are
+ * the first, which `wasm/json/value.ts` relies on.
  */
 export const memberNames = [
   ...divergingOperators,

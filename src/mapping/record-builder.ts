@@ -19,7 +19,6 @@ export class RecordBuilder {
   /** Has no operator that diverges; an event never converges, whatever stands here. */
   converges = true;
   isEvent = false;
-  #block!: ReturnType<typeof blockOf>;
   #passedStart = 0;
   #passedEnd = 0;
 
@@ -33,58 +32,35 @@ export class RecordBuilder {
     this.#passedEnd = end;
   }
 
-  /** The block of `rows`, with each of them written. */
+  /**
+   * The block of `rows`, which `write` writes to `out`, one after the other, or passes, or says why
+   * neither can be. What was written before is lost.
+   */
   build(rows: RowBlock, write: Write): RecordBlock {
-    this.begin(rows);
-    for (let row = 0; row < rows.count; row++) this.write(row, write);
-    return this.end();
-  }
-
-  /** Begins the block of `rows`; what was written before is lost. */
-  begin(rows: RowBlock): void {
-    this.#block = blockOf(rows);
-    this.out.length = 0;
-  }
-
-  /** Adds the record of a row, which `write` writes to `out`, or passes, or says why neither can be. */
-  write(row: number, write: Write): void {
+    const block = blockOf(rows);
     const { out } = this;
-    const start = out.length;
-    this.converges = true;
-    this.isEvent = false;
-    const fault = write(row);
-    if (fault) {
-      out.length = start;
-      this.#block.rejects.push({ row, ...fault });
-    } else if (out.length === start) {
-      this.#add(row, ~this.#passedStart, this.#passedEnd);
-    } else {
-      this.#add(row, start, out.length);
-      out.byte(token.comma); // neighbours can be copied into a request together
+    out.length = 0;
+    for (let row = 0; row < rows.count; row++) {
+      const start = out.length;
+      this.converges = true;
+      this.isEvent = false;
+      const fault = write(row);
+      if (fault) {
+        out.length = start;
+        block.rejects.push({ row, ...fault });
+        continue;
+      }
+      const isPassed = out.length === start;
+      const at = block.count++;
+      block.row[at] = row;
+      block.bounds[2 * at] = isPassed ? ~this.#passedStart : start;
+      block.bounds[2 * at + 1] = isPassed ? this.#passedEnd : out.length;
+      block.keys[at] = this.key;
+      block.converges[at] = this.converges && !this.isEvent ? 1 : 0;
+      block.kinds[at] = this.isEvent ? 1 : 0;
+      if (!isPassed) out.byte(token.comma); // neighbours can be copied into a request together
     }
-  }
-
-  /** Adds a row that is its record, with what was set here of that. */
-  passRow(row: number): void {
-    const { bounds } = this.#block.rows;
-    this.#add(row, ~bounds[2 * row]!, bounds[2 * row + 1]!);
-  }
-
-  #add(row: number, start: number, end: number): void {
-    const block = this.#block;
-    const at = block.count++;
-    block.row[at] = row;
-    block.bounds[2 * at] = start;
-    block.bounds[2 * at + 1] = end;
-    block.keys[at] = this.key;
-    block.converges[at] = this.converges && !this.isEvent ? 1 : 0;
-    block.kinds[at] = this.isEvent ? 1 : 0;
-  }
-
-  /** The block. */
-  end(): RecordBlock {
-    const { rows, bounds, count } = this.#block;
-    return { ...this.#block, json: this.#joined(rows.bytes, bounds.subarray(0, 2 * count)) };
+    return { ...block, json: this.#joined(rows.bytes, block.bounds.subarray(0, 2 * block.count)) };
   }
 
   /**

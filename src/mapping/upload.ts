@@ -1,6 +1,6 @@
 import type { RowBlock } from '../input/rows.js';
 import { writeExportedEvent, writeExportedProfile } from './exported-record.js';
-import { openJsonRecord } from './json-record.js';
+import { readJsonRecord } from './json-record.js';
 import { JsonRow } from './json-row.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
@@ -39,30 +39,16 @@ class UploadJson {
   }
 
   build(rows: RowBlock): RecordBlock {
-    const records = this.#records;
-    const json = this.#json;
-    records.begin(rows);
-    for (let row = 0; row < rows.count; row++) {
-      const next = json.pass(rows, row);
-      for (; row < next; row++) {
-        records.key = json.keyOf(row);
-        records.isEvent = json.isEvent(row);
-        records.converges = json.converges(row);
-        records.passRow(row);
-      }
-      if (row < rows.count) records.write(row, this.#write);
-    }
-    return records.end();
+    return this.#records.build(rows, (row) => this.#write(rows, row));
   }
 
-  /** Writes the row that was read. */
-  readonly #write = (): Fault | undefined => {
-    const fault = openJsonRecord(this.#json, this.#options.retryUnknown);
+  #write(rows: RowBlock, row: number): Fault | undefined {
+    const fault = readJsonRecord(this.#json, rows, row, this.#options.retryUnknown);
     if (fault) return fault;
     if (this.#json.kind !== token.openObject) return invalid('a record is a JSON object');
     const error = this.#writeRecord();
     return error === undefined ? undefined : invalid(error);
-  };
+  }
 
   /** The shapes of a record (contract §2, upload), told apart by their members in this order. */
   #writeRecord(): string | undefined {

@@ -81,27 +81,3 @@ function grow(): void {
   members = grown;
   most *= 2;
 }
-
-/** The member with the name of this number, or 0. */
-export function memberOf(name: i32): i32 {
-  const index = load<i32>(wantedAt + 4 * name); // of this text or of one before it
-  const member = members + memberBytes * index;
-  return index < memberCount && load<i32>(member, 20) == name ? member : 0;
-}
-
-// Places of a member's value.
-
-// @ts-ignore
-@inline export function valueStart(member: i32): i32 {
-  return base + load<i32>(member, 8);
-}
-
-// @ts-ignore
-@inline export function valueEnd(member: i32): i32 {
-  return base + load<i32>(member, 12);
-}
-
-// @ts-ignore
-@inline export function valueHasEscape(member: i32): bool {
-  return load<i32>(member, 16) != 0;
-}
