@@ -27,7 +27,7 @@ export {
   start as writtenStart,
   write as writeRows,
 } from './csv-records';
-export { beginElement, elementEnd, stoppedAt } from './json-element';
+export { beginElement, elementEnd, stoppedAt as elementStop } from './json-element';
 export {
   deepest,
   hasHalf,

@@ -6,7 +6,7 @@ interface ElementProgram {
   reserveJson(bytes: number, first: number): number;
   beginElement(): void;
   elementEnd(from: number, to: number): number;
-  readonly stoppedAt: WasmNumber;
+  readonly elementStop: WasmNumber;
 }
 
 /** In place of a position: the element ends beyond the text, or has a line break within a string. */
@@ -38,6 +38,6 @@ export class JsonElements {
 
   /** Where the line break is, or where to go on when there is more text. */
   get stoppedAt(): number {
-    return this.#program.stoppedAt.value;
+    return this.#program.elementStop.value;
   }
 }
