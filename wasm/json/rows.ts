@@ -186,16 +186,16 @@ function joinCells(to: i32): i32 {
 
 function clearRow(): void {
   if (columnCount > mostCells) growRow();
-  memory.fill(filled, 0, (columnCount + 63) >> 3);
+  memory.fill(filled, 0, ((columnCount + 63) >> 6) << 3);
 }
 
 function growRow(): void {
   const old = mostCells;
   const oldCells = cells;
   const oldFilled = filled;
-  mostCells = max(64, 2 * columnCount);
+  mostCells = (2 * columnCount + 63) & ~63;
   cells = allocate(8 * mostCells);
-  filled = allocate((mostCells >> 3) + 8);
+  filled = allocate(mostCells >> 3);
   memory.copy(cells, oldCells, 8 * old);
   memory.copy(filled, oldFilled, old >> 3);
 }
