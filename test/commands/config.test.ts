@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startService } from '../../src/service/start.js';
+import { accountAt } from '../support/account-at.js';
 import { makeWorld, type World } from '../support/world.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 
@@ -294,11 +295,7 @@ describe('config check', () => {
     onTestFinished(() => service.close());
     return service.url;
   }
-  const env = (url: string, passcode = 'right') => ({
-    ENGAGECTL_BASE_URL: url,
-    ENGAGECTL_ACCOUNT_ID: 'ACC-1',
-    ENGAGECTL_PASSCODE: passcode,
-  });
+  const env = (url: string, passcode = 'right') => accountAt(url, passcode, 'ACC-1');
 
   test('says that account, passcode and region fit', async () => {
     const url = await serve();

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { accountAt } from '../support/account-at.js';
 import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
 import { inTurn, recordsPage, startPageServer, type Page } from '../support/page-server.js';
 import { makeWorld, type Outcome, type World } from '../support/world.js';
@@ -102,11 +103,7 @@ it('a second export to the same file while the first is at work is refused: exit
   expect(server.openings).toHaveLength(1);
 });
 
-const account = (url: string) => ({
-  ENGAGECTL_BASE_URL: url,
-  ENGAGECTL_ACCOUNT_ID: 'ACC-1',
-  ENGAGECTL_PASSCODE: 'pass',
-});
+const account = (url: string) => accountAt(url, 'pass', 'ACC-1');
 
 /** A user that the system does not know has no home folder; only root can play one. */
 const nobody = { uid: 54_321, gid: 54_321 };

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { accountAt } from '../support/account-at.js';
 import { certificate, hasOpenssl } from '../support/certificate.js';
 import { answer, html, redirect, startFaultServer, type Step } from '../support/fault-server.js';
 import { makeWorld, type Outcome, type World, type WorldOptions } from '../support/world.js';
@@ -23,11 +24,7 @@ beforeEach(() => {
   world = makeWorld();
 });
 
-const account = (url: string) => ({
-  ENGAGECTL_BASE_URL: url,
-  ENGAGECTL_ACCOUNT_ID: 'ACC-1',
-  ENGAGECTL_PASSCODE: secret,
-});
+const account = (url: string) => accountAt(url, secret, 'ACC-1');
 
 async function doctor(step: Step = answer(200, found), options: WorldOptions = {}) {
   const server = await startFaultServer([step]);

@@ -14,6 +14,7 @@ import {
   type Received,
   type Step,
 } from '../support/fault-server.js';
+import { accountAt } from '../support/account-at.js';
 import { makeWorld, type World } from '../support/world.js';
 
 const passcode = 'seeded-pass-7Q';
@@ -42,12 +43,7 @@ async function serve(script: (received: Received, index: number) => Step = answe
 const run = (argv: readonly string[], options: Parameters<World['run']>[1] = {}) =>
   world.run(['get-profile', ...argv], {
     ...options,
-    env: {
-      ENGAGECTL_BASE_URL: server.url,
-      ENGAGECTL_ACCOUNT_ID: 'ACC-1',
-      ENGAGECTL_PASSCODE: passcode,
-      ...options.env,
-    },
+    env: { ...accountAt(server.url, passcode, 'ACC-1'), ...options.env },
   });
 const lines = (...names: string[]) => names.map((name) => `${recordOf(name)}\n`).join('');
 const asked = () => server.received.map(({ url }) => url.replace('/1/profile.json?', ''));

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { accountAt } from '../support/account-at.js';
 import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
 import { recordsPage, startPageServer } from '../support/page-server.js';
 import { makeWorld, type Outcome } from '../support/world.js';
@@ -16,12 +17,7 @@ const format = ['--log-format', 'json'];
 async function start(script: Script) {
   const server = await startFaultServer(script);
   onTestFinished(() => server[Symbol.asyncDispose]());
-  const env = {
-    ENGAGECTL_BASE_URL: server.url,
-    ENGAGECTL_ACCOUNT_ID: 'ACC-1',
-    ENGAGECTL_PASSCODE: 'pass',
-    GITHUB_ACTIONS: 'true',
-  };
+  const env = { ...accountAt(server.url, 'pass', 'ACC-1'), GITHUB_ACTIONS: 'true' };
   const world = makeWorld({ env });
   writeFileSync(world.path('users.csv'), 'identity,Age\nu1,41\nu2,x\nu3,y\n');
   return world;

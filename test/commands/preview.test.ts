@@ -2,6 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { array, assert, asyncProperty, boolean, integer, record, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { accountAt } from '../support/account-at.js';
 import { accept, startFaultServer } from '../support/fault-server.js';
 import { makeWorld, type World } from '../support/world.js';
 
@@ -25,11 +26,7 @@ interface Preview {
 }
 
 /** Nothing listens at this account's address: a request would be an error. */
-const nowhere = {
-  ENGAGECTL_BASE_URL: 'http://127.0.0.1:1',
-  ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-1',
-  ENGAGECTL_PASSCODE: 'seeded-secret-7f3a',
-};
+const nowhere = accountAt('http://127.0.0.1:1', 'seeded-secret-7f3a');
 
 async function preview(world: World, argv: readonly string[], options = {}) {
   const { code, stdout } = await world.run(['upload', ...argv, '--preview', '--json'], options);

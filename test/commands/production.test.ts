@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { accountAt } from '../support/account-at.js';
 import { accept, startFaultServer, type FaultServer } from '../support/fault-server.js';
 import { makeWorld, type World, type WorldOptions } from '../support/world.js';
 
@@ -80,11 +81,7 @@ test('other profiles do not ask, nor does the environment’s account', async ()
   await save('--profile', 'staging');
   const args = ['upload', 'users.csv', '--profile', 'staging'];
   expect((await world.run(args, terminal(''))).stderr).not.toContain('PRODUCTION');
-  const env = {
-    ENGAGECTL_BASE_URL: server.url,
-    ENGAGECTL_ACCOUNT_ID: 'ENV',
-    ENGAGECTL_PASSCODE: 'pass',
-  };
+  const env = accountAt(server.url, 'pass', 'ENV');
   const outcome = await world.run(['upload', 'users.csv'], { ...terminal(''), env });
   expect(outcome.code).toBe(0);
   expect(outcome.stderr).not.toContain('PRODUCTION');

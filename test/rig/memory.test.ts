@@ -1,9 +1,7 @@
-import { once } from 'node:events';
 import { createWriteStream, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { expect, it } from 'vitest';
+import { startLoopbackServer } from '../support/loopback-server.js';
 import { makeWorld, type World } from '../support/world.js';
 import { outcomeOf, start } from './bin.js';
 
@@ -12,8 +10,8 @@ import { outcomeOf, start } from './bin.js';
 const mostBytes = 150_000_000;
 
 /** Takes every record, and reads no more of it than its number. */
-async function startCountingServer() {
-  const server = createServer((request, response) => {
+const startCountingServer = () =>
+  startLoopbackServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
@@ -22,17 +20,6 @@ async function startCountingServer() {
       response.end(JSON.stringify({ status: 'success', processed, unprocessed: [] }));
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
-  };
-}
 
 /** Runs the program to its end; its summary, and the most memory it had, in bytes. */
 async function run(world: World, argv: readonly string[]) {

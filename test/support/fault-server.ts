@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startLoopbackServer, type LoopbackServer } from './loopback-server.js';
 
 /** A request as it arrived; nothing about it is judged. */
 export interface Received {
@@ -28,8 +29,7 @@ export type Step = (exchange: Exchange) => void | Promise<void>;
 /** The steps of the requests in order of arrival, the last one for all that follow; or a choice. */
 export type Script = readonly [Step, ...Step[]] | ((received: Received, index: number) => Step);
 
-export interface FaultServer extends AsyncDisposable {
-  readonly url: string;
+export interface FaultServer extends LoopbackServer {
   /** Every request, in order of arrival. */
   readonly received: readonly Received[];
   /** The requests that were carried out, in that order. */
@@ -76,21 +76,15 @@ export async function startFaultServer(
     await stepFor(entry)({ received: entry, response, socket, read, execute });
   };
 
-  const server = createServer((request, response) => {
+  const server = await startLoopbackServer((request, response) => {
     deal(request, response).catch(() => request.socket.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
+    ...server,
     received,
     executed,
     get mostInFlight() {
       return mostInFlight;
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
     },
   };
 }

@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { buffer } from 'node:stream/consumers';
+import { accountAt } from './account-at.js';
+import { startLoopbackServer, type LoopbackServer } from './loopback-server.js';
 
 /** One answer to one request for a page. */
 export interface PageReply {
@@ -32,8 +33,7 @@ export interface Opening {
   readonly earlier: number;
 }
 
-export interface PageServer extends AsyncDisposable {
-  readonly url: string;
+export interface PageServer extends LoopbackServer {
   readonly openings: readonly Opening[];
   /** Target of each request for a page, in order of arrival. */
   readonly asked: readonly string[];
@@ -86,26 +86,15 @@ export async function startPageServer(
     await send(response, await answer(request), asked);
     inFlight -= 1;
   };
-  const server = createServer((request, response) => void respond(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const url = `http://127.0.0.1:${port}`;
+  const server = await startLoopbackServer((request, response) => void respond(request, response));
   return {
-    url,
+    ...server,
     openings,
     asked,
     get mostInFlight() {
       return mostInFlight;
     },
-    env: {
-      ENGAGECTL_BASE_URL: url,
-      ENGAGECTL_ACCOUNT_ID: 'TEST-ACCOUNT',
-      ENGAGECTL_PASSCODE: 'test-passcode',
-    },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    env: accountAt(server.url, 'test-passcode', 'TEST-ACCOUNT'),
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { startLoopbackServer, type LoopbackServer } from './loopback-server.js';
 
 const answers = new URL('../../fixtures/answers/', import.meta.url);
 
@@ -15,8 +15,7 @@ interface Exchange {
   readonly body: Buffer;
 }
 
-export interface RecordedServer extends AsyncDisposable {
-  readonly url: string;
+export interface RecordedServer extends LoopbackServer {
   /** `METHOD target` of each request, in order of arrival. */
   readonly requests: readonly string[];
   /** Requests that fit no exchange of the recording. */
@@ -40,18 +39,8 @@ export async function startRecordedServer(name: string): Promise<RecordedServer>
     }
     response.writeHead(exchange.status, exchange.headers).end(exchange.body);
   };
-  const server = createServer((request, response) => void respond(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    unexpected,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const server = await startLoopbackServer((request, response) => void respond(request, response));
+  return { ...server, requests, unexpected };
 }
 
 /** The exchange for a request: the first that fits and was not served, else the last that fits. */
