@@ -1,25 +1,22 @@
 import type { RequestCount } from '../bulk/write/request-count.js';
-import type { RowBlock } from '../input/rows.js';
-import type { RecordBlock } from '../mapping/records.js';
+import type { RecordBlock, RecordReject } from '../mapping/records.js';
 import { Survey } from '../mapping/survey/survey.js';
 
-/** A record as it would be sent, and the line on which it was read. */
-export interface PreviewRecord {
+/** Rejects that are told one by one; the others are counted by reason. */
+const toldRejects = 5;
+
+interface Place {
   readonly source: string;
   readonly line: number;
+}
+
+/** A record as it would be sent, and the line on which it was read. */
+export interface PreviewRecord extends Place {
   /** JSON text. */
   readonly record: string;
 }
 
-export interface PreviewReject {
-  readonly source: string;
-  readonly line: number;
-  readonly stage: string;
-  readonly error: string;
-}
-
-/** Rejects that are shown one by one; the others are counted by reason. */
-const shownRejects = 5;
+export type PreviewReject = Place & Omit<RecordReject, 'row'>;
 
 /** What was read of an input so far: its first records, and figures about all of them. */
 export class PreviewSample {
@@ -36,30 +33,27 @@ export class PreviewSample {
     this.requests = requests;
   }
 
-  add(rows: RowBlock, block: RecordBlock): void {
+  add(block: RecordBlock): void {
+    const { rows, count, row, json, bounds } = block;
+    const { source, lines } = rows;
     this.bytes += rows.bytes.length;
     this.survey.add(block);
     this.requests.add(block);
-    this.#showRecords(block);
-    this.#showRejects(block);
-  }
-
-  #showRecords({ rows, count, row, json, bounds }: RecordBlock): void {
-    const wanted = Math.min(count, this.#shown - this.first.length);
-    for (let index = 0; index < wanted; index++) {
+    const shown = Math.min(count, this.#shown - this.first.length);
+    for (let index = 0; index < shown; index++) {
       const record = json.toString('utf8', bounds[2 * index], bounds[2 * index + 1]);
-      this.first.push({ source: rows.source, line: rows.lines[row[index]!] ?? 0, record });
+      this.first.push({ source, line: lines[row[index]!] ?? 0, record });
     }
+    const told = toldRejects - this.rejects.length;
+    if (told > 0) this.rejects.push(...rejectsOf(block).slice(0, told));
   }
+}
 
-  #showRejects({ rows, rejects }: RecordBlock): void {
-    if (this.rejects.length >= shownRejects) return;
-    const { source, lines, faults } = rows;
-    const all = [
-      ...faults.map(({ line, error }) => ({ source, line, stage: 'parse', error })),
-      ...rejects.map(({ row, ...why }) => ({ source, line: lines[row] ?? 0, ...why })),
-    ];
-    const inOrder = all.toSorted((a, b) => a.line - b.line);
-    this.rejects.push(...inOrder.slice(0, shownRejects - this.rejects.length));
-  }
+/** In the order of their lines. */
+function rejectsOf({ rows: { source, lines, faults }, rejects }: RecordBlock): PreviewReject[] {
+  const unread = faults.map(
+    ({ line, error }) => ({ source, line, stage: 'parse', error }) as const,
+  );
+  const unfit = rejects.map(({ row, ...why }) => ({ source, line: lines[row] ?? 0, ...why }));
+  return [...unread, ...unfit].toSorted((a, b) => a.line - b.line);
 }

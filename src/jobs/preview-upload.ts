@@ -1,13 +1,11 @@
 import { Intake } from '../bulk/intake.js';
-import { firstRecords } from '../input/first-records.js';
 import { RequestCount } from '../bulk/write/request-count.js';
-import { zoneOf } from '../zone.js';
 import { exitCodes } from '../errors.js';
+import { firstRecords } from '../input/first-records.js';
 import { openInputs, type Inputs } from '../input/open.js';
-import { findingsOf, type ColumnFinding } from '../mapping/survey/findings.js';
-import type { Mistake } from '../mapping/survey/mistake.js';
+import { findingsOf, type Findings } from '../mapping/survey/findings.js';
 import { uploadMapper, type UploadMapping } from '../mapping/upload.js';
-import type { Runtime } from '../runtime.js';
+import { zoneOf } from '../zone.js';
 import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';
 import { uploadFrame, uploadMapping } from './upload.js';
 import type { World } from './world.js';
@@ -16,10 +14,16 @@ import { inputOptions, writeDefaults, type UploadOptions } from './write-options
 /** Text that is read. Of a longer input the rest is estimated. */
 const mostBytes = 16 * 1024 * 1024;
 /** Nothing is sent, so nothing can be measured: what one request is taken to last. */
-const assumedSecondsPerRequest = 1;
+const secondsPerRequest = 1;
+
+export interface PreviewRequest extends UploadOptions {
+  readonly files: readonly string[];
+  /** Records to show. */
+  readonly count: number;
+}
 
 /** What an upload would do, as far as its input was read. */
-export interface Preview {
+export interface Preview extends Findings {
   /** The first input. */
   readonly source: string;
   /** Read, rejected ones among them. */
@@ -34,9 +38,15 @@ export interface Preview {
   readonly first: readonly PreviewRecord[];
   readonly rejects: readonly PreviewReject[];
   readonly rejectReasons: readonly RejectReason[];
-  readonly columns: readonly ColumnFinding[];
-  readonly mistakes: readonly Mistake[];
   readonly exitCode: number;
+}
+
+interface RejectReason {
+  readonly reason: string;
+  readonly count: number;
+  /** Of the first one. */
+  readonly source: string;
+  readonly line: number;
 }
 
 interface Estimate {
@@ -49,113 +59,82 @@ interface Estimate {
   readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
 }
 
-interface RejectReason {
-  readonly reason: string;
-  readonly count: number;
-  /** Of the first one. */
-  readonly source: string;
-  readonly line: number;
-}
-
-export interface PreviewRequest extends UploadOptions {
-  readonly files: readonly string[];
-  /** Records to show. */
-  readonly count: number;
-}
-
 /**
- * What an upload would send: no connection is made, no file is written. Throws what reading and
- * mapping throw.
+ * What an upload would send; nothing is sent: no connection is made, no file is written. Throws
+ * what reading and mapping throw.
  */
 export async function previewUpload(
   request: PreviewRequest,
-  { runtime, words, timezone }: Pick<World, 'runtime' | 'words' | 'timezone'>,
+  world: Pick<World, 'runtime' | 'words' | 'timezone'>,
 ): Promise<Preview> {
-  const columns = await uploadMapping(request, { runtime, words });
-  const mapping = { ...columns, zone: zoneOf(timezone) };
+  const { runtime, timezone } = world;
+  const mapping = { ...(await uploadMapping(request, world)), zone: zoneOf(timezone) };
   const inputs = await openInputs(inputOptions(request.files, request), runtime);
   try {
-    const { sample, complete } = await readSample(request, { inputs, mapping, runtime });
-    return previewOf(request, { sample, complete, inputs, mapping });
+    return await readPreview(request, mapping, inputs, runtime.signal);
   } finally {
     await inputs.close();
   }
 }
 
-interface Reading {
-  readonly inputs: Inputs;
-  readonly mapping: UploadMapping;
-  readonly runtime: Runtime;
-}
-
-async function readSample(request: PreviewRequest, { inputs, mapping, runtime }: Reading) {
-  const { count, limit } = request;
-  const { upload, chunkBytes } = writeDefaults;
+async function readPreview(
+  request: PreviewRequest,
+  mapping: UploadMapping,
+  inputs: Inputs,
+  signal: AbortSignal,
+): Promise<Preview> {
   const mapper = uploadMapper(mapping);
   for (const { header, source } of inputs.headers) mapper.check(header, source);
-  const frameBytes = Buffer.byteLength(uploadFrame.join(''));
-  const requests = {
-    records: request.chunkSize ?? upload.chunkSize,
-    bytes: request.chunkBytes ?? chunkBytes,
-    frameBytes,
-  };
-  const sample = new PreviewSample(count, new RequestCount(requests));
+  const sample = new PreviewSample(request.count, requestCount(request));
   const blocks = inputs.blocks();
-  const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
-  for await (const block of new Intake(rows).until(runtime.signal)) {
-    if (sample.bytes >= mostBytes) return { sample, complete: false };
-    sample.add(block, mapper.map(block));
+  const rows = request.limit === undefined ? blocks : firstRecords(blocks, request.limit);
+  let complete = true;
+  for await (const block of new Intake(rows).until(signal)) {
+    complete = sample.bytes < mostBytes;
+    if (!complete) break;
+    sample.add(mapper.map(block));
   }
-  runtime.signal.throwIfAborted();
-  return { sample, complete: true };
-}
-
-interface Read {
-  readonly sample: PreviewSample;
-  readonly complete: boolean;
-  readonly inputs: Inputs;
-  readonly mapping: UploadMapping;
-}
-
-function previewOf(request: PreviewRequest, read: Read): Preview {
-  const { sample, complete, inputs, mapping } = read;
+  if (complete) signal.throwIfAborted();
   const { survey, first, rejects } = sample;
-  const rejected = survey.rejected;
+  const headers = inputs.headers.map(({ header }) => header);
   return {
     source: inputs.first,
-    records: survey.records + rejected,
-    rejected,
+    records: survey.records + survey.rejected,
+    rejected: survey.rejected,
     complete,
     bytesRead: sample.bytes,
-    estimate: estimateOf(read, request.concurrency ?? writeDefaults.upload.concurrency),
+    estimate: estimateOf(sample, complete, inputs, request),
     first,
     rejects,
-    rejectReasons: [...survey.reasons].map(([reason, seen]) => ({
-      reason,
-      count: seen.count,
-      source: seen.source,
-      line: seen.line,
-    })),
-    ...findingsOf(
-      survey,
-      inputs.headers.map(({ header }) => header),
-      mapping,
-    ),
-    exitCode: rejected > 0 ? exitCodes.rejected : exitCodes.ok,
+    rejectReasons: [...survey.reasons].map(([reason, { count, source, line }]) => {
+      return { reason, count, source, line };
+    }),
+    ...findingsOf(survey, headers, mapping),
+    exitCode: survey.rejected > 0 ? exitCodes.rejected : exitCodes.ok,
   };
+}
+
+function requestCount({ chunkSize, chunkBytes = writeDefaults.chunkBytes }: PreviewRequest) {
+  const records = chunkSize ?? writeDefaults.upload.chunkSize;
+  const frameBytes = Buffer.byteLength(uploadFrame.join(''));
+  return new RequestCount({ records, bytes: chunkBytes, frameBytes });
 }
 
 /** Of the whole input. Null where it is a pipe that was not read to its end. */
-function estimateOf({ sample, complete, inputs }: Read, inFlight: number): Preview['estimate'] {
-  const { requests, bytes } = sample.requests;
+function estimateOf(
+  { survey, requests }: PreviewSample,
+  complete: boolean,
+  inputs: Inputs,
+  { concurrency: inFlight = writeDefaults.upload.concurrency }: PreviewRequest,
+): Estimate | null {
   if (!complete && inputs.totalBytes === undefined) return null;
   const factor = complete ? 1 : (inputs.totalBytes ?? 0) / Math.max(inputs.bytesRead(), 1);
-  const all = Math.ceil(requests * factor);
+  const all = Math.ceil(requests.requests * factor);
   return {
-    records: Math.round(sample.survey.records * factor),
+    records: Math.round(survey.records * factor),
     requests: all,
-    bytes: Math.round(bytes * factor),
-    seconds: Math.ceil(all / inFlight) * assumedSecondsPerRequest,
-    assumed: { secondsPerRequest: assumedSecondsPerRequest, inFlight },
+    bytes: Math.round(requests.bytes * factor),
+    seconds: Math.ceil(all / inFlight) * secondsPerRequest,
+    assumed: { secondsPerRequest, inFlight },
   };
 }

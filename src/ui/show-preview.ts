@@ -4,6 +4,8 @@ import { aligned } from './aligned.js';
 import { bytesText, grouped, secondsText } from './figures.js';
 import { inert, inertJson, inertJsonText } from './inert.js';
 
+type Column = Preview['columns'][number];
+
 /** Columns that are shown to people; JSON has them all. */
 const shownColumns = 60;
 
@@ -25,55 +27,39 @@ function asJson({ first, ...rest }: Preview): string {
   return `${head.slice(0, -1)},"first":[${records.join(',')}]}\n`;
 }
 
-function asText(preview: Preview): string {
-  return [
-    records(preview),
-    columns(preview),
-    mistakes(preview),
-    rejects(preview),
-    estimate(preview),
-  ]
+const asText = (preview: Preview): string =>
+  [records, columns, mistakes, rejects, estimate]
+    .map((part) => part(preview))
     .filter((part) => part !== '')
     .join('\n');
-}
 
 function records({ first, source }: Preview): string {
   if (first.length === 0) return 'Nothing would be sent\n';
-  const one = first.length === 1;
-  const title = one
-    ? 'The first record as it would be sent'
-    : `The first ${first.length} records as they would be sent`;
-  return `${title}\n${first.map((record) => `  ${place(record, source)}  ${record.record}\n`).join('')}`;
+  const which = first.length === 1 ? 'record as it' : `${first.length} records as they`;
+  const lines = first.map((record) => `  ${place(record, source)}  ${record.record}\n`);
+  return `The first ${which} would be sent\n${lines.join('')}`;
 }
 
 function columns({ columns: all, records: read, rejected, complete }: Preview): string {
   if (all.length === 0) return '';
   const sent = read - rejected;
-  const rows = all
-    .slice(0, shownColumns)
-    .map((column) => [
-      column.column,
-      sentAs(column),
-      typeOf(column),
-      column.filled === 0 ? '-' : share(column.filled, sent),
-      lengths(column),
-    ]);
-  const table = aligned([
-    ['COLUMN', 'SENT AS', 'TYPE', 'FILLED', 'LENGTH'],
-    ...rows.map((row) => row.map(oneLine)),
-  ]);
+  const rows = all.slice(0, shownColumns).map((column) => {
+    const filled = column.filled === 0 ? '-' : share(column.filled, sent);
+    return [column.column, sentAs(column), typeOf(column), filled, lengths(column)].map(oneLine);
+  });
+  const table = aligned([['COLUMN', 'SENT AS', 'TYPE', 'FILLED', 'LENGTH'], ...rows]);
   const more =
     all.length > shownColumns ? `and ${all.length - shownColumns} more: see --json\n` : '';
   const of = complete ? grouped(sent) : `the first ${grouped(sent)}`;
   return `Columns, of ${of} records that would be sent\n${indented(table + more)}`;
 }
 
-function sentAs({ key, part }: Preview['columns'][number]): string {
+function sentAs({ key, part }: Column): string {
   if (key === null) return 'not sent';
   return part === 'record' ? key : `${part}.${key}`;
 }
 
-function typeOf({ types, looksLike }: Preview['columns'][number]): string {
+function typeOf({ types, looksLike }: Column): string {
   const type = types.join(' or ');
   if (looksLike === null) return type;
   return types.length === 1 && types[0] === 'string' && looksLike === 'date'
@@ -81,12 +67,10 @@ function typeOf({ types, looksLike }: Preview['columns'][number]): string {
     : `${type}, looks like ${looksLike}`;
 }
 
-const lengths = ({ shortest, longest }: Preview['columns'][number]): string =>
-  shortest === null || longest === null
-    ? ''
-    : shortest === longest
-      ? String(longest)
-      : `${shortest} to ${longest}`;
+function lengths({ shortest, longest }: Column): string {
+  if (shortest === null) return '';
+  return shortest === longest ? String(longest) : `${shortest} to ${longest}`;
+}
 
 /** 100 % is said of all, 0 % of none. */
 function share(part: number, whole: number): string {
