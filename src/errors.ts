@@ -110,6 +110,12 @@ export function mostSerious(codes: Iterable<ExitCode>): ExitCode {
 export const exitCodeOf = (error: unknown): ExitCode =>
   error instanceof EngagectlError ? error.exitCode : exitCodes.defect;
 
+/** How those who started the work call one of its options in advice, like `--rejects <file>`. */
+export type OptionName = (option: string, value?: string) => string;
+
+/** Of who has no names of their own for them. */
+export const plainOption: OptionName = (option) => option;
+
 /** What work ends with that was aborted for this reason, whatever that is. */
 export function interruption(reason: unknown): EngagectlError {
   if (reason instanceof EngagectlError) return reason;

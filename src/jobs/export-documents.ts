@@ -1,5 +1,5 @@
 import type { ReadKind } from '../client/client.js';
-import type { ExportDocument, ExportJob } from '../bulk/export/export.js';
+import type { ExportDocument, ExportJob } from '../bulk/export/export-job.js';
 import type { ExportEntry } from '../bulk/export/export-entries.js';
 import type { PlannedSlice } from '../bulk/export/export-ahead.js';
 import { ExportLog } from '../bulk/export/export-log.js';

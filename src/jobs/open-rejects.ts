@@ -52,5 +52,5 @@ export function openRejects(
   }
   // Beside an input that can only be read, there may be nothing to reject.
   if (named !== undefined) guarded(() => accessSync(path.dirname(file), constants.W_OK));
-  return new RejectsFile(name, file);
+  return new RejectsFile(name, file, words.option);
 }

@@ -93,7 +93,7 @@ function openFolder<Entry extends JournalEntry>(
   { lock, resumed, world }: { lock: RunLock; resumed: boolean; world: World },
 ): OpenRun<Entry> {
   const file = journalOf(folder);
-  const { journal, entries } = Journal.open(file, kinds);
+  const { journal, entries } = Journal.open(file, kinds, world.words.option);
   return {
     id: folder.header.run,
     kept: { folder, journal, entries, resumed, read: () => readJournal(file, kinds) },

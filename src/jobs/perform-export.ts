@@ -1,5 +1,6 @@
 import path from 'node:path';
-import { runExport, type ExportJob } from '../bulk/export/export.js';
+import { runExport } from '../bulk/export/export.js';
+import type { ExportJob } from '../bulk/export/export-job.js';
 import { startState, type ExportContext, type ExportState } from '../bulk/export/export-context.js';
 import { exportEntries, type ExportEntry, type ExportPlan } from '../bulk/export/export-entries.js';
 import { Gate } from '../bulk/gate.js';
@@ -156,6 +157,7 @@ async function perform(
     policy: connection.policy,
     runtime,
     signal: runtime.signal,
+    option: world.words.option,
     log: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
     state,

@@ -275,6 +275,7 @@ function jobOf(
     runtime: world.runtime,
     earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,
     piped: inputs.totalBytes === undefined,
+    option: world.words.option,
     log: (line) => world.said.verbose(line),
     warn: (text) => world.said.warn(text),
   };

@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, type OptionName } from '../errors.js';
 import { syncFolder } from '../files/sync-folder.js';
 import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
 
@@ -30,15 +30,17 @@ export class RejectsFile {
   readonly path: string;
   /** The same, absolute. */
   readonly file: string;
+  readonly #option: OptionName;
   #marked: MarkedFile | undefined;
   #lines: string[] = [];
   #hasWay = false;
   #synced = true;
   #failure: EngagectlError | undefined;
 
-  constructor(path: string, absolutePath: string) {
+  constructor(path: string, absolutePath: string, option: OptionName) {
     this.path = path;
     this.file = absolutePath;
+    this.#option = option;
   }
 
   /**
@@ -49,12 +51,12 @@ export class RejectsFile {
   async resume({ file, mark }: { readonly file: string | undefined; readonly mark: FileMark }) {
     if (file === undefined) return;
     if (mark.bytes === 0) return this.#guard(() => rm(file, { force: true }));
-    if (file !== this.file) throw otherFile(file);
+    if (file !== this.file) throw otherFile(file, this.#option);
     try {
       this.#marked = await MarkedFile.resume(file, mark);
     } catch (error) {
       const isOfDisk = error instanceof EngagectlError && error.id === 'E-FILE-WRITE';
-      throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path);
+      throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path, this.#option);
     }
     this.#hasWay = true;
   }
@@ -147,8 +149,8 @@ export class RejectsFile {
         why: cause instanceof Error ? cause.message : String(cause),
         fix:
           this.mark.bytes === 0
-            ? 'free space or name another place with --rejects <file>'
-            : 'free space; the same command with --resume goes on',
+            ? `free space or name another place with ${this.#option('rejects', '<file>')}`
+            : `free space; the same command with ${this.#option('resume')} goes on`,
         file: this.path,
         cause,
       },
@@ -157,17 +159,17 @@ export class RejectsFile {
   }
 }
 
-const rejectsChanged = (path: string): EngagectlError =>
+const rejectsChanged = (path: string, option: OptionName): EngagectlError =>
   new EngagectlError('E-REJECTS-CHANGED', `${path} was changed since the run began`, {
     why: 'the rest of the run would be added to it',
-    fix: 'restore it and go on with --resume, or move it away and start anew with --fresh',
+    fix: `restore it and go on with ${option('resume')}, or move it away and start anew with ${option('fresh')}`,
     file: path,
   });
 
-const otherFile = (begun: string): EngagectlError =>
+const otherFile = (begun: string, option: OptionName): EngagectlError =>
   new EngagectlError('E-RUN-CHANGED', `the run was begun with the rejects file ${begun}`, {
     why: 'its records would be spread over two files',
-    fix: `go on with --rejects ${begun}`,
+    fix: `go on with ${option('rejects', begun)}`,
     file: begun,
   });
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { plainOption } from '../../src/errors.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { earlierParts } from '../../src/bulk/write/earlier-parts.js';
 import { Journal } from '../../src/bulk/journal/journal.js';
@@ -16,7 +17,7 @@ const rows = jsonRows(Array.from({ length: 40 }, (_, n) => `{"n":${n}}`));
 /** A journal and a rejects file on the disk, and the tally that writes to both. */
 function begin(files: { readonly journal: string; readonly rejects: string }) {
   const { journal } = Journal.open<WriteEntry>(files.journal, writeEntries);
-  const rejects = new RejectsFile(files.rejects, files.rejects);
+  const rejects = new RejectsFile(files.rejects, files.rejects, plainOption);
   const tally = new Tally({ rejects, sourceRecord: (_, row) => `${row}`, listNotSent: false });
   const start = { input: 0, offset: 0, line: 1, ordinal: 0 };
   tally.log = new JournalledOutcomes({ journal, rejects, digests: () => [], start });

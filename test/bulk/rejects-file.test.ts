@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { plainOption } from '../../src/errors.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
 import { makeWorld } from '../support/world.js';
@@ -149,7 +150,7 @@ describe('a rejects file that is gone on with', () => {
     const file = path.join(folder, 'rejects');
     writeFileSync(file, '');
     truncateSync(file, large.bytes + 7);
-    const rejects = new RejectsFile('rejects', file);
+    const rejects = new RejectsFile('rejects', file, plainOption);
     await rejects.resume({ file, mark });
     expect([statSync(file).size, rejects.mark]).toEqual([mark.bytes, mark]);
     await rejects.close();
@@ -158,7 +159,10 @@ describe('a rejects file that is gone on with', () => {
   it('is refused when it was changed, and stays as it is', async () => {
     const file = makeWorld().path('rejects');
     writeFileSync(file, 'edited\nmore\n');
-    const resumed = new RejectsFile('rejects', file).resume({ file, mark: { bytes: 7, crc: 1 } });
+    const resumed = new RejectsFile('rejects', file, plainOption).resume({
+      file,
+      mark: { bytes: 7, crc: 1 },
+    });
     await expect(resumed).rejects.toMatchObject({ id: 'E-REJECTS-CHANGED', exitCode: 8 });
     expect(readFileSync(file, 'utf8')).toBe('edited\nmore\n');
   });

@@ -1,6 +1,7 @@
 import { Gate } from '../../src/bulk/gate.js';
 import type { Batch } from '../../src/bulk/write/batch.js';
 import type { WriteJob } from '../../src/bulk/write/write-job.js';
+import { plainOption } from '../../src/errors.js';
 import type { RecordBlock } from '../../src/mapping/records.js';
 import { Tally } from '../../src/bulk/tally.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
@@ -47,7 +48,7 @@ export function jobOf({
   readonly most?: number;
 } = {}) {
   const tally = new Tally({
-    rejects: new RejectsFile('rejects', '/nowhere/rejects'),
+    rejects: new RejectsFile('rejects', '/nowhere/rejects', plainOption),
     sourceRecord: (_, row) => `${row}`,
     listNotSent: false,
   });
@@ -57,6 +58,7 @@ export function jobOf({
     order: 'key' as const,
     tally,
     endpoint: 'POST /test',
+    option: plainOption,
     warn: () => undefined,
     ...given,
   };

@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.js';
 import type { RetryPolicy } from '../../client/retry.js';
 import type { RequestCounts } from '../../client/with-retry.js';
+import type { OptionName } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { Budget } from '../budget.js';
 import type { PageScanner } from '../../text/page-scanner.js';
@@ -36,6 +37,7 @@ export interface ExportContext {
   readonly budget: Budget;
   /** Those that no page needs at the moment: they are large, and days of events are many. */
   readonly scanners: PageScanner[];
+  readonly option: OptionName;
   readonly pollIntervalMs: number;
   readonly pendingTimeoutMs: number;
 }

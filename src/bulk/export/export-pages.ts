@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CursorQuery, ReadKind } from '../../client/client.js';
 import { withRetry, type RetryContext } from '../../client/with-retry.js';
 import { paths } from '../../contract/endpoints.js';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, type OptionName } from '../../errors.js';
 import type { ExportContext } from './export-context.js';
 import { readPage, type PageAnswer } from './page-answer.js';
 import { PageScanner, type ScannedPage } from '../../text/page-scanner.js';
@@ -12,11 +12,13 @@ const longestPollMs = 30_000;
 
 /** The service refused a cursor, as it does when one has expired: only a new one helps. */
 export class CursorRefusedError extends EngagectlError {
-  constructor(message: string, why = 'cursors live for hours, and cannot be renewed') {
-    super('E-CURSOR', `the service refused a cursor: ${message}`, {
-      why,
-      fix: 'start the export again with --fresh',
-    });
+  constructor(
+    message: string,
+    option: OptionName,
+    why = 'cursors live for hours, and cannot be renewed',
+  ) {
+    const fix = `start the export again with ${option('fresh')}`;
+    super('E-CURSOR', `the service refused a cursor: ${message}`, { why, fix });
   }
 }
 
@@ -84,7 +86,7 @@ async function* follow(
     } else {
       // A page that was asked for twice may have come with another cursor the second time.
       await ahead?.answer.catch(() => undefined);
-      if (seen.has(digestOf(next))) throw cursorLoop(seen.size);
+      if (seen.has(digestOf(next))) throw cursorLoop(seen.size, context.option);
       asked = request(next);
     }
   }
@@ -93,10 +95,10 @@ async function* follow(
 /** Only digests are kept: a cursor may have 2 KB, and an export many thousands of them. */
 const digestOf = (cursor: string): string => createHash('sha256').update(cursor).digest('base64');
 
-const cursorLoop = (pages: number): EngagectlError =>
+const cursorLoop = (pages: number, option: OptionName): EngagectlError =>
   new EngagectlError('E-CURSOR', 'the service sent a cursor that it had sent before', {
     why: `going on would repeat pages that are there already (after ${pages} pages)`,
-    fix: 'start the export again with --fresh; if it happens again, it is a fault of the service',
+    fix: `start the export again with ${option('fresh')}; if it happens again, it is a fault of the service`,
   });
 
 /** A page on its way. */
@@ -148,17 +150,17 @@ async function inSlot<T>({ budget }: ExportContext, request: () => Promise<T>): 
 /** Asks with growing pauses until the cursor's data is there. */
 async function whenReady(
   attempt: () => Promise<PageAnswer>,
-  { runtime, signal, state, log, pollIntervalMs, pendingTimeoutMs }: ExportContext,
+  { runtime, signal, state, log, option, pollIntervalMs, pendingTimeoutMs }: ExportContext,
 ): Promise<PageAnswer & { kind: 'page' }> {
   let waitedMs = 0;
   for (let polls = 1; ; polls += 1) {
     const answer = await attempt();
-    if (answer.kind === 'refused') throw new CursorRefusedError(answer.message);
+    if (answer.kind === 'refused') throw new CursorRefusedError(answer.message, option);
     if (answer.kind === 'page') {
       state.note = undefined;
       return answer;
     }
-    if (waitedMs >= pendingTimeoutMs) throw stillPending(waitedMs, polls);
+    if (waitedMs >= pendingTimeoutMs) throw stillPending(waitedMs, polls, option);
     const ceiling = Math.max(longestPollMs, pollIntervalMs);
     const growing = Math.min(pollIntervalMs * 1.5 ** (polls - 1), ceiling);
     const waitMs = Math.min(growing, pendingTimeoutMs - waitedMs);
@@ -170,11 +172,11 @@ async function whenReady(
   }
 }
 
-function stillPending(waitedMs: number, polls: number): EngagectlError {
+function stillPending(waitedMs: number, polls: number, option: OptionName): EngagectlError {
   const message = `the data is still not ready after ${seconds(waitedMs)} (asked ${polls} times)`;
   return new EngagectlError('E-PENDING', message, {
     why: 'the service is still preparing the export',
-    fix: 'run the same command again later, or wait longer with --pending-timeout',
+    fix: `run the same command again later, or wait longer with ${option('pendingTimeout')}`,
   });
 }
 

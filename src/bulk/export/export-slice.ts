@@ -1,7 +1,7 @@
 import type { PageTarget, PlannedSlice } from './export-ahead.js';
 import type { ExportContext } from './export-context.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
-import type { ExportJob } from './export.js';
+import type { ExportJob } from './export-job.js';
 import type { SliceProgress } from './export-progress.js';
 
 /** Most pages of a slice that are written and not yet on the disk. */
@@ -45,7 +45,7 @@ async function readOpenSlice(
     await copyPages(sliceJob, counts, earlier);
   } catch (error) {
     if (!(error instanceof CursorRefusedError) || !job.restarts) throw error;
-    if (counts.records > 0 && !target.rewindable) throw cannotTakeBack(error, target, counts);
+    if (counts.records > 0 && !target.rewindable) throw cannotTakeBack(error, sliceJob, counts);
     await job.log.refused(planned.index);
     if (counts.records > 0) await target.rewind(start);
     context.state.records -= counts.records;
@@ -56,9 +56,15 @@ async function readOpenSlice(
   }
 }
 
-function cannotTakeBack({ message }: Error, { name }: PageTarget, { records }: SliceCounts) {
+function cannotTakeBack(
+  { message }: Error,
+  { target, context: { option } }: SliceJob,
+  { records }: SliceCounts,
+) {
+  const { name } = target;
   const why = `${records} records of that cursor are written to ${name} and cannot be taken back`;
-  return new CursorRefusedError(message, `${why}; with --output <file> it would start again`);
+  const file = option('output', '<file>');
+  return new CursorRefusedError(message, option, `${why}; with ${file} it would start again`);
 }
 
 async function copyPages(

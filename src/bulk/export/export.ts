@@ -1,31 +1,10 @@
 import { EngagectlError, interruption, type ErrorId } from '../../errors.js';
-import type { Checkpoint, FileMark, Output, RecordPage } from '../../output/output.js';
+import type { Output } from '../../output/output.js';
 import { SlicesAhead, type PlannedSlice, type Spill } from './export-ahead.js';
 import type { ExportContext } from './export-context.js';
+import type { ExportDocument, ExportJob } from './export-job.js';
 import type { ExportLog } from './export-log.js';
 import { readSlice } from './export-slice.js';
-
-/** One document and the cursors whose records it holds, in order. */
-export interface ExportDocument {
-  readonly slices: readonly PlannedSlice[];
-  /** `resume`: goes on in what an earlier process left. */
-  readonly open: (resume: Checkpoint | undefined) => Promise<Output>;
-  /** Publishes what an earlier process sealed. */
-  readonly publish: (sealed: FileMark) => Promise<void>;
-  /** Removes what processes that were ended left beside the published document. */
-  readonly tidy: () => Promise<void>;
-}
-
-export interface ExportJob {
-  readonly documents: readonly ExportDocument[];
-  readonly log: ExportLog;
-  /** Whether an earlier process began this run. */
-  readonly resumed: boolean;
-  /** What is written for a page, where it is not the page itself. */
-  readonly prepare?: (page: RecordPage, eventName: string) => RecordPage;
-  /** Whether a slice whose cursor is refused is asked for again, once: days of events. */
-  readonly restarts: boolean;
-}
 
 /** Writes every document, one after the other. What it throws leaves partial files behind. */
 export async function runExport(job: ExportJob, context: ExportContext): Promise<void> {

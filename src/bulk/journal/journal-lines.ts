@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, type OptionName } from '../../errors.js';
 import type { JournalEntry } from './entry-table.js';
 
 /** What a line `<CRC-32> <JSON>` holds. */
@@ -9,6 +9,12 @@ interface JournalLine {
   /** Bytes of the file that were on the disk when the line was written. */
   readonly synced: number;
   readonly entries: readonly JournalEntry[];
+}
+
+interface ParseOptions {
+  readonly path: string;
+  readonly kinds: Readonly<Record<string, unknown>>;
+  readonly option: OptionName;
 }
 
 export interface ParsedJournal {
@@ -30,7 +36,7 @@ export function journalLine(line: JournalLine): string {
  */
 export function parseJournal(
   content: Buffer,
-  { path, kinds }: { readonly path: string; readonly kinds: Readonly<Record<string, unknown>> },
+  { path, kinds, option }: ParseOptions,
 ): ParsedJournal {
   const entries: JournalEntry[] = [];
   let bytes = 0;
@@ -48,7 +54,7 @@ export function parseJournal(
       }
       bytes = end;
       epoch = Math.max(epoch, line.epoch);
-    } else if (line.synced > bytes) throw damaged(path, damagedLine);
+    } else if (line.synced > bytes) throw damaged(path, damagedLine, option);
   }
   return { entries, good: content.subarray(0, bytes), epoch };
 }
@@ -68,10 +74,10 @@ function parseLine(text: Buffer): JournalLine | undefined {
 
 const checksum = (json: string | Buffer): string => crc32(json).toString(16).padStart(8, '0');
 
-const damaged = (file: string, line: number): EngagectlError =>
+const damaged = (file: string, line: number, option: OptionName): EngagectlError =>
   new EngagectlError('E-JOURNAL', `the journal ${file} is damaged in line ${line}`, {
     why: 'its checksum does not fit, so it cannot tell how far the run came',
-    fix: 'start anew with --fresh',
+    fix: `start anew with ${option('fresh')}`,
     file,
     line,
   });

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, plainOption, type OptionName } from '../../errors.js';
 import { syncFolder } from '../../files/sync-folder.js';
 import type { JournalEntry, KnownKinds } from './entry-table.js';
 import { journalLine, parseJournal, type ParsedJournal } from './journal-lines.js';
@@ -24,7 +24,7 @@ const syncData = promisify(fdatasync);
 export const readJournal = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
-): readonly Entry[] => parsed(path, kinds).entries as readonly Entry[];
+): readonly Entry[] => parsed(path, kinds, plainOption).entries as readonly Entry[];
 
 /**
  * An append-only file of lines; see journal-lines. What was written outlives the process, what was
@@ -38,19 +38,24 @@ export class Journal<Entry extends JournalEntry> {
   readonly path: string;
   readonly #file: number;
   readonly #epoch: number;
+  readonly #option: OptionName;
   readonly #links: number;
   #length: number;
   #synced: number;
   #failure: EngagectlError | undefined;
 
   /** Starts a journal, or goes on behind its last good line. Throws E-FILE-WRITE, E-JOURNAL. */
-  static open<Entry extends JournalEntry>(path: string, kinds: KnownKinds<Entry>) {
+  static open<Entry extends JournalEntry>(
+    path: string,
+    kinds: KnownKinds<Entry>,
+    option: OptionName = plainOption,
+  ) {
     try {
-      const { entries, good, epoch } = parsed(path, kinds);
-      const journal = new Journal<Entry>(path, epoch + 1, good);
+      const { entries, good, epoch } = parsed(path, kinds, option);
+      const journal = new Journal<Entry>(path, { epoch: epoch + 1, good, option });
       return { journal, entries: entries as readonly Entry[] };
     } catch (cause) {
-      throw cause instanceof EngagectlError ? cause : notWritten(path, cause);
+      throw cause instanceof EngagectlError ? cause : notWritten(path, cause, option);
     }
   }
 
@@ -58,9 +63,13 @@ export class Journal<Entry extends JournalEntry> {
    * The good lines are written anew: a disk that failed to write them says so once, and nothing
    * more to who only syncs them a second time.
    */
-  private constructor(path: string, epoch: number, good: Buffer) {
+  private constructor(
+    path: string,
+    { epoch, good, option }: Pick<ParsedJournal, 'epoch' | 'good'> & { option: OptionName },
+  ) {
     this.path = path;
     this.#epoch = epoch;
+    this.#option = option;
     const draft = `${path}.new`;
     const begin = journalLine({ epoch, synced: good.length, entries: [] });
     const content = Buffer.concat([good, Buffer.from(begin)]);
@@ -95,7 +104,7 @@ export class Journal<Entry extends JournalEntry> {
     const length = this.#length;
     if (length === this.#synced) return;
     await syncData(this.#file).catch((cause: unknown) => {
-      throw (this.#failure ??= notWritten(this.path, cause));
+      throw (this.#failure ??= notWritten(this.path, cause, this.#option));
     });
     this.#guard(() => this.#assertOwned());
     this.#synced = length;
@@ -122,7 +131,7 @@ export class Journal<Entry extends JournalEntry> {
       work();
     } catch (cause) {
       throw (this.#failure =
-        cause instanceof EngagectlError ? cause : notWritten(this.path, cause));
+        cause instanceof EngagectlError ? cause : notWritten(this.path, cause, this.#option));
     }
   }
 }
@@ -130,8 +139,9 @@ export class Journal<Entry extends JournalEntry> {
 const parsed = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
+  option: OptionName,
 ): ParsedJournal =>
-  parseJournal(existsSync(path) ? readFileSync(path) : Buffer.of(), { path, kinds });
+  parseJournal(existsSync(path) ? readFileSync(path) : Buffer.of(), { path, kinds, option });
 
 function writeAll(file: number, bytes: Buffer): number {
   for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
@@ -145,10 +155,10 @@ const takenOver = (file: string): EngagectlError =>
     file,
   });
 
-const notWritten = (file: string, cause: unknown): EngagectlError =>
+const notWritten = (file: string, cause: unknown, option: OptionName): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
     why: cause instanceof Error ? cause.message : String(cause),
-    fix: 'free space; the same command with --resume goes on',
+    fix: `free space; the same command with ${option('resume')} goes on`,
     file,
     cause,
   });

@@ -7,7 +7,7 @@ import type { WriteJob } from './write-job.js';
 /** Kinds of records that never share a request, as in RecordBlock.kinds. */
 const kinds = { profile: 0, event: 1 } as const;
 
-type FillerJob = Pick<WriteJob, 'request' | 'order' | 'budget' | 'warn'>;
+type FillerJob = Pick<WriteJob, 'request' | 'order' | 'budget' | 'option' | 'warn'>;
 /** Where batches go. */
 type BatchSink = Pick<
   Sender,
@@ -161,7 +161,7 @@ export class Filler {
     this.#warned = true;
     this.#job.warn(
       `slow input: ${this.#window.heldCount} records wait for earlier ones of the same key; ` +
-        'each key has one record in flight at a time (--order none opts out)',
+        `each key has one record in flight at a time (${this.#job.option('order', 'none')} opts out)`,
     );
   }
 }

@@ -3,7 +3,7 @@ import type { RejectsFile } from '../../output/rejects-file.js';
 import { CommitQueue } from '../journal/commit-queue.js';
 import type { Journal } from '../journal/journal.js';
 import { noOutcomes, type OutcomeLog, type SettledCounts } from '../outcome-log.js';
-import { CollectedRanges, rangesOf } from './ranges.js';
+import { OrdinalSet, rangesOf } from './ranges.js';
 import { Watermark } from './watermark.js';
 import type { WriteEntry } from './write-entries.js';
 
@@ -19,7 +19,7 @@ interface Kept {
 export class JournalledOutcomes implements OutcomeLog {
   readonly #kept: Kept;
   readonly #watermark: Watermark;
-  readonly #ordinals = new CollectedRanges();
+  readonly #ordinals = new OrdinalSet();
   readonly #commits = new CommitQueue(() => this.#commit());
   #counts = noOutcomes();
   /** Outcomes were taken whose rejects are on their way to the disk: no others may come before them. */
@@ -36,7 +36,7 @@ export class JournalledOutcomes implements OutcomeLog {
 
   settled(rows: RowBlock, ordinal: number, how: keyof SettledCounts, count = 1): void {
     this.#watermark.settled(rows, count);
-    this.#ordinals.add(ordinal, count);
+    this.#ordinals.addRun(ordinal, count);
     this.#counts[how] += count;
   }
 

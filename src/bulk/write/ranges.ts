@@ -3,48 +3,9 @@ export type Ranges = readonly (readonly [first: number, last: number])[];
 
 /** The ranges that hold exactly these ordinals, which may come in any order. */
 export function rangesOf(ordinals: readonly number[]): Ranges {
-  const collected = new CollectedRanges();
-  for (const ordinal of ordinals) collected.add(ordinal);
-  return collected.take();
-}
-
-/** Gathers ordinals: cheap for those of one request, most of which follow each other. */
-export class CollectedRanges {
-  #ranges: [first: number, last: number][] = [];
-  #last: [first: number, last: number] | undefined;
-
-  get isEmpty(): boolean {
-    return this.#last === undefined;
-  }
-
-  /** Adds `count` ordinals from `first` on. */
-  add(first: number, count = 1): void {
-    const last = first + count - 1;
-    if (this.#last && first === this.#last[1] + 1) {
-      this.#last[1] = last;
-      return;
-    }
-    this.#last = [first, last];
-    this.#ranges.push(this.#last);
-  }
-
-  /** What was added since the last time. */
-  take(): Ranges {
-    const sorted = this.#ranges.sort((a, b) => a[0] - b[0]);
-    this.#ranges = [];
-    this.#last = undefined;
-    return sorted.length > 1 ? joined(sorted) : sorted;
-  }
-}
-
-function joined(sorted: readonly [first: number, last: number][]): Ranges {
-  const ranges: [first: number, last: number][] = [];
-  for (const range of sorted) {
-    const before = ranges.at(-1);
-    if (before && range[0] <= before[1] + 1) before[1] = Math.max(before[1], range[1]);
-    else ranges.push(range);
-  }
-  return ranges;
+  const set = new OrdinalSet();
+  for (const ordinal of ordinals) set.addRun(ordinal, 1);
+  return set.take();
 }
 
 /** A set of ordinals in memory per range, not per ordinal. */
@@ -62,27 +23,37 @@ export class OrdinalSet {
   }
 
   add(ranges: Ranges): void {
-    for (const [first, last] of ranges) {
-      const from = this.#indexFrom(first - 1);
-      const to = this.#indexAfter(last + 1);
-      const low = Math.min(first, this.#ranges[from]?.[0] ?? first);
-      const high = Math.max(last, this.#ranges[to - 1]?.[1] ?? last);
-      this.#ranges.splice(from, to - from, from === to ? [first, last] : [low, high]);
-    }
+    for (const [first, last] of ranges) this.addRun(first, last - first + 1);
+  }
+
+  /** Adds `count` ordinals from `first` on. */
+  addRun(first: number, count: number): void {
+    const last = first + count - 1;
+    const from = this.#indexFrom(first - 1);
+    const to = this.#indexAfter(from, last + 1);
+    const low = Math.min(first, this.#ranges[from]?.[0] ?? first);
+    const high = Math.max(last, this.#ranges[to - 1]?.[1] ?? last);
+    this.#ranges.splice(from, to - from, from === to ? [first, last] : [low, high]);
   }
 
   delete(ranges: Ranges): void {
     for (const [first, last] of ranges) {
       const from = this.#indexFrom(first);
-      const to = this.#indexAfter(last);
-      const cut = this.#ranges.slice(from, to);
-      const [low] = cut[0] ?? [first];
-      const [, high] = cut.at(-1) ?? [last, last];
+      const to = this.#indexAfter(from, last);
+      const [low] = this.#ranges[from] ?? [first];
+      const [, high] = this.#ranges[to - 1] ?? [last, last];
       const left: (readonly [number, number])[] = [];
-      if (low < first) left.push([low, first - 1]);
-      if (high > last) left.push([last + 1, high]);
+      if (from < to && low < first) left.push([low, first - 1]);
+      if (from < to && high > last) left.push([last + 1, high]);
       this.#ranges.splice(from, to - from, ...left);
     }
+  }
+
+  /** Empties the set; what was in it. */
+  take(): Ranges {
+    const ranges = this.#ranges;
+    this.#ranges = [];
+    return ranges;
   }
 
   /** Index of the first range that ends at the ordinal or after it. */
@@ -97,10 +68,10 @@ export class OrdinalSet {
     return low;
   }
 
-  /** Index of the first range that starts after the ordinal. */
-  #indexAfter(ordinal: number): number {
-    let index = this.#indexFrom(ordinal);
-    while (index < this.#ranges.length && (this.#ranges[index]?.[0] ?? 0) <= ordinal) index += 1;
-    return index;
+  /** Index, from `index` on, of the first range that starts after the ordinal. */
+  #indexAfter(index: number, ordinal: number): number {
+    let after = index;
+    while (after < this.#ranges.length && (this.#ranges[after]?.[0] ?? 0) <= ordinal) after += 1;
+    return after;
   }
 }

@@ -15,7 +15,7 @@ const readyBatches = 2;
 
 type SenderJob = Pick<
   WriteJob,
-  'budget' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal'
+  'budget' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'option'
 >;
 type SenderHalt = Pick<Halt, 'error' | 'guard' | 'stopAt'>;
 /** Sees each batch to its end. */
@@ -128,8 +128,9 @@ export class Sender {
   }
 
   #stop(what: string): void {
-    const { endpoint, tally } = this.#job;
-    const fix = `see the reasons in ${tally.rejects.path}, and try a few records with --limit 10`;
+    const { endpoint, tally, option } = this.#job;
+    const few = option('limit', '10');
+    const fix = `see the reasons in ${tally.rejects.path}, and try a few records with ${few}`;
     this.#halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { fix }));
   }
 }

@@ -1,6 +1,7 @@
 import type { Attempt } from '../../client/attempt.js';
 import type { RetryPolicy } from '../../client/retry.js';
 import type { WriteAnswer } from '../../contract/answers.js';
+import type { OptionName } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Runtime } from '../../runtime.js';
@@ -46,6 +47,7 @@ export interface WriteJob {
    * read again, so what is left unread when the run stops is not counted.
    */
   readonly piped: boolean;
+  readonly option: OptionName;
   readonly log: (line: string) => void;
   readonly warn: (text: string) => void;
 }
