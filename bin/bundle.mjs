@@ -23,7 +23,8 @@ const folder = resolve(process.argv[2] ?? root);
 
 /**
  * What is needed together is one file: `main` answers `--version`, `program` is the command tree and
- * answers `--help`, `run` is what an upload needs besides, but for the client. A group takes the
+ * answers `--help`, `run` is the job of an upload, and what that
+ * command loads as other commands do; the client is not in it. A group takes the
  * dependencies of its modules with it; the first group that wants a module has it. What else is loaded
  * by `import()` gets files of its own.
  */
@@ -34,8 +35,9 @@ const groups = [
   ),
   group(
     'run',
-    ({ id, dynamicImporters }) =>
-      dynamicImporters.includes(module('commands/upload')) && id !== module('commands/preview'),
+    ({ id, dynamicImporters: importers }) =>
+      (importers.includes(module('commands/upload')) && importers.length > 1) ||
+      id === module('jobs/upload'),
   ),
 ];
 
