@@ -105,8 +105,8 @@ function declarations(name, found = new Set()) {
   if (found.has(name)) return found;
   found.add(name);
   const text = readFileSync(join(built, name), 'utf8');
-  for (const [, next] of text.matchAll(/ from '\.\/(.+)\.js'/g))
-    declarations(`${next}.d.ts`, found);
+  for (const [, next] of text.matchAll(/ from '(\.[^']+)\.js'/g))
+    declarations(join(dirname(name), `${next}.d.ts`), found);
   return found;
 }
 

@@ -34,7 +34,7 @@ export async function connect(
 ): Promise<Connection> {
   const [chosen] = await Promise.all([
     resolveAccount(settings, runtime),
-    import('../client/create-client.js'), // meanwhile
+    import('../jobs/open-connection.js').then(({ loadClient }) => loadClient()), // meanwhile
   ]);
   return connectTo(chosen, settings, runtime, options);
 }

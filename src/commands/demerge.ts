@@ -47,7 +47,7 @@ async function demerge(
   runtime: Runtime,
 ): Promise<void> {
   const [job, { runWriteCommand }, { confirmDemerge }] = await Promise.all([
-    import('../jobs/demerge.js'),
+    import('../jobs/demerge-job.js'),
     import('./run-write.js'),
     import('../ui/confirm-demerge.js'),
   ]);

@@ -61,7 +61,7 @@ async function exportEvents(
   runtime: Runtime,
 ): Promise<void> {
   const [job, { runExportCommand }] = await Promise.all([
-    import('../jobs/export-events.js'),
+    import('../jobs/export-events-job.js'),
     import('./run-export.js'),
   ]);
   await runExportCommand(

@@ -37,7 +37,7 @@ async function exportProfiles(
   runtime: Runtime,
 ): Promise<void> {
   const [job, { runExportCommand }] = await Promise.all([
-    import('../jobs/export-profiles.js'),
+    import('../jobs/export-profiles-job.js'),
     import('./run-export.js'),
   ]);
   await runExportCommand(

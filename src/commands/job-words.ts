@@ -7,6 +7,6 @@ export const jobWords: Words = {
     return value === undefined ? flag : `${flag} ${value}`;
   },
   goOn: (run) => `engagectl runs resume ${run}`,
-  again: (job, file) => `engagectl ${job} ${file}`,
+  correct: (job, file) => `correct ${file}, then: engagectl ${job} ${file}, with the same options`,
   stateFolder: 'ENGAGECTL_STATE_DIR',
 };

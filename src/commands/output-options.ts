@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import type { FileOptions } from '../jobs/export-options.js';
+import type { FileOptions } from '../jobs/job-options.js';
 import type { OptionTable } from './option-table.js';
 import { choice, notEmpty } from './option-values.js';
 

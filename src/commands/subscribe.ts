@@ -65,7 +65,7 @@ async function subscribe(
   runtime: Runtime,
 ): Promise<void> {
   const [job, { runWriteCommand }, { confirmProduction }] = await Promise.all([
-    import('../jobs/subscribe.js'),
+    import('../jobs/subscribe-job.js'),
     import('./run-write.js'),
     import('./confirm-production.js'),
   ]);

@@ -1,6 +1,6 @@
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import type { UploadOptions } from '../jobs/write-options.js';
+import type { UploadOptions } from '../jobs/job-options.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { needInput } from './input-options.js';
@@ -127,7 +127,7 @@ async function upload(
 ): Promise<void> {
   // Together, since most of the time is waiting for small files to be read.
   const [job, { runWriteCommand }, { confirmProduction }] = await Promise.all([
-    import('../jobs/upload.js'),
+    import('../jobs/upload-job.js'),
     import('./run-write.js'),
     import('./confirm-production.js'),
   ]);

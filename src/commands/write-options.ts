@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import type { RejectLimit } from '../jobs/write-options.js';
+import type { RejectLimit } from '../jobs/job-options.js';
 import { inputOptions, type InputFlags } from './input-options.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';

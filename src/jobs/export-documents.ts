@@ -14,12 +14,8 @@ import {
 import type { Output } from '../output/output.js';
 import type { Runtime } from '../runtime.js';
 import type { DateRange } from './date-range.js';
-import {
-  exportDefaults,
-  outputOf,
-  type ExportOptions,
-  type FileOptions,
-} from './export-options.js';
+import { exportDefaults, type ExportOptions, type FileOptions } from './job-options.js';
+import { outputOf } from './output-of.js';
 import type { OpenRun } from './open-run.js';
 
 /** What makes one export different from the other. */

@@ -11,22 +11,18 @@ import { withReachability } from '../mapping/reachability.js';
 import { sourceRecord } from '../mapping/source-record.js';
 import { isStdout } from '../output/target.js';
 import { datedOutput } from './dated-output.js';
-import { refuseCsvOptions, type FileOptions } from './export-options.js';
+import { refuseCsvOptions } from './output-of.js';
+import type { FileOptions, LookUpOptions } from './job-options.js';
 import { failureOf } from './failure-of.js';
 import { openRejects } from './open-rejects.js';
 import { unkeptRun } from './open-run.js';
 import { openUsers, type Users, type WantedUsers } from './open-users.js';
 import { openProfileSink, type ProfileSink } from './profile-sink.js';
-import type { LookUpResult, WriteProgress } from './results.js';
+import type { LookUpResult, RejectedRecord, WriteProgress } from './results.js';
 import type { Connection, World } from './world.js';
-import type { ReadOptions } from './write-options.js';
 
-export interface LookUpRequest extends ReadOptions, FileOptions {
+export interface LookUpRequest extends LookUpOptions, FileOptions {
   readonly users: WantedUsers;
-  /** Most requests in flight; default 3. */
-  readonly concurrency?: number;
-  /** Add what the subscription flags mean for SMS, WhatsApp and email. */
-  readonly reachability?: boolean;
   /** File for the identifiers that nobody has. */
   readonly rejects?: string;
   /** Undefined is stdout, unless the profiles go `into` something else. */
@@ -36,6 +32,8 @@ export interface LookUpRequest extends ReadOptions, FileOptions {
 
 /** Who asked for users, and wants to be told. */
 export interface LookUpHooks {
+  /** Is told of each record that names no user, or one whom nobody is. */
+  rejected?(record: RejectedRecord): void;
   begun?(first: string, progress: () => WriteProgress): void;
   ended?(ending: LookUpEnding): Promise<void>;
 }
@@ -69,7 +67,7 @@ export async function lookUp(
   const users = await openUsers(request.users, request, world.runtime);
   let connection: Connection | undefined;
   try {
-    const tally = openTally(request, users, world);
+    const tally = openTally(request, users, { world, hooks });
     connection = await world.connect();
     const output = datedOutput(request.output, { zone: connection.zone, now: world.runtime.now() });
     const dated = { ...request, ...(output !== undefined && { output }) };
@@ -85,12 +83,16 @@ export async function lookUp(
 export const isSingle = (users: WantedUsers): boolean =>
   'values' in users && users.values.length === 1;
 
-function openTally({ users: wanted, rejects: named }: LookUpRequest, users: Users, world: World) {
+function openTally(
+  { users: wanted, rejects: named }: LookUpRequest,
+  users: Users,
+  { world, hooks }: { readonly world: World; readonly hooks: LookUpHooks },
+) {
   const files = 'input' in wanted ? [wanted.input] : [];
   // Only an input has a place beside which the rejects can lie.
   const first = files.length === 0 ? 'stdin' : users.first;
   return new Tally({
-    rejects: openRejects({ job: 'get-profile', named, files, first }, world),
+    rejects: openRejects({ job: 'get-profile', named, files, first, heard: hooks.rejected }, world),
     sourceRecord,
     listNotSent: users.totalBytes === undefined,
   });

@@ -21,6 +21,9 @@ export interface Listeners {
   readonly onHeaders?: ClientOptions['onHeaders'];
 }
 
+/** It takes a while, in which other things can be done. */
+export const loadClient = async () => import('../client/create-client.js');
+
 /** Nothing is sent yet. Throws E-CONFIG. */
 export async function openConnection(
   address: Address,
@@ -28,7 +31,7 @@ export async function openConnection(
   { log, onHeaders }: Listeners,
 ): Promise<Connection> {
   const { zone, policy, host = new URL(address.baseUrl).host, ...options } = address;
-  const { createClient } = await import('../client/create-client.js');
+  const { createClient } = await loadClient();
   const client = await createClient({
     ...options,
     env: runtime.env,

@@ -1,7 +1,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
-import { RejectsFile } from '../output/rejects-file.js';
+import { RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
+import type { Words } from './words.js';
 import type { World } from './world.js';
 
 interface RejectsPlace {
@@ -9,6 +10,8 @@ interface RejectsPlace {
   /** The file that was asked for. */
   readonly named: string | undefined;
   readonly files: readonly string[];
+  /** Is told of each; then there is a file only where one was named. */
+  readonly heard?: ((record: Reject) => void) | undefined;
   /** The first input; `stdin` for standard input. */
   readonly first: string;
 }
@@ -18,9 +21,12 @@ interface RejectsPlace {
  * no regular file, E-FILE-WRITE where its place cannot hold it.
  */
 export function openRejects(
-  { job, named, files, first }: RejectsPlace,
+  { job, named, files, first, heard }: RejectsPlace,
   { runtime: { cwd }, words }: Pick<World, 'runtime' | 'words'>,
 ): RejectsFile {
+  if (heard && named === undefined) {
+    return new HeardRejects('rejects()', { file: '', heard, option: words.option });
+  }
   const option = words.option('rejects', '<file>');
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
   const name = named ?? `${beside}.rejects.ndjson`;
@@ -52,5 +58,27 @@ export function openRejects(
   }
   // Beside an input that can only be read, there may be nothing to reject.
   if (named !== undefined) guarded(() => accessSync(path.dirname(file), constants.W_OK));
-  return new RejectsFile(name, file, words.option);
+  if (!heard) return new RejectsFile(name, file, words.option);
+  return new HeardRejects(name, { file, heard, option: words.option });
+}
+
+interface Hearing {
+  readonly file: string;
+  readonly heard: (record: Reject) => void;
+  readonly option: Words['option'];
+}
+
+/** Tells of each reject, and keeps it where there is a file. */
+class HeardRejects extends RejectsFile {
+  readonly #heard: Hearing['heard'];
+
+  constructor(path: string, { file, heard, option }: Hearing) {
+    super(path, file, option);
+    this.#heard = heard;
+  }
+
+  override add(reject: Reject): void {
+    this.#heard(reject);
+    if (this.file !== '') super.add(reject);
+  }
 }

@@ -3,7 +3,8 @@ import { openInputs, type Inputs } from '../input/open.js';
 import type { RowBlock } from '../input/rows.js';
 import { identifierReader, type IdentifierReader } from '../mapping/identifier.js';
 import type { Runtime } from '../runtime.js';
-import { inputOptions, type ReadOptions } from './write-options.js';
+import { inputOptions } from './read-input.js';
+import type { ReadOptions } from './job-options.js';
 
 /** Whom to look up: users that are named, or those of an input. */
 export type WantedUsers =

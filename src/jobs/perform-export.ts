@@ -16,7 +16,8 @@ import {
   type ExportKind,
   type ExportRequest,
 } from './export-documents.js';
-import { exportDefaults, refuseCsvOptions } from './export-options.js';
+import { refuseCsvOptions } from './output-of.js';
+import { exportDefaults } from './job-options.js';
 import { failureOf } from './failure-of.js';
 import { openRun, unkeptRun, type OpenRun } from './open-run.js';
 import type { ExportProgress, ExportResult } from './results.js';

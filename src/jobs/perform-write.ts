@@ -23,7 +23,8 @@ import type { RejectedRecord, WriteProgress, WriteResult } from './results.js';
 import { digest } from './run-folder.js';
 import { watched, type HistoryFigures } from './watched.js';
 import type { Connection, World } from './world.js';
-import { inputOptions, writeDefaults, type WriteOptions } from './write-options.js';
+import { inputOptions } from './read-input.js';
+import { writeDefaults, type WriteOptions } from './job-options.js';
 import { writeVerdict } from './write-verdict.js';
 
 export type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
@@ -65,6 +66,8 @@ export interface WriteHooks {
   begun?(first: string, progress: () => WriteProgress): void;
   /** Is told of each record that was not accepted. */
   rejected?(record: RejectedRecord): void;
+  /** More is read when it resolves. */
+  ready?(): Promise<void>;
   /** Note how the requests go. */
   readonly history?: boolean;
   /** Told what came of it while the run can still be kept; false keeps it, although it is done. */
@@ -223,11 +226,14 @@ async function perform(writing: Writing, parts: Parts): Promise<WriteEnding> {
 
 /** Counts the outcomes; its rejects file is made with the first reject. */
 async function openTally(
-  { kind, request, world, inputs }: Writing,
+  { kind, request, world, hooks, inputs }: Writing,
   { run: { kept }, earlier }: Parts,
 ): Promise<Tally> {
   const { files, rejects: named } = request;
-  const rejects = openRejects({ job: kind.name, named, files, first: inputs.first }, world);
+  const rejects = openRejects(
+    { job: kind.name, named, files, first: inputs.first, heard: hooks.rejected },
+    world,
+  );
   const tally = new Tally({
     rejects,
     sourceRecord,
@@ -247,14 +253,14 @@ async function openTally(
 
 /** What `write` is to do; records go nowhere where only a check is made. */
 function jobOf(
-  { kind, request, world, inputs, connection }: Writing,
+  { kind, request, world, hooks, inputs, connection }: Writing,
   { mapper, earlier, tally, client }: Parts & { tally: Tally; client: Client | undefined },
 ): WriteJob {
   const { limit, maxRejects } = request;
   const defaults = writeDefaults[kind.name];
   // Of a demerge, all identities have to be seen again to tell duplicates.
   const from = kind.seen ? undefined : earlier?.watermark;
-  const rows = inputs.blocks(from);
+  const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
   return {
     rows: limit === undefined ? rows : firstRecords(rows, limit - (from?.ordinal ?? 0)),
     map: (block) => mapper.map(block),
@@ -279,6 +285,13 @@ function jobOf(
     log: (line) => world.said.verbose(line),
     warn: (text) => world.said.warn(text),
   };
+}
+
+async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {
+  for await (const item of items) {
+    await ready();
+    yield item;
+  }
 }
 
 /** Records whose outcome is unknown may be sent again, knowingly. */

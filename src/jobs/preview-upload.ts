@@ -7,9 +7,10 @@ import { findingsOf, type Findings } from '../mapping/survey/findings.js';
 import { uploadMapper, type UploadMapping } from '../mapping/upload.js';
 import { zoneOf } from '../zone.js';
 import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';
-import { uploadFrame, uploadMapping } from './upload.js';
+import { writeDefaults, type UploadOptions } from './job-options.js';
+import { inputOptions } from './read-input.js';
+import { uploadFrame, uploadMapping } from './upload-job.js';
 import type { World } from './world.js';
-import { inputOptions, writeDefaults, type UploadOptions } from './write-options.js';
 
 /** Text that is read. Of a longer input the rest is estimated. */
 const mostBytes = 16 * 1024 * 1024;

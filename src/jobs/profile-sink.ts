@@ -4,7 +4,8 @@ export { prettyJson } from '../output/pretty-json.js';
 import { RecordWriter } from '../output/record-writer.js';
 import { isStdout } from '../output/target.js';
 import type { Runtime } from '../runtime.js';
-import { outputOf, type FileOptions } from './export-options.js';
+import { outputOf } from './output-of.js';
+import type { FileOptions } from './job-options.js';
 
 /** Where profiles go, one at a time. Who opens, finishes or aborts. */
 export interface ProfileSink {

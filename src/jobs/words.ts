@@ -4,8 +4,8 @@ export interface Words {
   option(name: string, value?: string): string;
   /** What goes on with an unfinished run. */
   goOn(run: string): string;
-  /** What gives the records of a file to the same job. */
-  again(job: string, file: string): string;
+  /** What to do with the rejects of a run, which `file` holds. */
+  correct(job: string, file: string): string;
   /** What names the state folder. */
   readonly stateFolder: string;
 }
@@ -14,6 +14,6 @@ export interface Words {
 export const libraryWords: Words = {
   option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
   goOn: () => 'the same call with resume',
-  again: (job, file) => `${job}(${JSON.stringify(file)})`,
+  correct: (job, file) => `${file} says where and why; ${job} them again when they are correct`,
   stateFolder: 'stateFolder',
 };

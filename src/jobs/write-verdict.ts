@@ -36,7 +36,7 @@ export function writeVerdict(
     return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
       fix: rehearsal
         ? `correct them in the input; ${rejects.path} says where and why`
-        : `correct ${rejects.path}, then: ${words.again(job, rejects.path)}, with the same options`,
+        : words.correct(job, rejects.path),
     });
   }
   return undefined;

@@ -17,7 +17,7 @@ const mayImport: Readonly<Record<string, string>> = {
   process: 'main, runtime, errors, import() ui',
   main: 'import() program, import() ui, errors, version, type runtime',
   program: 'commands, help, version, type runtime, commander',
-  index: 'jobs, main, runtime, errors',
+  index: 'jobs, main, runtime, errors, config',
 
   // what a person types and sees
   commands:

@@ -1,5 +1,4 @@
 import { limits } from '../contract/limits.js';
-import type { InputOptions } from '../input/options.js';
 
 /** How an input is read. */
 export interface ReadOptions {
@@ -43,6 +42,12 @@ export interface WriteOptions extends ReadOptions {
   readonly fresh?: boolean;
   /** Read and validate everything, send nothing. */
   readonly check?: boolean;
+}
+
+/** What every job can be given. */
+export interface JobOptions {
+  /** Stops the job, for whatever reason. What is in flight may finish. */
+  readonly signal?: AbortSignal;
 }
 
 /** Names input columns throughout. */
@@ -96,43 +101,70 @@ export const writeDefaults = {
   demerge: { chunkSize: limits.identitiesPerDemerge, concurrency: 1 },
 } as const;
 
-/** The options that decide what is sent: a run is only resumed with the same ones. */
-export const readMeaning = ({
-  inputFormat,
-  delimiter,
-  quote,
-  escape,
-  comment,
-  encoding,
-  maxRecordBytes = writeDefaults.maxRecordBytes,
-  limit,
-}: ReadOptions) => ({
-  inputFormat,
-  delimiter,
-  quote,
-  escape,
-  comment,
-  encoding,
-  maxRecordBytes,
-  limit,
-});
+/** What an export asks the service for. */
+export interface ExportOptions {
+  /** First and last day, both inclusive: YYYY-MM-DD, YYYYMMDD, today, yesterday, or 7d. */
+  readonly from: string;
+  readonly to: string;
+  /** Records per page; of profiles a multiple of 23. Default 4991. */
+  readonly batchSize?: number;
+  /** With app fields: versions, make and model of devices. */
+  readonly app?: boolean;
+  /** False: without the summaries of users' events. */
+  readonly eventSummaries?: boolean;
+  /** False: without custom profile properties. */
+  readonly profileProperties?: boolean;
+  /** Milliseconds of the first pause while the data is not ready; default 2000. */
+  readonly pollInterval?: number;
+  /** Longest time to wait for it, in milliseconds; default 30 minutes. */
+  readonly pendingTimeout?: number;
+}
 
-/** What to read; `listColumn` is the column that a bare list stands for. */
-export function inputOptions(
-  files: readonly string[],
-  options: ReadOptions,
-  listColumn?: string,
-): InputOptions {
-  const { inputFormat, delimiter, quote, escape, comment, encoding } = options;
-  return {
-    files,
-    maxRecordBytes: options.maxRecordBytes ?? writeDefaults.maxRecordBytes,
-    ...(inputFormat && { format: inputFormat }),
-    ...(delimiter !== undefined && { delimiter }),
-    ...(quote !== undefined && { quote }),
-    ...(escape !== undefined && { escape }),
-    ...(comment !== undefined && { comment }),
-    ...(encoding !== undefined && { encoding }),
-    ...(listColumn !== undefined && { listColumn }),
-  };
+export interface ProfileExportOptions extends ExportOptions {
+  /** The event that the users did. */
+  readonly event: string;
+}
+
+export interface EventExportOptions extends ExportOptions {
+  readonly event: string | readonly string[];
+  /** False: one cursor for the whole range, not one a day. */
+  readonly split?: boolean;
+  /** Most requests in flight; default 3. */
+  readonly concurrency?: number;
+  /** Adds `event_name` and `ts_utc` to each record; always so with several events. */
+  readonly withEventName?: boolean;
+}
+
+/** How records are written to a file. */
+export interface FileOptions {
+  /** Else by the extension of the file's name, else NDJSON. */
+  readonly format?: 'ndjson' | 'csv' | 'json';
+  /** Of a CSV; default: all. */
+  readonly columns?: readonly string[];
+  /** Cells of a CSV that a spreadsheet would run: default `keep`. */
+  readonly csvFormulas?: 'keep' | 'escape';
+  /** Begin a CSV with a byte order mark. */
+  readonly bom?: boolean;
+  /** Replace an existing file. */
+  readonly overwrite?: boolean;
+  /** Set the partial file of an earlier run aside, and start again. */
+  readonly fresh?: boolean;
+  /** Go on with an export to this file that did not finish, if there is one. */
+  readonly resume?: boolean;
+}
+
+export const exportDefaults = {
+  batchSize: limits.batchSize,
+  pollInterval: 2000,
+  pendingTimeout: 1_800_000,
+  concurrency: limits.othersInFlight,
+} as const;
+
+export interface LookUpOptions extends ReadOptions {
+  /** What the source identifies users by, where it does not say. */
+  readonly by?: 'identity' | 'email' | 'objectId';
+  /** Most requests in flight; default 3. */
+  readonly concurrency?: number;
+  /** Add what the subscription flags mean for SMS, WhatsApp and email. */
+  readonly reachability?: boolean;
 }

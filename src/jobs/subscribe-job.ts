@@ -2,7 +2,8 @@ import { paths } from '../contract/endpoints.js';
 import { subscribeMapper } from '../mapping/subscribe.js';
 import type { WriteResult } from './results.js';
 import type { World } from './world.js';
-import { readMeaning, type SubscribeOptions } from './write-options.js';
+import { readMeaning } from './read-input.js';
+import type { SubscribeOptions } from './job-options.js';
 import { performWrite, type WriteHooks, type WriteRequest } from './perform-write.js';
 
 /** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */

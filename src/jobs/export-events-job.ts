@@ -1,7 +1,7 @@
 import { unexportableEvents } from '../contract/codes.js';
 import { EngagectlError } from '../errors.js';
 import { eventNamer } from '../output/event-name.js';
-import { exportDefaults, type EventExportOptions } from './export-options.js';
+import { exportDefaults, type EventExportOptions } from './job-options.js';
 import type { ExportRequest } from './export-documents.js';
 import { performExport, type ExportHooks } from './perform-export.js';
 import { planEvents } from './plan-events.js';

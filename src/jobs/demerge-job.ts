@@ -5,7 +5,8 @@ import { firstRecords } from '../input/first-records.js';
 import { demergeMapper } from '../mapping/demerge.js';
 import type { WriteResult } from './results.js';
 import type { World } from './world.js';
-import { readMeaning, type DemergeOptions } from './write-options.js';
+import { readMeaning } from './read-input.js';
+import type { DemergeOptions } from './job-options.js';
 import { performWrite, type WriteHooks, type WriteRequest } from './perform-write.js';
 
 /** Demerges profiles by identity; each identity is sent once. */

@@ -7,7 +7,8 @@ import type { Runtime } from '../runtime.js';
 import type { WriteResult } from './results.js';
 import type { Words } from './words.js';
 import type { World } from './world.js';
-import { readMeaning, type UploadOptions } from './write-options.js';
+import { readMeaning } from './read-input.js';
+import type { UploadOptions } from './job-options.js';
 import { performWrite, type WriteHooks, type WriteRequest } from './perform-write.js';
 
 /** What surrounds the records in a request body. */

@@ -1,4 +1,4 @@
-import type { ProfileExportOptions } from './export-options.js';
+import type { ProfileExportOptions } from './job-options.js';
 import type { ExportRequest } from './export-documents.js';
 import { performExport, type ExportHooks } from './perform-export.js';
 import type { ExportResult } from './results.js';

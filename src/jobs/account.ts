@@ -1,0 +1,45 @@
+import { exportOf } from './export-of.js';
+import type { Account, ConnectOptions } from './library.js';
+import { LibraryWorld, type RuntimeOf } from './library-world.js';
+import { lookUpUser, lookUpUsers } from './look-up-users.js';
+import { startWrite } from './start-write.js';
+
+/** An account to work with. Nothing is sent yet; each job is loaded when it is used. */
+export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Account {
+  const library = new LibraryWorld(options, runtimeOf);
+  const close = () => library.close();
+  return {
+    upload: (source, options = {}) =>
+      startWrite(
+        library,
+        { source, options },
+        async () => (await import('./upload-job.js')).upload,
+      ),
+    subscribe: (source, options = {}) =>
+      startWrite(
+        library,
+        { source, options },
+        async () => (await import('./subscribe-job.js')).subscribe,
+      ),
+    demerge: (source, options = {}) =>
+      startWrite(
+        library,
+        { source, options },
+        async () => (await import('./demerge-job.js')).demerge,
+      ),
+    exportProfiles: (query) =>
+      exportOf(library, query, async (request, world, hooks) => {
+        const { exportProfiles } = await import('./export-profiles-job.js');
+        return exportProfiles({ ...query, ...request }, world, hooks);
+      }),
+    exportEvents: (query) =>
+      exportOf(library, query, async (request, world, hooks) => {
+        const { exportEvents } = await import('./export-events-job.js');
+        return exportEvents({ ...query, ...request }, world, hooks);
+      }),
+    getProfile: (user, options = {}) => lookUpUser(library, user, options),
+    getProfiles: (source, options = {}) => lookUpUsers(library, source, options),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

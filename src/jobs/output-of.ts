@@ -1,0 +1,47 @@
+import { extname } from 'node:path';
+import { EngagectlError } from '../errors.js';
+import type { OutputOptions } from '../output/output.js';
+import type { FileOptions } from './job-options.js';
+import type { Words } from './words.js';
+
+/** Format and compression that an output's name asks for; ndjson where it asks for none. */
+function formatOf(name: string | undefined): Pick<OutputOptions, 'format' | 'gzip'> {
+  const gzip = name !== undefined && extname(name).toLowerCase() === '.gz';
+  const extension = extname(gzip ? name.slice(0, -3) : (name ?? '')).toLowerCase();
+  return { format: formats[extension] ?? 'ndjson', gzip };
+}
+
+const formats: Readonly<Record<string, OutputOptions['format']>> = {
+  '.csv': 'csv',
+  '.json': 'json',
+};
+
+/** The output at `path`; undefined is stdout. */
+export function outputOf(path: string | undefined, options: FileOptions): OutputOptions {
+  const { format, gzip } = formatOf(path);
+  return {
+    path,
+    format: options.format ?? format,
+    gzip,
+    overwrite: options.overwrite === true,
+    fresh: options.fresh === true,
+    ...(options.columns && { columns: options.columns }),
+    escapeFormulas: options.csvFormulas === 'escape',
+    bom: options.bom === true,
+  };
+}
+
+/** Throws E-USAGE for what only a CSV has. */
+export function refuseCsvOptions(
+  path: string | undefined,
+  options: FileOptions,
+  { option }: Words,
+): void {
+  if (outputOf(path, options).format === 'csv') return;
+  const wrong = options.bom ? option('bom') : options.columns && option('columns');
+  if (wrong === undefined) return;
+  throw new EngagectlError('E-USAGE', `${wrong} is for CSV`, {
+    why: 'in the other formats every record is written as it came',
+    fix: `add ${option('format', 'csv')}, or leave out ${wrong}`,
+  });
+}

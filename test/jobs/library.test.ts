@@ -1,0 +1,275 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect, type Account } from '../../src/index.js';
+import { startService } from '../../src/service/start.js';
+import { serviceDefaults } from '../support/service-defaults.js';
+
+// The library against the local service: what it does is what the commands do, so here is what is its own.
+
+const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-library-'));
+const inFolder = (name: string): string => path.join(folder, name);
+const credentials = { accountId: 'LIBRARY', passcode: 'passcode-of-the-library' };
+let service: Awaited<ReturnType<typeof startService>>;
+let account: Account;
+
+beforeAll(async () => {
+  service = await startService({ ...serviceDefaults, ...credentials });
+  account = connect({ baseUrl: service.url, ...credentials, stateFolder: inFolder('state') });
+});
+afterAll(async () => {
+  await account.close();
+  await service.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const csv = (count: number, from = 0): string =>
+  `identity,City\n${Array.from({ length: count }, (_, n) => `user-${from + n},Oslo\n`).join('')}`;
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const taken: T[] = [];
+  for await (const item of items) taken.push(item);
+  return taken;
+}
+
+/** As it is where nobody listens. */
+async function quietly<T>(work: () => Promise<T>): Promise<T> {
+  const listeners = (event: string) => process.listenerCount(event);
+  const before = [listeners('SIGINT'), listeners('SIGTERM'), process.exitCode];
+  const result = await work();
+  expect([listeners('SIGINT'), listeners('SIGTERM'), process.exitCode]).toEqual(before);
+  return result;
+}
+
+describe('upload', () => {
+  it.each([
+    ['a path', () => inFolder('users.csv')],
+    ['paths', () => [inFolder('users.csv')]],
+    ['a stream', () => Readable.from([csv(3)])],
+    [
+      'objects',
+      () => Array.from({ length: 3 }, (_, n) => ({ identity: `user-${n}`, City: 'Oslo' })),
+    ],
+    [
+      'an async iterable',
+      async function* records() {
+        for (let n = 0; n < 3; n += 1) yield { identity: `user-${n}`, City: await 'Oslo' };
+      },
+    ],
+  ])('takes %s', async (_, source) => {
+    writeFileSync(inFolder('users.csv'), csv(3));
+    const { error, ...result } = await quietly(() => account.upload(source()).result);
+    expect(result).toMatchObject({ read: 3, accepted: 3, rejected: 0, exitCode: 0, done: true });
+    expect([error, result.unfinished, result.rejectsFile]).toEqual([undefined, false, null]);
+  });
+
+  it('gives partial failure as a value, and the rejects one by one', async () => {
+    const run = account.upload([{ identity: 'user-1' }, { identity: 7 }, { City: 'Oslo' }]);
+    const rejects = await all(run.rejects());
+    const { accepted, rejected, exitCode, error } = await run.result;
+    expect([accepted, rejected, exitCode, error?.id]).toEqual([1, 2, 3, 'E-REJECTED']);
+    expect(rejects.map(({ line, stage }) => [line, stage])).toEqual([
+      [2, 'validate'],
+      [3, 'validate'],
+    ]);
+    expect(error?.details.fix).not.toContain('--');
+    expect(existsSync('engagectl-upload.rejects.ndjson')).toBe(false);
+  });
+
+  it('keeps some rejects for who asks late, and says so where they are too many', async () => {
+    const bad = (count: number) => Array.from({ length: count }, () => ({ identity: 7 }));
+    const few = account.upload(bad(3));
+    await few.result;
+    expect(await all(few.rejects())).toHaveLength(3);
+    await expect(all(few.rejects())).rejects.toMatchObject({ id: 'E-USAGE' });
+    const many = account.upload(bad(10_001));
+    await many.result;
+    await expect(all(many.rejects())).rejects.toMatchObject({ id: 'E-TOO-MANY' });
+  });
+
+  it('waits for who reads its rejects, and goes on when that one leaves', async () => {
+    let read = 0;
+    async function* records() {
+      for (; read < 40_000; read += 1) yield { identity: await 7 };
+    }
+    const run = account.upload(records());
+    for await (const { stage } of run.rejects()) {
+      expect(stage).toBe('validate');
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(read).toBeLessThan(40_000);
+      break;
+    }
+    expect(await run.result).toMatchObject({ read: 40_000, rejected: 40_000 });
+  });
+
+  it('writes a rejects file where one is named', async () => {
+    const rejects = inFolder('rejects.ndjson');
+    const { rejectsFile } = await account.upload([{ identity: 7 }], { rejects }).result;
+    expect([rejectsFile, readFileSync(rejects, 'utf8').split('\n').length]).toEqual([rejects, 2]);
+  });
+
+  it('shows how far it is', async () => {
+    const run = account.upload([{ identity: 'user-1' }]);
+    expect(run.progress().read).toBe(0);
+    await run.result;
+    expect(run.progress()).toMatchObject({ read: 1, inFlight: 0 });
+  });
+
+  it.each([
+    ['a string', 'enough', 'enough'],
+    ['nothing', undefined, /aborted/],
+    ['an error', new Error('no time'), 'no time'],
+  ])('ends by a signal whose reason is %s, and goes on with resume', async (_, reason, why) => {
+    const file = inFolder('long.csv');
+    writeFileSync(file, csv(3000, 1000));
+    const stop = new AbortController();
+    const run = account.upload(file, { chunkSize: 100, concurrency: 1, signal: stop.signal });
+    while (run.progress().read < 500) await new Promise((resolve) => setTimeout(resolve, 1));
+    stop.abort(reason);
+    const { error, exitCode, unfinished, accepted } = await run.result;
+    expect([error?.id, exitCode, unfinished]).toEqual(['E-INTERRUPTED', 130, true]);
+    expect(error?.details.why).toMatch(why);
+    await expect(account.upload(file, { chunkSize: 100 }).result).rejects.toMatchObject({
+      id: 'E-RUN-UNFINISHED',
+      details: { fix: 'go on with it by resume, or forget it and start anew by fresh' },
+    });
+    const rest = await account.upload(file, { chunkSize: 100, resume: true }).result;
+    expect([rest.resumed, rest.accepted]).toEqual([accepted, 3000 - accepted]);
+  });
+
+  it('rejects where nothing was begun', async () => {
+    const missing = account.upload(inFolder('none.csv'));
+    await expect(missing.result).rejects.toMatchObject({ id: 'E-FILE-READ' });
+    await expect(all(missing.rejects())).rejects.toMatchObject({ id: 'E-FILE-READ' });
+    const nothing = account.upload([{}], { concurrency: 0 });
+    await expect(nothing.result).rejects.toMatchObject({ id: 'E-USAGE' });
+    const signal = AbortSignal.abort('too late');
+    await expect(account.upload([{ identity: 'a' }], { signal }).result).rejects.toMatchObject({
+      id: 'E-INTERRUPTED',
+    });
+  });
+
+  it('lets one of two runs of the same job work', async () => {
+    const file = inFolder('both.csv');
+    writeFileSync(file, csv(2000, 5000));
+    const runs = await Promise.allSettled([
+      account.upload(file).result,
+      account.upload(file).result,
+    ]);
+    const [done, refused] = runs.toSorted((a) => (a.status === 'fulfilled' ? -1 : 1));
+    expect(done).toMatchObject({ value: { accepted: 2000 } });
+    expect(refused).toMatchObject({ reason: { id: 'E-RUN-LOCKED' } });
+  });
+});
+
+it('subscribes and demerges', async () => {
+  const opted = [{ type: 'email', value: 'a@example.test', status: 'Unsubscribe' }];
+  expect(await account.subscribe(opted).result).toMatchObject({ accepted: 1, exitCode: 0 });
+  const twice = [{ identity: 'user-1' }, { identity: 'user-1' }];
+  expect(await account.demerge(twice).result).toMatchObject({ accepted: 1, duplicates: 1 });
+});
+
+describe('exports', () => {
+  const query = { event: 'Charged', from: '2026-10-01', to: '2026-10-02' };
+
+  beforeAll(async () => {
+    const ts = Date.UTC(2026, 9, 1, 12) / 1000;
+    const events = Array.from({ length: 100 }, (_, n) => ({
+      identity: `buyer-${n}`,
+      type: 'event',
+      evtName: 'Charged',
+      evtData: { Amount: n },
+      ts,
+    }));
+    expect(await account.upload(events).result).toMatchObject({ accepted: 100 });
+  });
+
+  it('are records, or their texts', async () => {
+    const records = await all(account.exportEvents(query));
+    expect(records).toHaveLength(100);
+    const texts = await all(account.exportEvents(query).texts());
+    expect(texts.map((text) => JSON.parse(text) as unknown)).toEqual(records);
+    expect(await all(account.exportProfiles(query).records())).toHaveLength(100);
+  });
+
+  it('stop when their reader leaves', async () => {
+    let taken = 0;
+    for await (const record of account.exportEvents({ ...query, batchSize: 23 })) {
+      expect(record).toHaveProperty('profile');
+      taken += 1;
+      if (taken === 30) break;
+    }
+    expect(taken).toBe(30);
+  });
+
+  it('go to a file, which is not replaced by chance', async () => {
+    const file = inFolder('charged.csv');
+    const run = account.exportEvents(query).toFile(file);
+    const { records, output, error } = await run.result;
+    expect([records, output, error, run.progress().records]).toEqual([100, file, undefined, 100]);
+    expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(102);
+    const again = account.exportEvents(query).toFile(file);
+    await expect(again.result).rejects.toMatchObject({ id: 'E-OUTPUT-EXISTS' });
+    const over = account.exportEvents(query).toFile(file, { overwrite: true });
+    expect(await over.result).toMatchObject({ records: 100 });
+  });
+
+  it('end by a signal of any reason: thrown to a reader, a value of a file', async () => {
+    const signal = AbortSignal.abort('enough');
+    const reading = all(account.exportEvents({ ...query, signal }));
+    await expect(reading).rejects.toMatchObject({ id: 'E-INTERRUPTED' });
+    const file = account.exportEvents({ ...query, signal }).toFile(inFolder('none.ndjson'));
+    expect(await file.result).toMatchObject({ exitCode: 130, error: { id: 'E-INTERRUPTED' } });
+  });
+
+  it('say what is wrong in the words of the library', async () => {
+    const reading = all(account.exportEvents({ ...query, from: 'never' }));
+    await expect(reading).rejects.toMatchObject({ message: 'from "never" is no date' });
+  });
+});
+
+describe('look-ups', () => {
+  beforeAll(async () => {
+    await account.upload([{ identity: 'known', City: 'Oslo' }]).result;
+  });
+
+  it('find one user, or none', async () => {
+    expect(await account.getProfile({ identity: 'known' })).toMatchObject({
+      profileData: { City: 'Oslo' },
+    });
+    expect(await account.getProfile({ email: 'nobody@example.test' })).toBeUndefined();
+    await expect(account.getProfile({ identity: '' })).rejects.toMatchObject({ id: 'E-USAGE' });
+  });
+
+  it('find many, in order', async () => {
+    const users = await all(account.getProfiles([{ identity: 'none' }, { identity: 'known' }]));
+    expect(users.map(({ value, profile }) => [value, profile !== undefined])).toEqual([
+      ['none', false],
+      ['known', true],
+    ]);
+  });
+
+  it('throw at the end for records that name nobody', async () => {
+    const found: string[] = [];
+    const reading = async () => {
+      for await (const { value } of account.getProfiles([{ City: 'Oslo' }, { identity: 'known' }]))
+        found.push(value);
+    };
+    await expect(reading()).rejects.toMatchObject({ id: 'E-REJECTED' });
+    expect(found).toEqual(['known']);
+  });
+});
+
+it('refuses addresses that a passcode must not be sent to', () => {
+  const open = () => connect({ ...credentials, baseUrl: 'http://example.test' });
+  expect(open).toThrow(expect.objectContaining({ id: 'E-BASE-URL' }));
+});
+
+it('says a wrong passcode as a value', async () => {
+  await using wrong = connect({ baseUrl: service.url, ...credentials, passcode: 'wrong' });
+  const { error, exitCode, notSent } = await wrong.upload([{ identity: 'a' }]).result;
+  expect([error?.id, exitCode, notSent]).toEqual(['E-CREDENTIALS', 4, 1]);
+  await expect(wrong.getProfile({ identity: 'a' })).rejects.toMatchObject({ id: 'E-CREDENTIALS' });
+});
