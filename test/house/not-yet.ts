@@ -4,8 +4,6 @@ export const notYet: readonly string[] = [
   'bulk/export/export-pages.ts -> text/page-scanner.ts',
   'bulk/export/page-answer.ts -> text/page-scanner.ts',
   'bulk/export/page-answer.ts -> type text/page-scanner.ts',
-  'circle: bulk/export/export-slice.ts, bulk/export/export.ts',
-  'commands/connect.ts -> import() client/create-client.ts',
   'commands/input-options.ts -> input/rows.ts',
   'wasm.ts -> errors.ts',
 ];
