@@ -1,6 +1,6 @@
 // How fast do rows become upload records? node bench/mapping.js <file> [csv|ndjson]
 // The time counted is that of mapping alone, without reading and cutting the file.
-import { zoneOf } from '../dist/contract/zones.js';
+import { zoneOf } from '../dist/zone.js';
 import { openInputs } from '../dist/input/open.js';
 import { uploadMapper } from '../dist/mapping/upload.js';
 
