@@ -1,5 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import { endOfLine } from './line-ends.js';
+import type { InputOptions } from './options.js';
 import type { InputFormat } from './rows.js';
 import type { TextWindow } from './window.js';
 
@@ -23,20 +24,13 @@ export function formatOfName(name: string): InputFormat | undefined {
   return extensions[extension?.toLowerCase() ?? ''];
 }
 
-export interface Hints {
-  readonly delimiter: string | undefined;
-  readonly comment: string | undefined;
-  /** A line without delimiter starts a list. */
-  readonly lists: boolean;
-}
-
 /**
  * Format by what the first line that is neither blank nor a comment looks like. No text at all is NDJSON of no
  * records, so that an empty pipe is no error.
  */
 export async function formatOfText(
   window: TextWindow,
-  { delimiter, comment, lists }: Hints,
+  { delimiter, comment, listColumn }: InputOptions,
 ): Promise<InputFormat> {
   const line = await firstLine(window, comment);
   if (line.length === 0 || line[0] === openingBrace) return 'ndjson';
@@ -45,7 +39,7 @@ export async function formatOfText(
   // `;` and `|` are no delimiters unless named, but they show that this is no list.
   const delimiters = delimiter === undefined ? [',', ';', '|'] : [delimiter];
   const delimited = delimiters.some((delimiter) => line.includes(delimiter));
-  return delimited || line.includes('{') || !lists ? 'csv' : 'list';
+  return delimited || line.includes('{') || listColumn === undefined ? 'csv' : 'list';
 }
 
 /** Throws EngagectlError E-FORMAT for a text that does not start with `[`. */

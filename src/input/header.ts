@@ -26,7 +26,7 @@ export interface Header {
 
 export interface HeaderInput {
   readonly window: TextWindow;
-  readonly program: CsvProgram;
+  readonly csv: CsvProgram;
   /** The file, for messages. */
   readonly name: string;
   readonly maxRecordBytes: number;
@@ -64,10 +64,10 @@ export async function takeListHeader(
 
 /** The first row that is neither blank nor a comment; undefined when the text holds none. */
 async function firstRow(
-  { window, program, name, maxRecordBytes }: HeaderInput,
+  { window, csv, name, maxRecordBytes }: HeaderInput,
   markers: Markers,
 ): Promise<FirstRow | undefined> {
-  const scanner = new CsvScanner(program, markers);
+  const scanner = new CsvScanner(csv, markers);
   scanner.begin(window.bytes, mostColumns, window.ended);
   let start = 0;
   for (let line = 1; ; line++) {

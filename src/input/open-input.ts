@@ -9,7 +9,7 @@ import { markersOf } from './csv-markers.js';
 import { expectDelimiter } from './expect-delimiter.js';
 import { expectArray, formatOfName, formatOfText } from './format.js';
 import { gunzip } from './gunzip.js';
-import { takeHeader, takeListHeader } from './header.js';
+import { takeHeader, takeListHeader, type HeaderInput } from './header.js';
 import { JsonCutter } from './json.js';
 import { NdjsonCutter } from './ndjson.js';
 import type { InputOptions } from './options.js';
@@ -54,15 +54,10 @@ export async function openInput(
     const decoded = decode(inflated, name, options.encoding);
     const window = new TextWindow(text ? text.pass(decoded) : decoded);
     await window.grow(); // a source that cannot be read at all shows it here
-    const format = options.format ?? (await detectFormat(name, window, options));
+    const format = options.format ?? formatOfName(name) ?? (await formatOfText(window, options));
     const { maxRecordBytes } = options;
-    const { cutter, line } = await cutterFor(format, {
-      window,
-      name,
-      options,
-      csv,
-      state: from.state,
-    });
+    const input = { window, csv, name, maxRecordBytes };
+    const { cutter, line } = await cutterFor(format, input, options, from.state);
     // A place in the middle lies behind the header, and the text before it was there before.
     if (!(await window.skipTo(from.offset))) throw changedInput(name, 'it is shorter now');
     const start = from.offset === 0 ? { ...from, line } : from;
@@ -85,50 +80,27 @@ export async function openInput(
   }
 }
 
-async function detectFormat(
-  name: string,
-  window: TextWindow,
-  { delimiter, comment, listColumn }: InputOptions,
-): Promise<InputFormat> {
-  const lists = listColumn !== undefined;
-  return formatOfName(name) ?? (await formatOfText(window, { delimiter, comment, lists }));
-}
-
-interface TextStart {
-  readonly window: TextWindow;
-  readonly name: string;
-  readonly options: InputOptions;
-  readonly csv: CsvProgram;
-  /** Of the cutter, when reading goes on in the middle. */
-  readonly state: string | undefined;
-}
-
+/** The cutter of a format, and the line on which it begins; a header is taken off the window. */
 async function cutterFor(
   format: InputFormat,
-  { window, name, options, csv, state }: TextStart,
+  input: HeaderInput,
+  options: InputOptions,
+  state: string | undefined,
 ): Promise<{ cutter: Cutter; line: number }> {
-  const input = { window, program: csv, name, maxRecordBytes: options.maxRecordBytes };
-  switch (format) {
-    case 'csv':
-    case 'tsv': {
-      const markers = markersOf(format, options);
-      const { names, nextLine } = await takeHeader(input, markers);
-      if (options.delimiter === undefined) expectDelimiter(names, { name, line: nextLine - 1 });
-      return { cutter: new CsvCutter(names, csv, markers), line: nextLine };
-    }
-    case 'list': {
-      const markers = markersOf(format, options);
-      const { names, nextLine } = await takeListHeader(input, listColumn(options), markers);
-      return { cutter: new CsvCutter(names, csv, markers), line: nextLine };
-    }
-    case 'ndjson':
-      return { cutter: new NdjsonCutter(), line: 1 };
-    case 'json':
-      await expectArray(input);
-      return { cutter: new JsonCutter(state), line: 1 };
-    default:
-      throw format satisfies never;
+  if (format === 'ndjson') return { cutter: new NdjsonCutter(), line: 1 };
+  if (format === 'json') {
+    await expectArray(input);
+    return { cutter: new JsonCutter(state), line: 1 };
   }
+  const markers = markersOf(format, options);
+  const { names, nextLine } =
+    format === 'list'
+      ? await takeListHeader(input, listColumn(options), markers)
+      : await takeHeader(input, markers);
+  if (format !== 'list' && options.delimiter === undefined) {
+    expectDelimiter(names, { name: input.name, line: nextLine - 1 });
+  }
+  return { cutter: new CsvCutter(names, input.csv, markers), line: nextLine };
 }
 
 function listColumn({ listColumn }: InputOptions): string {

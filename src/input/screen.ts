@@ -54,19 +54,15 @@ function firstInvalid(record: Buffer): number {
 
 /** The records at the given indexes. */
 function pick(cut: Cut, kept: readonly number[]): Cut {
-  const count = kept.length;
-  const bounds = gather(cut.bounds, kept, 2);
-  const lines = Uint32Array.from(kept, (i) => cut.lines[i]!);
   const perRecord = cut.cells && cut.count > 0 ? cut.cells.length / cut.count : 0;
-  const cells = cut.cells && gather(cut.cells, kept, perRecord);
-  return { ...cut, count, bounds, lines, cells, loaded: undefined };
-}
-
-/** The groups of `size` numbers at the given indexes. */
-function gather(numbers: Int32Array, kept: readonly number[], size: number): Int32Array {
-  const gathered = new Int32Array(kept.length * size);
-  for (const [to, from] of kept.entries()) {
-    gathered.set(numbers.subarray(from * size, (from + 1) * size), to * size);
-  }
-  return gathered;
+  const of = (numbers: Int32Array, size: number) =>
+    Int32Array.from(kept.flatMap((i) => [...numbers.subarray(i * size, (i + 1) * size)]));
+  return {
+    ...cut,
+    count: kept.length,
+    bounds: of(cut.bounds, 2),
+    lines: Uint32Array.from(kept, (i) => cut.lines[i]!),
+    cells: cut.cells && of(cut.cells, perRecord),
+    loaded: undefined,
+  };
 }

@@ -1,6 +1,6 @@
 import { limits, objectIdPattern } from '../contract/limits.js';
 import type { CellText } from './cell-text.js';
-import { hashBytes, keySeeds, recordKey } from './key-hash.js';
+import { keyOf, keySeeds } from './key-hash.js';
 import type { RecordBuilder } from './record-builder.js';
 
 /** Members that say whose record it is (service-facts, Upload), the one that orders it first. */
@@ -11,7 +11,7 @@ export type KeyPart = (typeof keyParts)[number];
 export function takeKey(part: KeyPart, text: CellText, records: RecordBuilder): string | undefined {
   const fault = keyFault(part, text);
   if (fault === undefined) {
-    records.key = recordKey(hashBytes(text.bytes, text.start, text.end, keySeeds[part]));
+    records.key = keyOf(text.bytes, text.start, text.end, keySeeds[part]);
   }
   return fault;
 }

@@ -56,14 +56,15 @@ export class JsonText {
 
   /** Reads `bytes[start, end)`; false, with `fault` set, when it is not one JSON value. */
   read(bytes: Buffer, start: number, end: number): boolean {
-    this.#loaded = undefined;
     this.#load(bytes, start, end);
+    this.#loaded = undefined;
     return this.#read(start, end);
   }
 
   /** The same of a block that never changes, and from which more will be read: it is loaded once. */
   readFrom(block: Buffer, start: number, end: number): boolean {
-    this.#loadBlock(block);
+    if (block !== this.#loaded) this.#load(block, 0, block.length);
+    this.#loaded = block;
     return this.#read(start, end);
   }
 
@@ -132,12 +133,6 @@ export class JsonText {
     return this.#numbers[this.#members + memberNumbers * index + number]!;
   }
 
-  #loadBlock(block: Buffer): void {
-    if (block === this.#loaded) return;
-    this.#load(block, 0, block.length);
-    this.#loaded = block;
-  }
-
   #load(bytes: Buffer, start: number, end: number): void {
     this.bytes = bytes;
     this.#program ??= openJsonProgram(this.#names);
@@ -147,13 +142,8 @@ export class JsonText {
   }
 
   #read(start: number, end: number): boolean {
-    this.#program!.readJson(start, end);
-    return this.#take(end);
-  }
-
-  /** What was found out of the text that was read last, up to `end`. */
-  #take(end: number): boolean {
     const program = this.#program!;
+    program.readJson(start, end);
     this.#refreshViews(program);
     const numbers = this.#numbers;
     this.start = numbers[at.start]!;

@@ -2,7 +2,7 @@ import { subscriptionStatuses, subscriptionTypes } from '../contract/subscriptio
 import { CellText } from './cell-text.js';
 import { missingColumns } from './columns.js';
 import { shown, textFault } from './identity.js';
-import { hashBytes, keySeeds, recordKey } from './key-hash.js';
+import { keyOf, keySeeds } from './key-hash.js';
 import { faultOf, NamedValues } from './named-values.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
 import type { Mapper } from './records.js';
@@ -67,7 +67,7 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     out.escaped(text.bytes, text.start, text.end);
     out.ascii(`","status":"${status}"}`);
     const seed = keySeeds.subscription ^ type.charCodeAt(0);
-    records.key = recordKey(hashBytes(text.bytes, text.start, text.end, seed));
+    records.key = keyOf(text.bytes, text.start, text.end, seed);
     return undefined;
   };
 
