@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { configFolder, stateFolder } from '../config/folders.js';
+import { configFolder, stateFolder } from '../config/standard-folders.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { stateFolder } from '../config/folders.js';
+import { stateFolder } from '../config/standard-folders.js';
 import type { World } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';

@@ -3,7 +3,7 @@ import { copyFile, link, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Runtime } from '../runtime.js';
 import { checkedPasscode, withoutNewline, type Credentials } from './credentials.js';
-import { stateFolder, type Surroundings } from './folders.js';
+import { stateFolder, type Surroundings } from './standard-folders.js';
 import { readPrivate } from './private-file.js';
 import { privateFolder } from './store.js';
 

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { Surroundings } from './folders.js';
+import type { Surroundings } from './standard-folders.js';
 import type { Config, SavedProfile, SavedRegion } from './schema.js';
 import { readConfig } from './store.js';
 

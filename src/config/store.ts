@@ -3,7 +3,7 @@ import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/make-folder.js';
 import type { Runtime } from '../runtime.js';
-import { configFolder, type Surroundings } from './folders.js';
+import { configFolder, type Surroundings } from './standard-folders.js';
 import { notUsable, readPrivate, shellQuoted } from './private-file.js';
 import type { Config } from './schema.js';
 

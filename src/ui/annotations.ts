@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Runtime } from '../runtime.js';
+import type { DisplaySettings } from './display-settings.js';
 import { inert } from './inert.js';
 
 interface AnnotatedReject {
@@ -10,7 +11,7 @@ interface AnnotatedReject {
 }
 
 export interface AnnotationWorld {
-  readonly settings: { readonly json: boolean; readonly logJson?: boolean };
+  readonly settings: Pick<DisplaySettings, 'json' | 'logJson'>;
   readonly runtime: Pick<Runtime, 'stderr' | 'env' | 'cwd'>;
 }
 

@@ -1,15 +1,6 @@
 import type { Runtime } from '../runtime.js';
+import type { DisplaySettings } from './display-settings.js';
 import { inert, inertJson } from './inert.js';
-
-/** What the messages need of the global options. */
-export interface MessageSettings {
-  readonly json: boolean;
-  /** `--log-format json`. */
-  readonly logJson?: boolean;
-  readonly quiet: boolean;
-  readonly verbose: boolean;
-  readonly color: boolean;
-}
 
 /**
  * Lines for people on stderr; under `--json` and `--log-format json` each is one object
@@ -24,7 +15,7 @@ export interface Messages {
 }
 
 export function messages(
-  { json, logJson, quiet, verbose, color }: MessageSettings,
+  { json, logJson, quiet, verbose, color }: Omit<DisplaySettings, 'progress'>,
   { stderr, env }: Pick<Runtime, 'stderr' | 'env'>,
 ): Messages {
   const terminal = stderr.isTTY === true && env['TERM'] !== 'dumb';

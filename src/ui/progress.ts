@@ -1,17 +1,11 @@
 import type { Runtime } from '../runtime.js';
+import type { DisplaySettings } from './display-settings.js';
 import { inertJson } from './inert.js';
 import { progressText, type ProgressState } from './progress-text.js';
 
 export type { ProgressState };
 
-export interface ProgressSettings {
-  readonly progress: 'auto' | 'always' | 'never';
-  readonly quiet: boolean;
-  readonly json: boolean;
-  /** `--log-format json`. */
-  readonly logJson?: boolean;
-  readonly color: boolean;
-}
+type ProgressSettings = Omit<DisplaySettings, 'verbose'>;
 
 export interface Progress {
   /** Takes the bar or spinner away. May be called twice. */

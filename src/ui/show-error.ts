@@ -1,13 +1,16 @@
 import { errorNotes } from '../error-notes.js';
 import { EngagectlError, errorIds, exitCodes } from '../errors.js';
 import type { Runtime } from '../runtime.js';
+import type { DisplaySettings } from './display-settings.js';
 import { inert, inertJson } from './inert.js';
+
+type ErrorSettings = Omit<DisplaySettings, 'quiet' | 'progress'>;
 
 /** Read from the words of the command line: the error may be that they cannot be parsed. */
 export const errorSettings = (
   argv: readonly string[],
   { env }: Pick<Runtime, 'env'>,
-): ShowErrorSettings => ({
+): ErrorSettings => ({
   json: argv.includes('--json'),
   logJson: isJsonLog(argv),
   verbose: argv.includes('--verbose') || argv.includes('-v'),
@@ -17,14 +20,6 @@ export const errorSettings = (
 const isJsonLog = (argv: readonly string[]): boolean =>
   argv.includes('--log-format=json') || argv[argv.indexOf('--log-format') + 1] === 'json';
 
-interface ShowErrorSettings {
-  readonly json: boolean;
-  /** `--log-format json`. */
-  readonly logJson?: boolean;
-  readonly verbose: boolean;
-  readonly color: boolean;
-}
-
 /**
  * Prints what failed, why, what to do next and where more is said; as one JSON object under
  * `--json` and `--log-format json`. What the error itself does not know is taken from the notes on its id.
@@ -32,7 +27,7 @@ interface ShowErrorSettings {
 export function showError(
   error: unknown,
   { stderr }: Pick<Runtime, 'stderr'>,
-  { json, logJson, verbose, color }: ShowErrorSettings,
+  { json, logJson, verbose, color }: ErrorSettings,
 ): void {
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
   const shown = describe(error);

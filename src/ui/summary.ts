@@ -1,5 +1,6 @@
 import { appendFile } from 'node:fs/promises';
 import type { Runtime } from '../runtime.js';
+import type { DisplaySettings } from './display-settings.js';
 import { bytesText, grouped, secondsText } from './figures.js';
 import { inert, inertJson } from './inert.js';
 import type { Messages } from './messages.js';
@@ -38,11 +39,7 @@ export interface Summary {
 }
 
 interface SummaryWorld {
-  readonly settings: {
-    readonly json: boolean;
-    readonly logJson?: boolean;
-    readonly quiet: boolean;
-  };
+  readonly settings: Pick<DisplaySettings, 'json' | 'logJson' | 'quiet'>;
   readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env'>;
   readonly messages: Messages;
   /** Standard output carries records, so the JSON object goes to stderr. */

@@ -1,6 +1,6 @@
 import { resolveAccount } from '../../config/account.js';
 import { maskedPasscode } from '../../config/changes.js';
-import { configFolder, stateFolder } from '../../config/folders.js';
+import { configFolder, stateFolder } from '../../config/standard-folders.js';
 import { configPath } from '../../config/store.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { stateFolder } from '../../config/folders.js';
+import { stateFolder } from '../../config/standard-folders.js';
 import { shellQuoted } from '../../config/private-file.js';
 import { configPath, readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
