@@ -1,6 +1,6 @@
 import type { Checkpoint, FileMark } from '../../output/output.js';
 import type { EntryOf } from '../journal/entry-table.js';
-import type { ExportProgress } from './export-progress.js';
+import { emptyCheckpoint, withColumns, type ExportProgress } from './export-progress.js';
 
 /** What must be the same when the export is resumed; `options` by flag, as typed. */
 export interface ExportPlan {
@@ -38,18 +38,32 @@ export const exportEntries = {
     progress: ExportProgress,
     { slice, cursor, spilled }: OfSlice & { readonly cursor: string; readonly spilled: boolean },
   ): void {
-    progress.begin(slice, { cursor, spilled });
+    const start = spilled ? emptyCheckpoint : progress.document(progress.documentOf(slice)).at;
+    const seen = new Set([cursor]);
+    const begun = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
+    progress.slices.set(slice, { ...begun, cursor, seen });
   },
   page(progress: ExportProgress, { slice, next, records, at }: WrittenPage): void {
-    progress.addPage(slice, { next, records, at });
+    progress.changeSlice(slice, (was) => {
+      const known = withColumns(at, was.at);
+      if (!was.spilled) progress.advance(slice, known);
+      if (next !== null) was.seen.add(next);
+      return { at: known, cursor: next, records: was.records + records, pages: was.pages + 1 };
+    });
   },
   /** The cursor was refused: the slice's pages are void, it begins again. */
   refused(progress: ExportProgress, { slice }: OfSlice): void {
-    progress.takeBack(slice);
+    progress.changeSlice(slice, ({ start, spilled }) => {
+      if (!spilled) progress.changeDocument(progress.documentOf(slice), { at: start });
+      return { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
+    });
   },
   /** All of the slice's spill stands in its document. */
   merged(progress: ExportProgress, { slice, at }: OfSlice & { readonly at: Checkpoint }): void {
-    progress.merge(slice, at);
+    progress.changeSlice(slice, () => {
+      progress.advance(slice, at);
+      return { merged: true };
+    });
   },
   /** The document is complete under its partial name, and on the disk. */
   sealed(

@@ -1,4 +1,4 @@
-import type { Checkpoint, FileMark } from '../../output/output.js';
+import type { Checkpoint } from '../../output/output.js';
 import { CommitQueue } from '../journal/commit-queue.js';
 import { replay } from '../journal/entry-table.js';
 import type { Journal } from '../journal/journal.js';
@@ -48,10 +48,6 @@ export class ExportLog {
     return this.#isEmpty;
   }
 
-  opened(slice: number, cursor: string, { spilled }: { readonly spilled: boolean }): Promise<void> {
-    return this.#note({ kind: 'opened', slice, cursor, spilled });
-  }
-
   /** A page that stands in its target; `next` is the cursor of the one after it. */
   page(
     slice: number,
@@ -60,31 +56,21 @@ export class ExportLog {
   ): Promise<void> {
     if (!this.#journal) return Promise.resolve();
     const at = this.#reached(slice, target);
-    return this.#note({ kind: 'page', slice, next: next ?? null, records, at }, target);
-  }
-
-  /** Before the pages are taken back: a file shorter than its entry would look damaged. */
-  refused(slice: number): Promise<void> {
-    this.#columns.delete(this.#documentOf(slice));
-    return this.#note({ kind: 'refused', slice });
+    return this.note({ kind: 'page', slice, next: next ?? null, records, at }, target);
   }
 
   merged(slice: number, target: Target): Promise<void> {
     if (!this.#journal) return Promise.resolve();
-    return this.#note({ kind: 'merged', slice, at: this.#reached(slice, target) }, target);
+    return this.note({ kind: 'merged', slice, at: this.#reached(slice, target) }, target);
   }
 
-  sealed(document: number, mark: FileMark): Promise<void> {
-    return this.#note({ kind: 'sealed', document, mark });
-  }
-
-  published(document: number): Promise<void> {
-    return this.#note({ kind: 'published', document });
-  }
-
-  /** Resolves when the entry is on the disk, after the target it speaks of. */
-  async #note(entry: ExportEntry, target?: Target): Promise<void> {
+  /**
+   * Resolves when the entry is on the disk, after the target it speaks of. `refused` comes before
+   * the pages are taken back: a file shorter than its entry would look damaged.
+   */
+  async note(entry: ExportEntry, target?: Target): Promise<void> {
     if (!this.#journal) return;
+    if (entry.kind === 'refused') this.#columns.delete(this.#documentOf(entry.slice));
     this.#isEmpty = false;
     this.#noted.push(entry);
     if (target) this.#targets.add(target);

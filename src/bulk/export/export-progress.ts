@@ -27,10 +27,10 @@ export const emptyCheckpoint: Checkpoint = { bytes: 0, crc: 0, records: 0 };
 export class ExportProgress {
   readonly slices = new Map<number, SliceProgress>();
   readonly documents = new Map<number, DocumentProgress>();
-  readonly #documentOf: (slice: number) => number;
+  readonly documentOf: (slice: number) => number;
 
   constructor(documentOf: (slice: number) => number) {
-    this.#documentOf = documentOf;
+    this.documentOf = documentOf;
   }
 
   /** What stands in documents and spills. */
@@ -51,50 +51,18 @@ export class ExportProgress {
     this.documents.set(index, { ...this.document(index), ...change });
   }
 
-  begin(slice: number, { cursor, spilled }: { cursor: string; spilled: boolean }): void {
-    const start = spilled ? emptyCheckpoint : this.document(this.#documentOf(slice)).at;
-    const begun = { start, at: start, spilled, merged: false, records: 0, pages: 0 };
-    this.slices.set(slice, { ...begun, cursor, seen: new Set([cursor]) });
-  }
-
-  addPage(
-    slice: number,
-    { next, records, at }: { next: string | null; records: number; at: Checkpoint },
-  ): void {
-    this.#change(slice, (progress) => {
-      const known = withColumns(at, progress.at);
-      if (!progress.spilled) this.#advance(slice, known);
-      if (next !== null) progress.seen.add(next);
-      const pages = progress.pages + 1;
-      return { at: known, cursor: next, records: progress.records + records, pages };
-    });
-  }
-
-  takeBack(slice: number): void {
-    this.#change(slice, ({ start, spilled }) => {
-      if (!spilled) this.changeDocument(this.#documentOf(slice), { at: start });
-      return { at: start, cursor: undefined, seen: new Set<string>(), records: 0, pages: 0 };
-    });
-  }
-
-  merge(slice: number, at: Checkpoint): void {
-    this.#change(slice, () => {
-      this.#advance(slice, at);
-      return { merged: true };
-    });
-  }
-
-  #change(slice: number, change: (progress: SliceProgress) => Partial<SliceProgress>): void {
+  changeSlice(slice: number, change: (progress: SliceProgress) => Partial<SliceProgress>): void {
     const progress = this.slices.get(slice);
     if (progress) this.slices.set(slice, { ...progress, ...change(progress) });
   }
 
-  #advance(slice: number, at: Checkpoint): void {
-    const document = this.#documentOf(slice);
+  /** More stands in the slice's document. */
+  advance(slice: number, at: Checkpoint): void {
+    const document = this.documentOf(slice);
     this.changeDocument(document, { at: withColumns(at, this.document(document).at) });
   }
 }
 
 /** Columns are written down only when there are new ones. */
-const withColumns = (at: Checkpoint, earlier: Checkpoint): Checkpoint =>
+export const withColumns = (at: Checkpoint, earlier: Checkpoint): Checkpoint =>
   at.columns || !earlier.columns ? at : { ...at, columns: earlier.columns };

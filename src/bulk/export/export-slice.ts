@@ -46,7 +46,7 @@ async function readOpenSlice(
   } catch (error) {
     if (!(error instanceof CursorRefusedError) || !job.restarts) throw error;
     if (counts.records > 0 && !target.rewindable) throw cannotTakeBack(error, sliceJob, counts);
-    await job.log.refused(planned.index);
+    await job.log.note({ kind: 'refused', slice: planned.index });
     if (counts.records > 0) await target.rewind(start);
     context.state.records -= counts.records;
     context.state.pages -= counts.pages;
@@ -110,6 +110,6 @@ async function trailOf(
     return { kind, cursor: earlier.cursor, seen: earlier.seen };
   }
   const cursor = await openSlice(query, context);
-  await job.log.opened(index, cursor, { spilled });
+  await job.log.note({ kind: 'opened', slice: index, cursor, spilled });
   return { kind, cursor, seen: [] };
 }

@@ -63,7 +63,7 @@ async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError 
   if (sealed) {
     await document.publish(sealed);
     await document.tidy();
-    await job.log.published(index);
+    await job.log.note({ kind: 'published', document: index });
     return undefined;
   }
   const output = await document.open(job.resumed ? at : undefined);
@@ -72,10 +72,10 @@ async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError 
   try {
     const failure = await writeSlices(documentJob, output);
     if (failure) return failure;
-    await job.log.sealed(index, await output.seal());
+    await job.log.note({ kind: 'sealed', document: index, mark: await output.seal() });
     await output.publish();
     if (job.resumed) await document.tidy();
-    await job.log.published(index);
+    await job.log.note({ kind: 'published', document: index });
   } finally {
     await output.abort();
     state.bytes = earlier + output.bytes;
