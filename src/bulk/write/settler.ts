@@ -8,6 +8,7 @@ import { allAccepted, checkAnswer, type RecordOutcome } from './check-answer.js'
 import type { Halt } from './halt.js';
 import { ordinalOfRow } from '../ordinals.js';
 import { SlotRelease } from './slot-release.js';
+import type { Tally } from '../tally.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 /** What became of one batch so far, over all its attempts and halves. */
@@ -144,7 +145,10 @@ export class Settler {
     for (const [position, outcome] of outcomes.entries()) {
       if (outcome.status === 'accepted') this.#job.tally.accept(...batch.source(position));
       else if (outcome.status === 'again' && this.#mayRepeat(fate)) again.push(position);
-      else this.#reject(batch, position, outcome);
+      else {
+        const { code, error } = outcome;
+        this.#turnDown(batch, [position], { stage: 'service', code, error });
+      }
     }
     return again;
   }
@@ -174,7 +178,7 @@ export class Settler {
     const error = `the service's answer does not add up: ${why}`;
     if (!batch.converges) return this.#unknown(batch, error, fate);
     if (batch.size > 1) return this.#sendHalves(batch, fate);
-    this.#markUnknown(batch, error, fate);
+    this.#markUnknown(batch, batch.positions(), { error, fate });
   }
 
   /** The service refused the batch as a whole: find the guilty records. */
@@ -182,7 +186,7 @@ export class Settler {
     if (batch.size > 1) return this.#sendHalves(batch, fate);
     fate.refused += 1;
     const code = failure.kind === 'refused' ? failure.status : undefined;
-    this.#reject(batch, 0, { code, error: failure.message });
+    this.#turnDown(batch, [0], { stage: 'service', code, error: failure.message });
   }
 
   /** One half after the other; a half that is refused has had its second try already. */
@@ -197,26 +201,23 @@ export class Settler {
 
   /** Records that may have been processed: the convergent ones are sent again, the others not. */
   async #unknown(batch: Batch, error: string, fate: Fate): Promise<void> {
-    const isConvergent = (position: number) => batch.isConvergent(position);
-    const positions = batch.positions();
-    this.#markUnknown(batch.pick(positions.filter((at) => !isConvergent(at))), error, fate);
-    const rest = positions.filter(isConvergent);
+    this.#markUnknown(batch, oncePositions(batch), { error, fate });
+    const rest = batch.positions().filter((position) => batch.isConvergent(position));
     if (rest.length > 0) await this.#send(batch.pick(rest), fate);
   }
 
-  #markUnknown(batch: Batch, error: string, fate: Fate): void {
-    fate.unknown += batch.size;
-    for (const position of batch.positions()) {
-      const { rows, row } = batch.record(position);
-      this.#job.tally.turnDown(rows, row, { stage: 'unknown', error });
-    }
+  #markUnknown(
+    batch: Batch,
+    positions: readonly number[],
+    { error, fate }: { readonly error: string; readonly fate: Fate },
+  ): void {
+    fate.unknown += positions.length;
+    this.#turnDown(batch, positions, { stage: 'unknown', error });
   }
 
   /** Records that provably were not processed, or that may safely be sent again. */
   async #notSent(batch: Batch, why: string): Promise<void> {
-    for (const position of batch.positions()) {
-      this.#job.tally.notSent(...batch.source(position), `not sent: ${why}`);
-    }
+    this.#turnDown(batch, batch.positions(), { stage: 'notSent', error: `not sent: ${why}` });
     const once = onceOf(batch);
     if (once.length > 0) await this.#halt.guard(async () => this.#job.tally.log.takeBack(once));
   }
@@ -226,17 +227,16 @@ export class Settler {
     if (attempts === 0) batch.giveBody(); // else it may still be on its way out of an old socket
   }
 
-  #reject(batch: Batch, position: number, reason: { code: number | undefined; error: string }) {
-    const { rows, row } = batch.record(position);
-    this.#job.tally.turnDown(rows, row, { stage: 'service', ...reason });
+  #turnDown(batch: Batch, positions: readonly number[], why: Parameters<Tally['turnDown']>[2]) {
+    for (const position of positions) this.#job.tally.turnDown(...batch.source(position), why);
   }
 }
+
+const oncePositions = (batch: Batch): number[] =>
+  batch.positions().filter((position) => !batch.isConvergent(position));
 
 /** Ordinals of the records that must not be sent twice. */
 const onceOf = (batch: Batch): number[] =>
   batch.converges
     ? []
-    : batch
-        .positions()
-        .filter((position) => !batch.isConvergent(position))
-        .map((position) => ordinalOfRow(...batch.source(position)));
+    : oncePositions(batch).map((position) => ordinalOfRow(...batch.source(position)));
