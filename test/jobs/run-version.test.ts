@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { makeWorld, type World } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
+
+// A run folder that this version cannot read: nothing is done again in silence, and nothing is lost.
+
+const upload = ['upload', 'users.csv', '--max-attempts', '1'];
+
+/** A world with a run whose header `change` rewrites. */
+function worldWith(change: (header: Record<string, unknown>) => string) {
+  const world = makeWorld({ env: accountAt('http://127.0.0.1:9', 'passcode') });
+  writeFileSync(world.path('users.csv'), 'identity\nu1\n');
+  return begun(world, change);
+}
+
+async function begun(world: World, change: (header: Record<string, unknown>) => string) {
+  const { createRun, runKey } = await import('../../src/jobs/run-folder.js');
+  const runs = path.join(world.stateDir, 'runs');
+  const what = {
+    command: 'upload',
+    accountId: 'ACCOUNT-1',
+    host: '127.0.0.1:9',
+    files: [world.path('users.csv')],
+  };
+  const { makeRoot } = await import('../../src/jobs/run-folder.js');
+  makeRoot(runs);
+  const { path: folder, header } = createRun(runs, {
+    version: 1,
+    run: '20261121-044512-7kq2',
+    key: runKey(what),
+    ...what,
+    argv: upload,
+    cwd: world.cwd,
+    started: '2026-11-21T04:45:12.000Z',
+    options: 'x',
+  });
+  const file = path.join(folder, 'run.json');
+  const text = change({ ...header });
+  writeFileSync(file, text);
+  return { world, folder, unchanged: () => readFileSync(file, 'utf8') === text };
+}
+
+const later = (header: Record<string, unknown>) => JSON.stringify({ ...header, version: 2 });
+
+it.each([
+  ['with --resume', ['--resume']],
+  ['without', []],
+  ['without a journal', ['--no-journal']],
+])('of a later version is refused, %s: exit 8', async (_, more) => {
+  const { world, folder, unchanged } = await worldWith(later);
+  const { code, stderr } = await world.run([...upload, ...more]);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-VERSION')]);
+  for (const said of [folder, 'version 2', '--fresh', 'move it away']) {
+    expect(stderr).toContain(said);
+  }
+  expect(unchanged()).toBe(true);
+});
+
+it('of a later version that lacks what tells whose it is is refused, too', async () => {
+  const { world } = await worldWith(() => '{"version":3}');
+  const { code, stderr } = await world.run([...upload, '--resume']);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('version 3')]);
+});
+
+it('of a later version stays, and --fresh starts anew', async () => {
+  const { world, unchanged } = await worldWith(later);
+  expect((await world.run([...upload, '--fresh'])).code).toBe(5);
+  expect(unchanged()).toBe(true);
+});
+
+it('of another command is none of ours', async () => {
+  const { world } = await worldWith((header) => later({ ...header, command: 'subscribe' }));
+  expect((await world.run([...upload, '--resume'])).code).toBe(5);
+});
+
+it('with a damaged header is refused with --resume, and told without', async () => {
+  const { world, folder, unchanged } = await worldWith(() => '{"version":1,"run"');
+  const resumed = await world.run([...upload, '--resume']);
+  expect([resumed.code, resumed.stderr]).toEqual([8, expect.stringContaining(folder)]);
+  const anew = await world.run(upload);
+  expect([anew.code, anew.stderr]).toEqual([
+    5,
+    expect.stringContaining(`${folder} cannot be read`),
+  ]);
+  expect(unchanged()).toBe(true);
+});
+
+it('that is no run is passed over', async () => {
+  const { world, folder } = await worldWith(later);
+  const { rmSync } = await import('node:fs');
+  rmSync(path.join(folder, 'run.json'));
+  expect((await world.run([...upload, '--resume'])).code).toBe(5);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+it('is in the list of runs', async () => {
+  const { world, folder } = await worldWith(later);
+  expect((await world.run(['runs', 'list'])).stderr).toContain(`${folder} cannot be read`);
+  const { stdout } = await world.run(['runs', 'list', '--json']);
+  expect(JSON.parse(stdout)).toEqual([
+    { run: path.basename(folder), folder, unreadable: expect.stringContaining('version 2') },
+  ]);
+});
