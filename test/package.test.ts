@@ -1,5 +1,6 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -12,7 +13,10 @@ import module, { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startService } from '../src/service/start.js';
+import { serviceDefaults } from './support/service-defaults.js';
 
 // What `npm pack` makes of the checkout, and that it runs by itself: installed beside libsql, which is
 // not in the bundle, and no other package. `prepack` puts the bundle in the place of the build; here
@@ -244,22 +248,78 @@ describe('serves as a library', () => {
     expect(stdout).toBe(`${names.join()}\n${manifest.version}\n`);
   });
 
-  it('has its types', () => {
-    const script = path.join(folder, 'use.mts');
-    writeFileSync(
-      script,
-      `import { main, nodeRuntime, type ErrorId, type ExitCode, type Runtime } from 'engagectl';
-       const runtime: Runtime = nodeRuntime(new AbortController().signal);
-       export const code: ExitCode = await main([], runtime);
-       export const id: ErrorId = 'E-JOURNAL';`,
-    );
+  /** The examples of docs/library.md, one program of them all, with the account of the test. */
+  const examples = (account: { baseUrl: string; accountId: string; passcode: string }): string => {
+    const page = readFileSync(path.join(root, 'docs/library.md'), 'utf8');
+    const program = [...page.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, code]) => code).join('');
+    const credentials = `const credentials = ${JSON.stringify(account)};`;
+    return program.replace(/^const credentials = \{[^}]*\};/m, credentials);
+  };
+  const nowhere = { baseUrl: 'https://localhost', accountId: 'A', passcode: 'p' };
+
+  it.each([
+    [
+      'what is exported',
+      `import { main, nodeRuntime, connect, EngagectlError, exitCodes } from 'engagectl';
+       import type * as library from 'engagectl';
+       const runtime: library.Runtime = nodeRuntime(new AbortController().signal);
+       export const code: library.ExitCode = await main([], runtime);
+       export const id: library.ErrorId = 'E-JOURNAL';
+       const account: library.Account = connect(${JSON.stringify(nowhere)});
+       const run: library.WriteRun = account.upload('users.csv', { type: 'event', ts: 'now' });
+       const { error, exitCode }: library.WriteResult = await run.result;
+       export const refused: boolean = error instanceof EngagectlError && exitCode === exitCodes.refused;
+       // @ts-expect-error -- no source
+       account.upload(7);
+       // @ts-expect-error -- no such option
+       account.subscribe([], { colour: 'red' });`,
+    ],
+    ['the examples', examples(nowhere)],
+  ])('has types for a strict project that checks them: %s', (name, code) => {
+    const script = path.join(folder, `${name.replaceAll(' ', '-')}.mts`);
+    writeFileSync(script, code);
     const require = createRequire(import.meta.url);
     const types = path.dirname(path.dirname(require.resolve('@types/node/package.json')));
-    const options = `--ignoreConfig --noEmit --strict --module nodenext --target es2022 --types node --typeRoots ${types}`;
+    const options = `--ignoreConfig --noEmit --strict --skipLibCheck false --exactOptionalPropertyTypes --module nodenext --target es2022 --types node --typeRoots ${types}`;
     const tsc = path.join(root, 'node_modules/.bin/tsc');
     const { status, stdout } = spawnSync(tsc, [...options.split(' '), script], {
       encoding: 'utf8',
     });
     expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+  });
+
+  it('does what the examples show', async () => {
+    const account = { accountId: 'LIBRARY', passcode: 'passcode-of-the-library' };
+    const service = await startService({ ...serviceDefaults, ...account });
+    onTestFinished(() => service.close());
+    const script = path.join(folder, 'examples.mjs');
+    const program = examples({ ...account, baseUrl: service.url });
+    const charged = { type: 'event', evtName: 'Charged', identity: 'u1', evtData: { Amount: 7 } };
+    const event = JSON.stringify({ ...charged, ts: Math.floor(Date.now() / 1000) });
+    writeFileSync(path.join(folder, 'users.csv'), 'identity\nu3\nu4\n');
+    // An event is there before the exports.
+    const prepared = program.replace(
+      '\nconst charged =',
+      `\nawait account.upload([${event}]).result;\nconst charged =`,
+    );
+    writeFileSync(script, prepared);
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], {
+      cwd: folder,
+    });
+    expect(stderr).toBe('');
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(/^2 .*identity/),
+      '{ read: 2, accepted: 1, rejected: 1, unknown: 0, exitCode: 3 }',
+      '{ Amount: 7 }',
+      expect.stringMatching(/^\d+$/),
+      '1',
+      expect.stringContaining('sms'),
+      'u1 true',
+      'nobody false',
+      manifest.version,
+      '0',
+      '',
+    ]);
+    expect(existsSync(path.join(folder, 'buyers.csv.gz'))).toBe(true);
   });
 });
