@@ -10,11 +10,17 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
 } else {
   const path = require('node:path');
   const { existsSync } = require('node:fs');
-  // WebAssembly stays as V8 compiles it first. To optimize undici's parser of HTTP, one huge function,
-  // takes 100 ms of CPU and 30 MB. A Node newer than those tried would complain of unknown flags.
+  // Set once, before anything is loaded. To optimize undici's parser of HTTP, one huge function in
+  // WebAssembly, takes 100 ms of CPU and 30 MB: it stays as it is compiled first, and ours with it.
+  // Exports have more of ours to run than that costs; they get the budget that Node 22 has by itself.
+  // A Node newer than those tried would complain of flags that it does not know.
   if (major <= 24) {
     const { setFlagsFromString } = require('node:v8');
-    for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
+    const isExport = process.argv.slice(2).some((word) => word.startsWith('export-'));
+    const flags = isExport
+      ? ['--wasm-tiering-budget=13000000']
+      : ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering'];
+    for (const flag of flags) setFlagsFromString(flag);
   }
   // Newer Nodes keep what V8 compiled. It is code: it lies in the user's own folder, and not in /tmp.
   const { XDG_CACHE_HOME, HOME, LOCALAPPDATA } = process.env;
