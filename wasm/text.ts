@@ -2,7 +2,7 @@
 // https://www.assemblyscript.org). `src/text/text-program.ts` makes an instance of it for each use: to find the cells of
 // CSV, to write records, to read JSON, to read pages. An instance has a memory of its own, which is laid out by that use.
 
-export { bounds, cells, faults, keys, lines, markerBytes, markers, mostCells, mostRecords, rows, text, writtenBounds } from './csv-memory';
+export { bounds, cells, faults, keys, lines, markers, rows, text, writtenBounds } from './csv-memory';
 export {
   at as cutAt,
   begin as beginCut,

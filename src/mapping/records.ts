@@ -10,7 +10,7 @@ export interface RecordBlock {
   /** Index in `rows` of record i. */
   readonly row: Int32Array;
   /**
-   * UTF-8 JSON texts of the records: lent, and overwritten by the mapper's next block. It is
+   * UTF-8 JSON texts of the records: lent until the next block is read or mapped. It is
    * `rows.bytes` where all records are sent as they were read.
    */
   readonly json: Buffer;

@@ -10,7 +10,7 @@ export interface Markers {
   readonly comment: Buffer;
 }
 
-/** The most bytes of a marker. */
+/** The most bytes of a marker, as in `wasm/csv-memory.ts`. */
 export const longestMarker = 1024;
 
 /** In place of a position: it lies beyond the text. */

@@ -116,6 +116,7 @@ describe('a CSV of another dialect', () => {
     [{ delimiter: "-'-", quote: "'" }, '--delimiter'],
     [{ comment: '"x' }, '--comment'],
     [{ escape: ',' }, '--delimiter'],
+    [{ delimiter: '|'.repeat(1025) }, '--delimiter'],
   ])('%j is refused: what is meant would be open', async (options, message) => {
     const reading = readText('a,b\n', { format: 'csv', ...options });
     await expect(reading).rejects.toMatchObject({
