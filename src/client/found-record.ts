@@ -1,7 +1,7 @@
 import { requestCodes } from '../contract/codes.js';
 import { failOf, refusalOf, unreadable, type Answer } from './answer.js';
 import type { Exchanges } from './exchanges.js';
-import { memberText } from './member-text.js';
+import { memberText } from '../text/json-members.js';
 
 /** Statuses that say nothing about the user asked for. */
 const notAboutTheUser: ReadonlySet<number> = new Set([

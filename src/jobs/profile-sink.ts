@@ -1,6 +1,6 @@
 import type { Identifier } from '../mapping/identifier.js';
 import { openOutput, prepareOutputs } from '../output/open-output.js';
-export { prettyJson } from '../output/pretty-json.js';
+export { prettyJson } from '../text/pretty-json.js';
 import { RecordWriter } from '../output/record-writer.js';
 import { isStdout } from '../output/target.js';
 import type { Runtime } from '../runtime.js';

@@ -1,5 +1,5 @@
 import type { Zone } from '../zone.js';
-import { skipSpace, skipString, skipValue } from './json-skip.js';
+import { membersOf, spaceEnd } from '../text/json-members.js';
 import type { RecordPage } from './output.js';
 
 const closeBrace = 0x7d;
@@ -17,7 +17,7 @@ export function eventNamer(zone: Zone): (page: RecordPage, eventName: string) =>
     let length = 0;
     for (let i = 0; i < page.count; i += 1) {
       const record = page.bytes.subarray(page.bounds[2 * i], page.bounds[2 * i + 1]);
-      const comma = record[skipSpace(record, 1)] === closeBrace ? '' : ',';
+      const comma = record[spaceEnd(record, 1)] === closeBrace ? '' : ',';
       const added = Buffer.from(`${comma}${name},"ts_utc":${tsUtc(record, zone)}}\n`);
       parts.push(record.subarray(0, -1), added);
       bounds[2 * i] = length;
@@ -30,9 +30,7 @@ export function eventNamer(zone: Zone): (page: RecordPage, eventName: string) =>
 
 /** The JSON text of the record's time in UTC. */
 function tsUtc(record: Buffer, zone: Zone): string {
-  const digits = /^"?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)"?$/.exec(
-    memberText(record, '"ts"') ?? '',
-  );
+  const digits = /^"?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)"?$/.exec(tsText(record));
   if (digits === null) return 'null';
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = digits
     .slice(1)
@@ -41,17 +39,10 @@ function tsUtc(record: Buffer, zone: Zone): string {
   return JSON.stringify(new Date(zone.toEpoch(local) * 1000).toISOString().replace('.000Z', 'Z'));
 }
 
-/** The text of a member's value; `key` with its quotes. Undefined when there is none. */
-function memberText(record: Buffer, key: string): string | undefined {
-  let at = skipSpace(record, 1);
-  while (record[at] !== closeBrace) {
-    const keyEnd = skipString(record, at);
-    const value = skipSpace(record, skipSpace(record, keyEnd) + 1);
-    const end = skipValue(record, value);
-    if (record.toString('latin1', at, keyEnd) === key) return record.toString('latin1', value, end);
-    const next = skipSpace(record, end);
-    if (record[next] === closeBrace) return undefined;
-    at = skipSpace(record, next + 1);
+/** As it is written; empty when there is none. */
+function tsText(record: Buffer): string {
+  for (const { key, value } of membersOf(record)) {
+    if (key.length === 4 && key.toString('latin1') === '"ts"') return value.toString('latin1');
   }
-  return undefined;
+  return '';
 }

@@ -1,0 +1,67 @@
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+
+/** A member of an object, as it is written there. */
+interface Member {
+  /** With its quotes. */
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
+
+/** The members of one valid JSON object, for texts that are few or short. */
+export function* membersOf(json: Buffer): Generator<Member> {
+  let at = spaceEnd(json, spaceEnd(json, 0) + 1);
+  while (json[at] === quote) {
+    const keyEnd = tokenEnd(json, at);
+    const start = spaceEnd(json, spaceEnd(json, keyEnd) + 1);
+    const end = valueEnd(json, start);
+    yield { key: json.subarray(at, keyEnd), value: json.subarray(start, end) };
+    at = spaceEnd(json, end);
+    if (json[at] === comma) at = spaceEnd(json, at + 1);
+  }
+}
+
+/**
+ * The text of a member's value in one valid JSON object; undefined when there is no such member.
+ * Of two members of that name the last counts, as for JSON.parse.
+ */
+export function memberText(json: Buffer, name: string): Buffer | undefined {
+  let found: Buffer | undefined;
+  for (const { key, value } of membersOf(json)) {
+    if (JSON.parse(key.toString()) === name) found = value;
+  }
+  return found;
+}
+
+/** Behind the string, the bracket, comma or colon, the number or word, or the byte of space at `at`. */
+export function tokenEnd(json: Buffer, at: number): number {
+  let end = at + 1;
+  if (json[at] === quote) {
+    for (; json[end] !== quote; end += 1) if (json[end] === backslash) end += 1;
+    return end + 1;
+  }
+  if (isBare[json[at]!] === 1) while (isBare[json[end]!] === 1) end += 1;
+  return end;
+}
+
+export function spaceEnd(json: Buffer, at: number): number {
+  while (json[at]! <= 0x20) at += 1;
+  return at;
+}
+
+export const opens = (byte: number | undefined): boolean => byte === 0x7b || byte === 0x5b;
+export const closes = (byte: number | undefined): boolean => byte === 0x7d || byte === 0x5d;
+
+function valueEnd(json: Buffer, at: number): number {
+  let depth = 0;
+  do {
+    if (opens(json[at])) depth += 1;
+    else if (closes(json[at])) depth -= 1;
+    at = tokenEnd(json, at);
+  } while (depth > 0);
+  return at;
+}
+
+const isBare = new Uint8Array(256).fill(1, 0x21);
+for (const byte of Buffer.from('"{}[],:')) isBare[byte] = 0;
