@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { FileOptions } from '../jobs/job-options.js';
+import { formatNames } from '../jobs/output-of.js';
 import type { OptionTable } from './option-table.js';
 import { choice, notEmpty } from './option-values.js';
 
@@ -13,8 +14,8 @@ export const outputOptions: OptionTable = [
   ['-o, --output <file>', 'default: standard output; .gz compresses; {date} is today', notEmpty],
   [
     '--format <format>',
-    'ndjson, csv or json; default: by the extension, else ndjson',
-    choice('ndjson', 'csv', 'json'),
+    `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!}; default: by the extension, else ndjson`,
+    choice(...formatNames),
   ],
   [
     '--columns <list>',

@@ -1,3 +1,4 @@
+import type { OutputFormat } from '../output/formats.js';
 import { limits } from '../contract/limits.js';
 
 /** How an input is read. */
@@ -138,7 +139,7 @@ export interface EventExportOptions extends ExportOptions {
 /** How records are written to a file. */
 export interface FileOptions {
   /** Else by the extension of the file's name, else NDJSON. */
-  readonly format?: 'ndjson' | 'csv' | 'json';
+  readonly format?: OutputFormat;
   /** Of a CSV; default: all. */
   readonly columns?: readonly string[];
   /** Cells of a CSV that a spreadsheet would run: default `keep`. */

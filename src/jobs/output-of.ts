@@ -1,20 +1,9 @@
-import { extname } from 'node:path';
 import { EngagectlError } from '../errors.js';
-import type { OutputOptions } from '../output/output.js';
+import { formatOf, type OutputOptions } from '../output/formats.js';
 import type { FileOptions } from './job-options.js';
 import type { Words } from './words.js';
 
-/** Format and compression that an output's name asks for; ndjson where it asks for none. */
-function formatOf(name: string | undefined): Pick<OutputOptions, 'format' | 'gzip'> {
-  const gzip = name !== undefined && extname(name).toLowerCase() === '.gz';
-  const extension = extname(gzip ? name.slice(0, -3) : (name ?? '')).toLowerCase();
-  return { format: formats[extension] ?? 'ndjson', gzip };
-}
-
-const formats: Readonly<Record<string, OutputOptions['format']>> = {
-  '.csv': 'csv',
-  '.json': 'json',
-};
+export { formatNames } from '../output/formats.js';
 
 /** The output at `path`; undefined is stdout. */
 export function outputOf(path: string | undefined, options: FileOptions): OutputOptions {

@@ -1,50 +1,45 @@
 import { Flattener } from '../text/flattener.js';
-import { formulaWarnings } from './csv-encoding.js';
 import { csvHeader } from './csv-header.js';
 import { CsvSpool } from './csv-spool.js';
+import { formulaWarnings } from './formula-warnings.js';
 import { emptyMark, type FileMark } from './marked-file.js';
-import type { Checkpoint, Output, RecordPage } from './output.js';
+import type { Checkpoint, DocumentOptions, Opening, Output, RecordPage } from './output.js';
 import type { Sink } from './sink.js';
 
 /** Bytes gathered for one write of the finished document. */
 const blockBytes = 1 << 20;
 
-interface CsvOutputOptions {
-  readonly escapeFormulas: boolean;
-  /** Begin with a byte order mark. */
-  readonly bom: boolean;
-  readonly spoolPath: string;
-  /** Go on from here in a spool that an earlier process left. */
-  readonly resume: Checkpoint | undefined;
-  /** Whether the spool outlives an export that did not finish. */
-  readonly keepSpool: boolean;
+/** CSV with the union of all columns: rows wait in a spool until the last record has been seen. */
+export async function openSpooledCsv(opening: Opening): Promise<Output> {
+  const { resume, spool: place } = opening;
+  // The document itself is written at the end, from its beginning.
+  const sink = await opening.openSink(resume && emptyMark);
+  try {
+    return new CsvOutput(opening, sink, await CsvSpool.open(place.path, resume));
+  } catch (error) {
+    await sink.close();
+    throw error;
+  }
 }
 
-/** CSV with the union of all columns: rows wait in a spool until the last record has been seen. */
-export class CsvOutput implements Output {
+class CsvOutput implements Output {
   readonly rewindable = true;
   readonly #sink: Sink;
-  readonly #options: CsvOutputOptions;
+  readonly #options: DocumentOptions;
+  readonly #keepSpool: boolean;
   readonly #spool: CsvSpool;
   #flattener: Flattener;
-  #records = 0;
+  #records: number;
   #state: 'spooling' | 'written' | 'closed' = 'spooling';
 
-  static async open(sink: Sink, options: CsvOutputOptions): Promise<CsvOutput> {
-    try {
-      return new CsvOutput(sink, options, await CsvSpool.open(options.spoolPath, options.resume));
-    } catch (error) {
-      await sink.close();
-      throw error;
-    }
-  }
-
-  private constructor(sink: Sink, options: CsvOutputOptions, spool: CsvSpool) {
+  constructor({ options, resume, spool: { isKept } }: Opening, sink: Sink, spool: CsvSpool) {
     this.#sink = sink;
     this.#options = options;
+    this.#keepSpool = isKept;
     this.#spool = spool;
-    this.#flattener = newFlattener({ records: 0, ...emptyMark }, options);
-    if (options.resume) this.#restore(options.resume);
+    const start = resume ?? { ...emptyMark, records: 0 };
+    this.#records = start.records;
+    this.#flattener = newFlattener(start, options);
   }
 
   get name(): string {
@@ -69,7 +64,8 @@ export class CsvOutput implements Output {
 
   async rewind(checkpoint: Checkpoint): Promise<void> {
     await this.#spool.truncate(checkpoint);
-    this.#restore(checkpoint);
+    this.#records = checkpoint.records;
+    this.#flattener = newFlattener(checkpoint, this.#options);
   }
 
   sync(): Promise<void> {
@@ -93,12 +89,7 @@ export class CsvOutput implements Output {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     await this.#sink.close();
-    await this.#spool.close({ keep: this.#options.keepSpool && this.#spool.mark.bytes > 0 });
-  }
-
-  #restore(checkpoint: Checkpoint): void {
-    this.#records = checkpoint.records;
-    this.#flattener = newFlattener(checkpoint, this.#options);
+    await this.#spool.close({ keep: this.#keepSpool && this.#spool.mark.bytes > 0 });
   }
 
   async #writeDocument(): Promise<void> {
@@ -122,5 +113,5 @@ export class CsvOutput implements Output {
 
 const newFlattener = (
   { columns = [], formulas = 0 }: Checkpoint,
-  { escapeFormulas }: CsvOutputOptions,
+  { escapeFormulas }: DocumentOptions,
 ): Flattener => new Flattener({ columns, fixed: false, escapeFormulas, formulas });

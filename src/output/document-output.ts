@@ -1,10 +1,25 @@
-import type { Encoding } from './encoding.js';
 import type { FileMark } from './marked-file.js';
-import type { Checkpoint, Output, RecordPage } from './output.js';
+import type { Checkpoint, Opening, Output, RecordPage } from './output.js';
 import type { Sink } from './sink.js';
 
+/** How the records of a document are written: ndjson, json, or CSV whose columns are known. */
+export interface Encoding {
+  /** The page's records. `isFirst`: nothing of the document has been written yet. */
+  page(page: RecordPage, isFirst: boolean): Buffer;
+  /** What completes the document; `isEmpty` when it has no records. */
+  end(isEmpty: boolean): Buffer;
+  /** Cells so far that a spreadsheet would run; set when pages are taken back. */
+  formulas: number;
+  readonly warnings: readonly string[];
+}
+
 /** An output whose pages are written as they come. */
-export class DocumentOutput implements Output {
+export const openDocument = async (
+  { openSink, resume }: Opening,
+  encoding: Encoding,
+): Promise<Output> => new DocumentOutput(await openSink(resume), encoding, resume);
+
+class DocumentOutput implements Output {
   readonly #sink: Sink;
   readonly #encoding: Encoding;
   #records = 0;

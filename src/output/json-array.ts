@@ -1,11 +1,14 @@
-import type { Encoding } from './encoding.js';
+import { openDocument, type Encoding } from './document-output.js';
 import { ndjsonLines } from './ndjson.js';
+import type { OpenFormat } from './output.js';
 
 const opening = Buffer.from('[\n');
 const separator = Buffer.from(',\n');
 
 /** One array, each record on a line of its own as in NDJSON: `[\n{…},\n{…}\n]\n`. */
-export const jsonArray = (): Encoding => ({
+export const open: OpenFormat = (opening) => openDocument(opening, encoding);
+
+const encoding: Encoding = {
   page: (page, isFirst) => {
     const lines = ndjsonLines(page);
     const parts: Buffer[] = [];
@@ -19,4 +22,4 @@ export const jsonArray = (): Encoding => ({
   end: (isEmpty) => Buffer.from(isEmpty ? '[]\n' : '\n]\n'),
   formulas: 0,
   warnings: [],
-});
+};

@@ -2,14 +2,11 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Runtime } from '../runtime.js';
-import { DocumentOutput } from './document-output.js';
-import type { Encoding } from './encoding.js';
 import { FileSink } from './file-sink.js';
 import { GzipSink } from './gzip-sink.js';
-import { jsonArray } from './json-array.js';
-import { emptyMark, type FileMark } from './marked-file.js';
-import { ndjsonLines } from './ndjson.js';
-import type { Checkpoint, Output, OutputOptions } from './output.js';
+import type { FileMark } from './marked-file.js';
+import { formats, type OutputOptions } from './formats.js';
+import type { Checkpoint, Output } from './output.js';
 import { PageSpill } from './page-spill.js';
 import { publishAgain } from './publish.js';
 import type { Sink } from './sink.js';
@@ -39,33 +36,17 @@ export async function openOutput(
   resume?: Checkpoint,
 ): Promise<Output> {
   const target = await findTarget(options.path, runtime.cwd);
-  if (options.format === 'csv') return openCsv({ target, options, runtime, resume });
-  const sink = await openSink({ target, options, runtime, resume });
-  const encoding = options.format === 'json' ? jsonArray() : ndjson();
-  return new DocumentOutput(sink, encoding, resume);
-}
-
-interface Opening {
-  readonly target: Target;
-  readonly options: OutputOptions;
-  readonly runtime: World;
-  readonly resume: Checkpoint | undefined;
-}
-
-async function openCsv(opening: Opening): Promise<Output> {
-  const { target, options, runtime, resume } = opening;
-  const { columns, escapeFormulas, bom } = options;
-  if (columns !== undefined) {
-    const { csvEncoding } = await import('./csv-encoding.js');
-    const sink = await openSink(opening);
-    return new DocumentOutput(sink, csvEncoding({ columns, escapeFormulas, bom }), resume);
-  }
-  const { CsvOutput } = await import('./csv-output.js');
-  const keepSpool = target.kind === 'file';
-  const spoolPath = keepSpool ? spoolOf(target) : temporaryPath(runtime);
-  // The document itself is written at the end, from its beginning.
-  const sink = await openSink({ ...opening, resume: resume && { ...emptyMark, records: 0 } });
-  return CsvOutput.open(sink, { escapeFormulas, bom, spoolPath, keepSpool, resume });
+  const { open } = await formats[options.format].load();
+  const isKept = target.kind === 'file';
+  return open({
+    options,
+    resume,
+    openSink: async (mark) => {
+      const sink = await openSink(target, { overwrite: options.overwrite, resume: mark }, runtime);
+      return options.gzip ? new GzipSink(sink) : sink;
+    },
+    spool: { path: isKept ? spoolOf(target) : temporaryPath(runtime), isKept },
+  });
 }
 
 /** Completes the work of a process that sealed this output and was then ended. */
@@ -133,21 +114,9 @@ export async function prepareOutputs(
   }
 }
 
-const ndjson = (): Encoding => ({
-  page: ndjsonLines,
-  end: () => Buffer.alloc(0),
-  formulas: 0,
-  warnings: [],
-});
-
-async function openSink({ target, options, runtime, resume }: Opening): Promise<Sink> {
-  const sink = await openBareSink(target, { overwrite: options.overwrite, resume }, runtime);
-  return options.gzip ? new GzipSink(sink) : sink;
-}
-
-function openBareSink(
+function openSink(
   target: Target,
-  options: { readonly overwrite: boolean; readonly resume: Checkpoint | undefined },
+  options: { readonly overwrite: boolean; readonly resume: FileMark | undefined },
   { stdout }: World,
 ): Promise<Sink> | Sink {
   if (target.kind === 'stdout') return new StdoutSink(stdout);

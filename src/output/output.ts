@@ -1,9 +1,8 @@
 import type { FileMark } from './marked-file.js';
+import type { Sink } from './sink.js';
 import type { RecordPage } from '../text/record-page.js';
 
 export type { FileMark, RecordPage };
-
-export type OutputFormat = 'ndjson' | 'csv' | 'json';
 
 /**
  * Where an output stands after a whole page. Plain JSON, so that a journal can keep it and a
@@ -43,10 +42,10 @@ export interface Output {
   abort(): Promise<void>;
 }
 
-export interface OutputOptions {
+/** What is wanted of a document, in any format. */
+export interface DocumentOptions {
   /** Undefined, `-` and `/dev/stdout` mean stdout; relative to the runtime's `cwd`. */
   readonly path: string | undefined;
-  readonly format: OutputFormat;
   readonly gzip: boolean;
   /** Replace an existing target. */
   readonly overwrite: boolean;
@@ -59,3 +58,16 @@ export interface OutputOptions {
   /** Begin a CSV with a byte order mark. */
   readonly bom: boolean;
 }
+
+/** What a format opens an output with. */
+export interface Opening {
+  readonly options: DocumentOptions;
+  /** Go on from here in what an earlier process left. */
+  readonly resume: Checkpoint | undefined;
+  /** Opens the place where the bytes of the document go, behind those of `resume`. */
+  readonly openSink: (resume: FileMark | undefined) => Promise<Sink>;
+  /** A file for what has to wait for the end, and whether it outlives an export that did not finish. */
+  readonly spool: { readonly path: string; readonly isKept: boolean };
+}
+
+export type OpenFormat = (opening: Opening) => Promise<Output>;

@@ -3,7 +3,8 @@ import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openOutput } from '../../src/output/open-output.js';
-import type { Output, OutputOptions } from '../../src/output/output.js';
+import type { OutputOptions } from '../../src/output/formats.js';
+import type { Output } from '../../src/output/output.js';
 import { pageOf } from '../support/record-page.js';
 import { makeWorld, type World } from '../support/world.js';
 

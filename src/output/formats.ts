@@ -1,0 +1,33 @@
+import { extname } from 'node:path';
+import type { DocumentOptions, OpenFormat } from './output.js';
+
+interface Format {
+  /** Of the files' names. */
+  readonly extensions: readonly string[];
+  readonly load: () => Promise<{ readonly open: OpenFormat }>;
+}
+
+/** How records can be written. Another format is a file, and a line here. */
+export const formats = {
+  ndjson: { extensions: ['.ndjson', '.jsonl'], load: () => import('./ndjson.js') },
+  csv: { extensions: ['.csv'], load: () => import('./csv.js') },
+  json: { extensions: ['.json'], load: () => import('./json-array.js') },
+} as const satisfies Readonly<Record<string, Format>>;
+
+export type OutputFormat = keyof typeof formats;
+
+export interface OutputOptions extends DocumentOptions {
+  readonly format: OutputFormat;
+}
+
+export const formatNames = Object.keys(formats) as OutputFormat[];
+
+/** Format and compression that a file's name asks for; NDJSON where it asks for none. */
+export function formatOf(name: string | undefined): Pick<OutputOptions, 'format' | 'gzip'> {
+  const gzip = name !== undefined && extname(name).toLowerCase() === '.gz';
+  const extension = extname(gzip ? name.slice(0, -3) : (name ?? '')).toLowerCase();
+  const format = formatNames.find((one) =>
+    (formats[one].extensions as readonly string[]).includes(extension),
+  );
+  return { format: format ?? 'ndjson', gzip };
+}
