@@ -26,11 +26,11 @@ const mayImport: Readonly<Record<string, string>> = {
   help: 'errors, error-notes, type jobs, type runtime, commander',
 
   // what the tool does
-  jobs: 'bulk, input, mapping, output, client, contract, zone, errors, files, type runtime',
-  bulk: 'client, contract, errors, files, type input, type mapping, type output, type runtime',
+  jobs: 'bulk, input, mapping, output, client, contract, zone, text, errors, files, type runtime',
+  bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, errors, files, type runtime',
   mapping: 'contract, zone, text, errors, files, type input, type runtime, zod',
-  output: 'contract, zone, text, errors, files, type runtime, csv-stringify',
+  output: 'contract, zone, text, errors, files, type runtime',
   client: 'contract, text, errors, files, type runtime, undici',
   service: 'contract, zone, text, files, libsql',
 
@@ -44,7 +44,7 @@ const mayImport: Readonly<Record<string, string>> = {
   runtime: '',
   version: '',
   zone: '',
-  wasm: '',
+  wasm: 'errors',
 };
 
 /** Files that may read of the outside world what stands beside them, besides runtime.ts and process.ts. */
