@@ -1,6 +1,6 @@
 import { exitCodes, type EngagectlError } from '../errors.js';
 import type { WriteProgress, WriteResult } from '../jobs/results.js';
-import type { WriteAbout, WriteEnding, WriteHooks, WriteRequest } from '../jobs/perform-write.js';
+import type { WriteAbout, WriteEnding, WriteHooks, WriteRequest } from '../jobs/write-request.js';
 import type { World } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';

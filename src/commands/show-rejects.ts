@@ -1,4 +1,4 @@
-import type { WriteEnding } from '../jobs/perform-write.js';
+import type { WriteEnding } from '../jobs/write-request.js';
 import { annotate, type AnnotationWorld } from '../ui/annotations.js';
 import type { Messages } from '../ui/messages.js';
 

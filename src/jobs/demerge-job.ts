@@ -7,7 +7,8 @@ import type { WriteResult } from './results.js';
 import type { World } from './world.js';
 import { readMeaning } from './read-input.js';
 import type { DemergeOptions } from './job-options.js';
-import { performWrite, type WriteHooks, type WriteRequest } from './perform-write.js';
+import { performWrite } from './perform-write.js';
+import type { WriteHooks, WriteRequest } from './write-request.js';
 
 /** Demerges profiles by identity; each identity is sent once. */
 export async function demerge(

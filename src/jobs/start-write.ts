@@ -2,7 +2,7 @@ import { EngagectlError } from '../errors.js';
 import type { JobOptions, WriteOptions } from './job-options.js';
 import type { Source, WriteRun } from './library.js';
 import { foreseen, type LibraryWorld } from './library-world.js';
-import type { WriteHooks, WriteRequest } from './perform-write.js';
+import type { WriteHooks, WriteRequest } from './write-request.js';
 import { RejectsQueue } from './rejects-queue.js';
 import type { WriteProgress, WriteResult } from './results.js';
 import { openSource } from './source.js';

@@ -9,7 +9,8 @@ import type { Words } from './words.js';
 import type { World } from './world.js';
 import { readMeaning } from './read-input.js';
 import type { UploadOptions } from './job-options.js';
-import { performWrite, type WriteHooks, type WriteRequest } from './perform-write.js';
+import { performWrite } from './perform-write.js';
+import type { WriteHooks, WriteRequest } from './write-request.js';
 
 /** What surrounds the records in a request body. */
 export const uploadFrame = ['{"d":[', ']}'] as const;

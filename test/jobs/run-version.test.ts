@@ -103,3 +103,9 @@ it('is in the list of runs', async () => {
     { run: path.basename(folder), folder, unreadable: expect.stringContaining('version 2') },
   ]);
 });
+
+it('of a program that uses the library is resumed by that program', async () => {
+  const { world } = await worldWith((header) => JSON.stringify({ ...header, argv: [] }));
+  const { code, stderr } = await world.run(['runs', 'resume', '20261121-044512-7kq2']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('was begun by a program')]);
+});

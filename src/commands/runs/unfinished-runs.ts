@@ -71,6 +71,12 @@ const asObject = ({ path, header }: RunFolder) => ({
 /** `runs resume`: the command line the run was begun with, in the same folder, with --resume. */
 export async function resumeRun({ operands, runtime, program }: Call): Promise<void> {
   const { header } = runOf(operands, runtime);
+  if (header.argv.length === 0) {
+    throw new EngagectlError('E-USAGE', `run ${header.run} was begun by a program`, {
+      why: 'there is no command line to begin it with again',
+      fix: `the program goes on with it by the same ${header.command} and the option resume`,
+    });
+  }
   const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
   // An export is found by its output, and refuses another account by itself.
   const meant = header.command.startsWith('export-') ? [] : ['--run', header.run];
