@@ -241,8 +241,11 @@ export const errorNotes = {
     next: ['restore the file, then: ' + goOn, fresh],
   },
   'E-JOURNAL': {
-    means: 'the journal of the run is damaged, so it cannot tell how far the run came',
-    causes: ['a failing disk', 'somebody edited it'],
+    means: 'the journal of the run cannot tell how far the run came',
+    causes: [
+      'it is damaged: a failing disk, or somebody edited it',
+      'another version of engagectl wrote it; nothing is lost: that version goes on with it',
+    ],
     next: [fresh, 'engagectl runs show <id>'],
   },
   'E-REJECTS-CHANGED': {
@@ -266,6 +269,7 @@ export const errorNotes = {
     causes: [
       'the same command was started twice',
       'a cron job that begins before the last one ended',
+      'another process took the run over; this one then sends and writes nothing more',
     ],
     next: ['wait until it is done', 'engagectl runs list'],
   },
@@ -322,7 +326,10 @@ export const errorNotes = {
   },
   'E-INTERRUPTED': {
     means: 'Ctrl-C (SIGINT) stopped the command',
-    causes: ['somebody pressed Ctrl-C, once or twice'],
+    causes: [
+      'somebody pressed Ctrl-C, once or twice',
+      'a program that uses the library aborted the signal',
+    ],
     next: ['a run from files goes on with the same command and --resume', 'engagectl runs list'],
   },
   'E-TERMINATED': {
