@@ -1,5 +1,6 @@
 // Question: does an export stay fast whatever its records look like, and as CSV too?
 import { fileURLToPath } from 'node:url';
+import { judged } from './harness/guards.js';
 import { markdownTable, median } from './harness/report.js';
 import { differentWork, runRounds } from './harness/rounds.js';
 import { startServer } from './harness/server.js';
@@ -16,15 +17,18 @@ export const exportShapes = {
   size: 250,
   async report({ size, rounds = 3, folder, progress }) {
     const rows = [];
+    const guards = [];
     for (const shape of Object.keys(recordShapes)) {
-      rows.push([shape, ...(await figuresOf(shape, { size, rounds, folder, progress }))]);
+      const results = await resultsOf(shape, { size, rounds, folder, progress });
+      rows.push([shape, ...rowOf(results)]);
+      guards.push(...judged(guardsOf(shape), results));
     }
     const head = ['', 'NDJSON s', '÷ discard', 'CSV s', '÷ NDJSON', '÷ Python', 'peak MiB'];
-    return { text: `${size} MB each, ${rounds} rounds.\n\n${markdownTable(head, rows)}` };
+    return { text: `${size} MB each, ${rounds} rounds.\n\n${markdownTable(head, rows)}`, guards };
   },
 };
 
-async function figuresOf(shape, { size, rounds, folder, progress }) {
+async function resultsOf(shape, { size, rounds, folder, progress }) {
   const pageServer = fileURLToPath(new URL('harness/page-server.js', import.meta.url));
   const server = await startServer(pageServer, `${size}MB`, shape);
   try {
@@ -53,11 +57,23 @@ async function figuresOf(shape, { size, rounds, folder, progress }) {
     });
     const different = results.map((result) => differentWork(results[0], result)).find(Boolean);
     if (different !== undefined) throw new Error(`${shape}: ${different}`);
-    return rowOf(results);
+    return results;
   } finally {
     await server[Symbol.asyncDispose]();
   }
 }
+
+const guardsOf = (shape) => [
+  {
+    what: `${shape}: NDJSON ÷ discard`,
+    of: `${shape}: ndjson`,
+    to: `${shape}: discard`,
+    most: 1.6,
+  },
+  { what: `${shape}: CSV ÷ NDJSON`, of: `${shape}: csv`, to: `${shape}: ndjson`, most: 3 },
+  { what: `${shape}: CSV ÷ Python`, of: `${shape}: csv`, to: `${shape}: Python`, most: 0.25 },
+  { what: `${shape}: CSV, peak MiB`, of: `${shape}: csv`, key: 'peakBytes', most: 191 },
+];
 
 function rowOf([ndjson, csv, discard, python]) {
   const wall = ({ runs }) => median(runs.map((run) => run.wall)).toFixed(2);

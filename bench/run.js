@@ -97,6 +97,7 @@ async function bodyOf(benchmark, place, charts) {
   const rounds = values.rounds && Number(values.rounds);
   const report = await benchmark.report({ ...place, rounds, progress: showProgress });
   Object.assign(charts, report.charts);
+  guards.push(...(report.guards ?? []));
   return report.text;
 }
 
