@@ -36,8 +36,8 @@ const groups = [
   group(
     'run',
     ({ id, dynamicImporters: importers }) =>
-      (importers.includes(module('commands/upload')) && importers.length > 1) ||
-      id === module('jobs/upload'),
+      (importers.includes(module('commands/upload-command')) && importers.length > 1) ||
+      id === module('jobs/upload-job'),
   ),
 ];
 

@@ -11,23 +11,23 @@ import { version } from './version.js';
 /** The commands, under their headings in the help. Each file of them is loaded when it is needed. */
 const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   'Write:': {
-    upload: () => import('./commands/upload.js'),
-    subscribe: () => import('./commands/subscribe.js'),
-    demerge: () => import('./commands/demerge.js'),
+    upload: () => import('./commands/upload-command.js'),
+    subscribe: () => import('./commands/subscribe-command.js'),
+    demerge: () => import('./commands/demerge-command.js'),
   },
   'Read:': {
-    'export-profiles': () => import('./commands/export-profiles.js'),
-    'export-events': () => import('./commands/export-events.js'),
-    'get-profile': () => import('./commands/get-profile.js'),
+    'export-profiles': () => import('./commands/export-profiles-command.js'),
+    'export-events': () => import('./commands/export-events-command.js'),
+    'get-profile': () => import('./commands/get-profile-command.js'),
   },
   'Around them:': {
-    config: () => import('./commands/config/config.js'),
-    doctor: () => import('./commands/doctor/doctor.js'),
-    serve: () => import('./commands/serve.js'),
-    runs: () => import('./commands/runs/runs.js'),
-    completion: () => import('./commands/completion.js'),
-    __complete: () => import('./commands/complete.js'),
-    help: () => import('./commands/help.js'),
+    config: () => import('./commands/config/config-command.js'),
+    doctor: () => import('./commands/doctor/doctor-command.js'),
+    serve: () => import('./commands/serve-command.js'),
+    runs: () => import('./commands/runs/runs-command.js'),
+    completion: () => import('./commands/completion-command.js'),
+    __complete: () => import('./commands/complete-command.js'),
+    help: () => import('./commands/help-command.js'),
   },
 };
 type Load = () => Promise<{ readonly command: CommandSpec }>;

@@ -1,4 +1,5 @@
 import type { WriteAnswer } from '../contract/answers.js';
+import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Day } from '../contract/dates.js';
 import type { Attempt } from './attempt.js';
 import type { ReadBody } from './transport.js';
@@ -31,16 +32,13 @@ export interface PageBody {
  * the next. Every function takes a signal, and rejects with its reason when it is aborted.
  */
 export interface Client {
-  /** Endpoint 1; `body` is the whole request body. */
-  upload(body: Buffer, signal: AbortSignal): Promise<Attempt<WriteAnswer>>;
-  /** Endpoint 2. */
-  subscribe(
+  /** Endpoints 1, 2 and 8; `body` is the whole request body. Some answers count nothing. */
+  write(
+    to: WriteEndpoint,
     body: Buffer,
-    options: { readonly dryRun: boolean },
     signal: AbortSignal,
-  ): Promise<Attempt<WriteAnswer>>;
-  /** Endpoint 8. */
-  demerge(body: Buffer, signal: AbortSignal): Promise<Attempt<undefined>>;
+    options?: { readonly dryRun: boolean },
+  ): Promise<Attempt<WriteAnswer | undefined>>;
   /** Endpoints 3 and 6: the cursor, exactly as received. */
   openCursor(query: CursorQuery, signal: AbortSignal): Promise<Attempt<string>>;
   /** Endpoints 4 and 7: HTTP 200 answers, whatever their body says. */

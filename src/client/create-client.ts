@@ -1,4 +1,4 @@
-import { headerNames, paths } from '../contract/endpoints.js';
+import { headerNames, paths, writes } from '../contract/endpoints.js';
 import { cursorPattern } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import { contentOf, unreadable, type Answer } from './answer.js';
@@ -28,23 +28,19 @@ export async function createClient(options: ClientOptions): Promise<Client> {
     redact: redactor(options.passcode),
     now: options.now,
   });
-  const write = async (endpoint: string, query: string, body: Buffer, signal: AbortSignal) =>
-    accept(await ask({ method: 'POST', endpoint, query, body, limit: 'whole' }, signal));
-
   return {
-    upload: (body, signal) =>
-      attempt(async () =>
-        contentOf(await write(paths.upload, '', body, signal), (shapes) => shapes.writeAnswer),
-      ),
-    subscribe: (body, { dryRun }, signal) =>
+    write: (to, body, signal, { dryRun } = { dryRun: false }) =>
       attempt(async () => {
         const query = dryRun ? '?dryRun=1' : '';
-        const answer = await write(paths.subscribe, query, body, signal);
-        return contentOf(answer, (shapes) => shapes.writeAnswer);
-      }),
-    demerge: (body, signal) =>
-      attempt(async () => {
-        const answer = await write(paths.demerge, '', body, signal);
+        const exchange = {
+          method: 'POST',
+          endpoint: paths[to],
+          query,
+          body,
+          limit: 'whole',
+        } as const;
+        const answer = await accept(await ask(exchange, signal));
+        if (writes[to].counts) return contentOf(answer, (shapes) => shapes.writeAnswer);
         await contentOf(answer, (shapes) => shapes.demergeAnswer);
         return undefined;
       }),

@@ -27,9 +27,7 @@ export function observed(client: Client, observer: RequestObserver): Client {
     }
   };
   return {
-    upload: (body, signal) => noted(() => client.upload(body, signal)),
-    subscribe: (body, options, signal) => noted(() => client.subscribe(body, options, signal)),
-    demerge: (body, signal) => noted(() => client.demerge(body, signal)),
+    write: (...request) => noted(() => client.write(...request)),
     openCursor: (query, signal) => noted(() => client.openCursor(query, signal)),
     page: (kind, cursor, signal) =>
       noted(

@@ -56,7 +56,13 @@ export async function connectTo(
     const { timeoutMs } = settings;
     const connection = await openConnection(
       {
-        ...{ baseUrl, accountId, passcode, headerPrefix, zone, timeoutMs, maxInFlight },
+        baseUrl,
+        accountId,
+        passcode,
+        headerPrefix,
+        zone,
+        timeoutMs,
+        maxInFlight,
         policy: settings,
         // It has another port every time.
         host: isLocal ? localRegion : undefined,

@@ -7,9 +7,9 @@ import { bytesText, grouped } from '../ui/figures.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startProgress, type Progress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
-import type { ExportFlags } from './export-options.js';
+import type { ExportFlags } from './export-flags.js';
 import { accountFields, jobWorld } from './job-world.js';
-import { isStdout } from './output-options.js';
+import { isStdout } from './output-flags.js';
 import { openReport } from '../ui/report/report-file.js';
 import type { Settings } from './settings.js';
 

@@ -8,7 +8,7 @@ import { messages } from '../ui/messages.js';
 import { startProgress, type Progress } from '../ui/progress.js';
 import { showSummary } from '../ui/summary.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
-import { isStdout } from './output-options.js';
+import { isStdout } from './output-flags.js';
 import type { Settings } from './settings.js';
 import { showRejects } from './show-rejects.js';
 import type { LookUpFlags } from './wanted-users.js';
@@ -43,7 +43,13 @@ export async function runLookUp(
         // One profile needs no figures for people; a reader of stdout that left wants none either.
         const exitCode = ending.result.exitCode;
         if (exitCode === exitCodes.closedPipe || (single && !settings.json)) return;
-        const { error: _, unfinished, run, accountId, ...figures } = ending.result;
+        const {
+          error: _error,
+          unfinished: _unfinished,
+          run,
+          accountId: _id,
+          ...figures
+        } = ending.result;
         const summary = { command: 'get-profile', run, ...accountFields(world), ...figures };
         const recordsOnStdout = isStdout(flags.output);
         await showSummary(summary, { settings, runtime, messages: said, recordsOnStdout });

@@ -1,3 +1,4 @@
+import type { WriteEndpoint } from '../contract/endpoints.js';
 import { exitCodes, type EngagectlError } from '../errors.js';
 import type { WriteProgress, WriteResult } from '../jobs/results.js';
 import type { WriteAbout, WriteEnding, WriteHooks, WriteRequest } from '../jobs/write-request.js';
@@ -11,11 +12,11 @@ import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import type { Settings } from './settings.js';
 import { openReport, type Report } from '../ui/report/report-file.js';
 import { showRejects } from './show-rejects.js';
-import type { WriteFlags } from './write-options.js';
+import type { WriteFlags } from './write-flags.js';
 
 /** A write as the command line asks for it. */
 export interface WriteCommand {
-  readonly name: 'upload' | 'subscribe' | 'demerge';
+  readonly name: WriteEndpoint;
   readonly files: readonly string[];
   readonly flags: WriteFlags;
   readonly job: (request: WriteRequest, world: World, hooks: WriteHooks) => Promise<WriteResult>;
@@ -88,7 +89,7 @@ interface Telling {
 /** Shows what a run came to; returns what the command ends with, and whether somebody knows. */
 async function tell(ending: WriteEnding, { command, world, settings, said, report }: Telling) {
   const { result, history } = ending;
-  const { error: judged, done, stopped, unfinished, run, accountId: _, ...figures } = result;
+  const { error: judged, done: _done, stopped, unfinished, run, accountId: _, ...figures } = result;
   showRejects(ending, said, { settings, runtime: world.runtime });
   if (stopped && judged !== stopped) said.warn(stopped.message);
   const summary = { command: command.name, run, ...accountFields(world), ...figures };

@@ -1,3 +1,5 @@
+import { limits } from './limits.js';
+
 /** Paths of the eight endpoints (specification, Endpoints 1 to 8). */
 export const paths = {
   upload: '/1/upload',
@@ -7,6 +9,32 @@ export const paths = {
   events: '/1/events.json',
   demerge: '/1/demerge/profiles.json',
 } as const;
+
+/**
+ * The endpoints that take records or identities: how many at most, how many requests are in flight
+ * by default and at most, and whether their answer counts records or says success alone.
+ */
+export const writes = {
+  upload: {
+    records: limits.recordsPerUpload,
+    inFlight: 8,
+    mostInFlight: limits.uploadsInFlight,
+    counts: true,
+  },
+  subscribe: {
+    records: limits.recordsPerSubscribe,
+    inFlight: limits.othersInFlight,
+    mostInFlight: limits.uploadsInFlight,
+    counts: true,
+  },
+  demerge: {
+    records: limits.identitiesPerDemerge,
+    inFlight: 1,
+    mostInFlight: limits.othersInFlight,
+    counts: false,
+  },
+} as const satisfies Partial<Record<keyof typeof paths, object>>;
+export type WriteEndpoint = keyof typeof writes;
 
 export const defaultHeaderPrefix = 'X-Service';
 

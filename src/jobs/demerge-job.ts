@@ -1,6 +1,5 @@
 import { surveyIdentities } from '../bulk/write/identities.js';
 import { IdentitySet } from '../bulk/write/identity-set.js';
-import { paths } from '../contract/endpoints.js';
 import { firstRecords } from '../input/first-records.js';
 import { demergeMapper } from '../mapping/demerge.js';
 import type { WriteResult } from './results.js';
@@ -25,10 +24,8 @@ export async function demerge(
       listColumn: identity,
       rehearsal: request.check ? 'check' : undefined,
       meaning: { ...readMeaning(request), identity },
-      endpoint: `POST ${paths.demerge}`,
       frame: ['{"identities":[', ']}'],
       mapper: () => mapper,
-      send: (client) => (body, signal) => client.demerge(body, signal),
       seen,
       survey: (inputs) =>
         surveyIdentities(firstRecords(inputs.blocks(), limit), (rows) => mapper.map(rows), seen),

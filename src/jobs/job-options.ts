@@ -97,9 +97,6 @@ export type RejectLimit = { readonly records: number } | { readonly percent: num
 export const writeDefaults = {
   chunkBytes: 4 * 1024 * 1024,
   maxRecordBytes: 1024 * 1024,
-  upload: { chunkSize: limits.recordsPerUpload, concurrency: 8 },
-  subscribe: { chunkSize: limits.recordsPerSubscribe, concurrency: limits.othersInFlight },
-  demerge: { chunkSize: limits.identitiesPerDemerge, concurrency: 1 },
 } as const;
 
 /** What an export asks the service for. */

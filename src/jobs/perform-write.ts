@@ -8,6 +8,7 @@ import { writeEntries, type EarlierParts, type WriteEntry } from '../bulk/write/
 import { write } from '../bulk/write/write.js';
 import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Client } from '../client/client.js';
+import { paths, writes } from '../contract/endpoints.js';
 import { zoneOf } from '../zone.js';
 import { exitCodes } from '../errors.js';
 import { firstRecords } from '../input/first-records.js';
@@ -191,7 +192,8 @@ function jobOf(
   { mapper, earlier, tally, client }: Parts & { tally: Tally; client: Client | undefined },
 ): WriteJob {
   const { limit, maxRejects } = request;
-  const defaults = writeDefaults[kind.name];
+  const { name, rehearsal } = kind;
+  const defaults = writes[name];
   // Of a demerge, all identities have to be seen again to tell duplicates.
   const from = kind.seen ? undefined : earlier?.watermark;
   const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
@@ -199,18 +201,20 @@ function jobOf(
     rows: limit === undefined ? rows : firstRecords(rows, limit - (from?.ordinal ?? 0)),
     map: (block) => mapper.map(block),
     toldOnce: kind.seen,
-    send: client && kind.send(client),
-    endpoint: kind.endpoint,
+    send:
+      client &&
+      ((body, signal) => client.write(name, body, signal, { dryRun: rehearsal === 'dryRun' })),
+    endpoint: `POST ${paths[name]}`,
     request: {
       frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },
-      records: request.chunkSize ?? defaults.chunkSize,
+      records: request.chunkSize ?? defaults.records,
       bytes: request.chunkBytes ?? writeDefaults.chunkBytes,
     },
     order: kind.seen ? 'none' : (request.order ?? 'key'),
     maxRejects,
-    rehearsal: kind.rehearsal,
+    rehearsal,
     tally,
-    budget: new Gate(request.concurrency ?? defaults.concurrency),
+    budget: new Gate(request.concurrency ?? defaults.inFlight),
     policy: connection?.policy ?? noRetries,
     runtime: world.runtime,
     earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,

@@ -1,5 +1,6 @@
 import { Intake } from '../bulk/intake.js';
 import { RequestCount } from '../bulk/write/request-count.js';
+import { writes } from '../contract/endpoints.js';
 import { exitCodes } from '../errors.js';
 import { firstRecords } from '../input/first-records.js';
 import { openInputs, type Inputs } from '../input/open.js';
@@ -116,7 +117,7 @@ async function readPreview(
 }
 
 function requestCount({ chunkSize, chunkBytes = writeDefaults.chunkBytes }: PreviewRequest) {
-  const records = chunkSize ?? writeDefaults.upload.chunkSize;
+  const records = chunkSize ?? writes.upload.records;
   const frameBytes = Buffer.byteLength(uploadFrame.join(''));
   return new RequestCount({ records, bytes: chunkBytes, frameBytes });
 }
@@ -126,7 +127,7 @@ function estimateOf(
   { survey, requests }: PreviewSample,
   complete: boolean,
   inputs: Inputs,
-  { concurrency: inFlight = writeDefaults.upload.concurrency }: PreviewRequest,
+  { concurrency: inFlight = writes.upload.inFlight }: PreviewRequest,
 ): Estimate | null {
   if (!complete && inputs.totalBytes === undefined) return null;
   const factor = complete ? 1 : (inputs.totalBytes ?? 0) / Math.max(inputs.bytesRead(), 1);

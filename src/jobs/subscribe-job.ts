@@ -1,4 +1,3 @@
-import { paths } from '../contract/endpoints.js';
 import { subscribeMapper } from '../mapping/subscribe.js';
 import type { WriteResult } from './results.js';
 import type { World } from './world.js';
@@ -20,11 +19,9 @@ export async function subscribe(
       listColumn: type && status && 'value',
       rehearsal: check ? 'check' : dryRun ? 'dryRun' : undefined,
       meaning: { ...readMeaning(request), type, status },
-      endpoint: `POST ${paths.subscribe}`,
       frame: ['{"d":[', ']}'],
       mapper: () =>
         subscribeMapper({ ...(type && { type }), ...(status && { status }), retryUnknown }),
-      send: (client) => (body, signal) => client.subscribe(body, { dryRun }, signal),
     },
     request,
     world,

@@ -1,4 +1,3 @@
-import { paths } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
 import { columnMapping } from '../mapping/mapping-file.js';
 import { uploadMapper } from '../mapping/upload.js';
@@ -27,10 +26,8 @@ export async function upload(
       name: 'upload',
       rehearsal: request.check ? 'check' : undefined,
       meaning: { ...readMeaning(request), ...meaningOf(mapping) },
-      endpoint: `POST ${paths.upload}`,
       frame: uploadFrame,
       mapper: (zone) => uploadMapper({ ...mapping, zone }),
-      send: (client) => (body, signal) => client.upload(body, signal),
     },
     request,
     world,

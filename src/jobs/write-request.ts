@@ -1,8 +1,7 @@
 import type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
 import type { IdentitySurvey } from '../bulk/write/identities.js';
 import type { IdentitySet } from '../bulk/write/identity-set.js';
-import type { WriteJob } from '../bulk/write/write-job.js';
-import type { Client } from '../client/client.js';
+import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import type { Zone } from '../zone.js';
@@ -14,18 +13,16 @@ export type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
 
 /** What makes one write different from the others. */
 export interface WriteKind {
-  readonly name: 'upload' | 'subscribe' | 'demerge';
+  readonly name: WriteEndpoint;
   /** Column name of a bare list, where one is taken. */
   readonly listColumn?: string | undefined;
   /** Nothing is to be changed: nothing is sent (`check`), or as a rehearsal (`dryRun`). */
   readonly rehearsal: 'check' | 'dryRun' | undefined;
   /** All that decides what is sent, for a run that is resumed. */
   readonly meaning: unknown;
-  readonly endpoint: string;
   /** What surrounds the records in a request body. */
   readonly frame: readonly [open: string, close: string];
   mapper(zone: Zone): Mapper;
-  send(client: Client): WriteJob['send'];
   /** Identities that occurred, of which none is sent twice. */
   readonly seen?: IdentitySet;
   /** What is about to be done, found by reading the input once more. */

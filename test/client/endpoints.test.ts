@@ -5,13 +5,13 @@ import { clientOf, failureOf, never, pageText, passcode, records, rig } from './
 it('sends what the specification wants: path, headers, body', async () => {
   const { client, server } = await rig([accept()]);
   const body = records(3);
-  expect(await client.upload(body, never)).toEqual({
+  expect(await client.write('upload', body, never)).toEqual({
     ok: true,
     answer: { status: 'success', processed: 3, unprocessed: [] },
   });
-  await client.subscribe(body, { dryRun: false }, never);
-  await client.subscribe(body, { dryRun: true }, never);
-  expect(await client.demerge(Buffer.from('{"identities":["a"]}'), never)).toEqual({
+  await client.write('subscribe', body, never, { dryRun: false });
+  await client.write('subscribe', body, never, { dryRun: true });
+  expect(await client.write('demerge', Buffer.from('{"identities":["a"]}'), never)).toEqual({
     ok: true,
     answer: undefined,
   });
@@ -33,7 +33,7 @@ it('sends what the specification wants: path, headers, body', async () => {
 it('honours another header prefix and a path in the base URL', async () => {
   await using server = await startFaultServer([accept()]);
   const { client } = await clientOf(`${server.url}/region/`, { headerPrefix: 'X-Other' });
-  await client.upload(records(1), never);
+  await client.write('upload', records(1), never);
   await client.close();
   expect(server.received[0]?.url).toBe('/region/1/upload');
   expect(server.received[0]?.headers['x-other-passcode']).toBe(passcode);
@@ -131,7 +131,7 @@ it('can be left in the middle of a page', async () => {
   });
   await expect(reading).rejects.toBe(enough);
   expect(pieces).toBe(1);
-  expect(await client.upload(records(1), never)).toMatchObject({ ok: true });
+  expect(await client.write('upload', records(1), never)).toMatchObject({ ok: true });
 });
 
 const recordTexts = [
@@ -207,7 +207,7 @@ it.each([
 it('has a connection for each request in flight', async () => {
   const { client, server } = await rig([after(30, accept())], { maxInFlight: 3 });
   for (let round = 0; round < 3; round += 1) {
-    await Promise.all([1, 2, 3].map((count) => client.upload(records(count), never)));
+    await Promise.all([1, 2, 3].map((count) => client.write('upload', records(count), never)));
   }
   expect(server.mostInFlight).toBe(3);
   expect(server.executed).toHaveLength(9);

@@ -31,7 +31,7 @@ it.each([
   ['closed without an answer', commit(hangUp())],
 ])('%s: the service may have processed it', async (_, step) => {
   const { client } = await rig([step]);
-  const failure = failureOf(await client.upload(records(1), never));
+  const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ kind: 'connection', sent: true });
 });
 
@@ -39,7 +39,7 @@ it('a refused connection was provably not used', async () => {
   const server = await startFaultServer([accept()]);
   await server[Symbol.asyncDispose]();
   const { client } = await clientOf(server.url);
-  const failure = failureOf(await client.demerge(records(1), never));
+  const failure = failureOf(await client.write('demerge', records(1), never));
   expect(failure).toMatchObject({ kind: 'connection', sent: false });
   expect(failure.message).toContain('ECONNREFUSED');
   await client.close();
@@ -48,7 +48,7 @@ it('a refused connection was provably not used', async () => {
 // A label of 64 characters fails in the resolver itself: no packet leaves the machine.
 it('a name that cannot be looked up was provably not reached', async () => {
   const { client } = await clientOf(`https://${'a'.repeat(64)}.invalid`);
-  const failure = failureOf(await client.demerge(records(1), never));
+  const failure = failureOf(await client.write('demerge', records(1), never));
   expect(failure).toMatchObject({ kind: 'connection', sent: false });
   await client.close();
 });
@@ -72,7 +72,10 @@ it.each([
 ])('a TLS handshake that %s: provably not sent', async (_, onConnection) => {
   const port = await tcpPort(onConnection);
   const { client } = await clientOf(`https://127.0.0.1:${port}`, soon);
-  for (const attempt of [client.demerge(records(1), never), client.profile('email', 'a', never)]) {
+  for (const attempt of [
+    client.write('demerge', records(1), never),
+    client.profile('email', 'a', never),
+  ]) {
     expect(failureOf(await attempt)).toMatchObject({ sent: false });
   }
   await client.close();
@@ -85,7 +88,7 @@ it.each([
   ['drips for too long', drip(success, { bytes: 1, pauseMs: 40 }), 0],
 ])('a write that %s times out as a whole', async (_, step, executed) => {
   const { client, server } = await rig([step], soon);
-  const failure = failureOf(await client.upload(records(1), never));
+  const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toEqual({
     kind: 'timeout',
     sent: true,
@@ -130,8 +133,8 @@ const framings: Framing[] = ['length', 'chunked', 'close'];
 it.each(framings)('an answer cut short (%s) is never a success', async (framing) => {
   const { client } = await rig([cut(success, 20, framing)]);
   for (const attempt of [
-    await client.upload(records(1), never),
-    await client.demerge(records(1), never),
+    await client.write('upload', records(1), never),
+    await client.write('demerge', records(1), never),
     await client.profile('identity', 'a', never),
   ]) {
     expect(failureOf(attempt).kind).toBe(framing === 'close' ? 'unreadable' : 'connection');
@@ -155,14 +158,14 @@ it.each([
   ['a refusal that names no code', answer(200, { status: 'fail', error: 'no' }), '"no"'],
 ])('HTTP 200 with %s is no answer', async (_, step, quoted) => {
   const { client } = await rig([step]);
-  const failure = failureOf(await client.upload(records(1), never));
+  const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ kind: 'unreadable', sent: true });
   expect(failure.message).toContain(quoted);
 });
 
 it('quotes only the first 200 bytes of what is no answer', async () => {
   const { client } = await rig([answer(200, 'y'.repeat(5000))]);
-  const { message } = failureOf(await client.upload(records(1), never));
+  const { message } = failureOf(await client.write('upload', records(1), never));
   expect(/y+$/.exec(message)?.[0]).toHaveLength(200);
 });
 
@@ -175,7 +178,7 @@ it('holds no endless answer in memory', async () => {
       response.on('drain', () => void (response.destroyed || response.write(block)));
     },
   ]);
-  const failure = failureOf(await client.upload(records(1), never));
+  const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({
     kind: 'unreadable',
     message: expect.stringContaining('more than'),
@@ -203,7 +206,7 @@ it.each([
   [413, '', 413, 'HTTP 413: an empty body'],
 ])('HTTP %i %j is a refusal with status %i', async (status, body, counted, message) => {
   const { client } = await rig([answer(status, body)]);
-  const failure = failureOf(await client.upload(records(1), never));
+  const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toEqual({ kind: 'refused', sent: true, status: counted, message });
 });
 
@@ -211,7 +214,7 @@ it('a fail body with processed is an answer', async () => {
   const { client } = await rig([
     answer(200, { status: 'fail', processed: 0, code: 400, unprocessed: [] }),
   ]);
-  expect(await client.upload(records(1), never)).toMatchObject({ ok: true });
+  expect(await client.write('upload', records(1), never)).toMatchObject({ ok: true });
 });
 
 const date = 'Wed, 21 Oct 2015 07:28:00 GMT';
@@ -227,7 +230,7 @@ it.each([
   ['', {}, undefined],
 ])('Retry-After: %s', async (value, headers, milliseconds) => {
   const { client } = await rig([throttle(value, headers)]);
-  const failure = failureOf(await client.upload(records(1), never));
+  const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ kind: 'refused', status: 429 });
   expect('retryAfterMs' in failure ? failure.retryAfterMs : undefined).toBe(milliseconds);
 });
@@ -235,7 +238,7 @@ it.each([
 it('a Retry-After date without a Date is measured by our clock', async () => {
   const step = throttle('Wed, 21 Oct 2015 07:28:05 GMT', { Date: '' });
   const { client } = await rig([step], { now: () => Date.parse(date) });
-  const failure = failureOf(await client.upload(records(1), never));
+  const failure = failureOf(await client.write('upload', records(1), never));
   expect(failure).toMatchObject({ retryAfterMs: 5000 });
 });
 
@@ -244,7 +247,7 @@ it.each([301, 302, 303, 307, 308])('HTTP %i is not followed, and leaks nothing',
   const { client, logged } = await rig([redirect(status, `${other.url}/1/upload?steal=1`)]);
   const host = new URL(other.url).host;
   for (const attempt of [
-    await client.upload(records(1), never),
+    await client.write('upload', records(1), never),
     await client.page('events', 'c', never),
     await client.profile('identity', 'a', never),
   ]) {
@@ -268,7 +271,7 @@ it('takes the passcode out of whatever the service echoes', async () => {
     answer(200, { status: 'partial', processed: 0, unprocessed: [entry] }),
   ]);
   const outcomes = [];
-  for (let i = 0; i < 5; i += 1) outcomes.push(await client.upload(records(1), never));
+  for (let i = 0; i < 5; i += 1) outcomes.push(await client.write('upload', records(1), never));
   expect(outcomes.at(-1)).toMatchObject({ ok: true });
   const text = JSON.stringify(outcomes) + logged.join('\n');
   expect(text).not.toMatch(/seeded/i);
@@ -279,10 +282,10 @@ it('an abort is thrown with its reason, at any stage', async () => {
   const reason = new Error('stopped by the user');
   const aborted = AbortSignal.abort(reason);
   const { client, server } = await rig([hang(), hang(), stall('{"status":"success"}', 3)]);
-  await expect(client.upload(records(1), aborted)).rejects.toBe(reason);
+  await expect(client.write('upload', records(1), aborted)).rejects.toBe(reason);
   expect(server.received).toHaveLength(0);
   for (const start of [
-    (signal: AbortSignal) => client.upload(records(1), signal),
+    (signal: AbortSignal) => client.write('upload', records(1), signal),
     (signal: AbortSignal) => client.page('events', 'c', signal),
     (signal: AbortSignal) => client.profile('identity', 'a', signal),
   ]) {
@@ -300,7 +303,7 @@ it('an abort during a connection attempt does not wait for it', async () => {
   const port = await tcpPort(() => undefined);
   const { client } = await clientOf(`https://127.0.0.1:${port}`);
   const stop = new AbortController();
-  const attempt = client.upload(records(1), stop.signal);
+  const attempt = client.write('upload', records(1), stop.signal);
   await delay(50);
   const reason = new Error('stopped');
   stop.abort(reason);

@@ -25,7 +25,7 @@ const target = 'https://region.example.test';
 it.each(['HTTPS_PROXY', 'https_proxy'])('goes through %s by a tunnel', async (name) => {
   const proxy = await startProxy();
   const { client, logged } = await clientOf(target, { env: { [name]: proxy.url } });
-  const failure = failureOf(await client.demerge(records(1), never));
+  const failure = failureOf(await client.write('demerge', records(1), never));
   await client.close();
   expect(failure).toMatchObject({ kind: 'connection', sent: false });
   expect(proxy.asked[0]).toMatch(/^CONNECT region\.example\.test:443 /);
@@ -37,7 +37,10 @@ it.each(['HTTPS_PROXY', 'https_proxy'])('goes through %s by a tunnel', async (na
 it('a proxy that hangs costs the timeout, and nothing was sent', async () => {
   const proxy = await startProxy('');
   const { client } = await clientOf(target, { env: { HTTPS_PROXY: proxy.url }, timeoutMs: 400 });
-  for (const attempt of [client.demerge(records(1), never), client.profile('email', 'a', never)]) {
+  for (const attempt of [
+    client.write('demerge', records(1), never),
+    client.profile('email', 'a', never),
+  ]) {
     expect(failureOf(await attempt)).toMatchObject({ kind: 'timeout', sent: false });
   }
   await client.close();
@@ -50,7 +53,7 @@ it.each(['0.0.0.0', '0.0.0.0:9', 'other.test, 0.0.0.0', '*'])(
   async (list) => {
     const proxy = await startProxy();
     const { client } = await clientOf(here, { env: { HTTPS_PROXY: proxy.url, NO_PROXY: list } });
-    const failure = failureOf(await client.demerge(records(1), never));
+    const failure = failureOf(await client.write('demerge', records(1), never));
     await client.close();
     expect(failure).toMatchObject({ kind: 'connection', sent: false });
     expect(failure.message).toContain('ECONNREFUSED');
@@ -63,7 +66,7 @@ it('NO_PROXY for another host does not', async () => {
   const { client } = await clientOf(here, {
     env: { HTTPS_PROXY: proxy.url, NO_PROXY: '0.0.0.0:8' },
   });
-  await client.demerge(records(1), never);
+  await client.write('demerge', records(1), never);
   await client.close();
   expect(proxy.asked).toHaveLength(1);
 });
@@ -72,10 +75,10 @@ it('never proxies loopback', async () => {
   const proxy = await startProxy();
   const env = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url, http_proxy: proxy.url };
   const { client } = await rig([accept()], { env });
-  expect(await client.upload(records(1), never)).toMatchObject({ ok: true });
+  expect(await client.write('upload', records(1), never)).toMatchObject({ ok: true });
   await using server = await startFaultServer([accept()]);
   const named = await clientOf(server.url.replace('127.0.0.1', 'localhost'), { env });
-  await named.client.upload(records(1), never);
+  await named.client.write('upload', records(1), never);
   await named.client.close();
   expect(proxy.asked).toEqual([]);
 });

@@ -48,7 +48,7 @@ describe('connect --region local', () => {
     const world = makeWorld();
     const first = await open(world);
     expect(first.account.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
-    expect(await first.client.upload(upload, first.runtime.signal)).toMatchObject({
+    expect(await first.client.write('upload', upload, first.runtime.signal)).toMatchObject({
       ok: true,
       answer: { status: 'success', processed: 1 },
     });
@@ -63,7 +63,7 @@ describe('connect --region local', () => {
     const [one, other] = await Promise.all([open(world), open(world)]);
     expect(one.account.baseUrl).not.toBe(other.account.baseUrl);
     expect(one.account.passcode).toBe(other.account.passcode);
-    await one.client.upload(upload, one.runtime.signal);
+    await one.client.write('upload', upload, one.runtime.signal);
     expect(await ann(other)).toContain('Bern');
   });
 

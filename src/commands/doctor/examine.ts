@@ -4,7 +4,7 @@ import { version } from '../../version.js';
 import type { Settings } from '../settings.js';
 import { checkCertificate } from '../../jobs/doctor/certificate.js';
 import { findingOf, type Finding } from './finding.js';
-import { checkConfig, checkLock, checkState } from './folders.js';
+import { checkConfig, checkLock, checkState } from './check-folders.js';
 import { checkName, checkProxy } from '../../jobs/doctor/network.js';
 import { askOnce, checkClock } from './request.js';
 

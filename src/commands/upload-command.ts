@@ -1,13 +1,12 @@
-import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import type { UploadOptions } from '../jobs/job-options.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
-import { needInput } from './input-options.js';
+import { needInput } from './input-flags.js';
 import { choice } from './option-values.js';
 import type { Settings } from './settings.js';
 import type { OptionRow, OptionTable } from './option-table.js';
-import { writeOptions, type WriteFlags } from './write-options.js';
+import { writeOptions, type WriteFlags } from './write-flags.js';
 
 interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags> {
   readonly preview?: PreviewFlag;
@@ -81,14 +80,7 @@ export const command: CommandSpec<UploadFlags> = {
     ...mappingOptions,
     'Sending:',
     previewOption,
-    ...writeOptions({
-      chunkSize: limits.recordsPerUpload,
-      inFlight: 8,
-      mostInFlight: limits.uploadsInFlight,
-      dryRun: 'the same as --check',
-      yes: 'do not ask, though the config profile is marked production',
-      ordered: true,
-    }),
+    ...writeOptions('upload', { dryRun: 'the same as --check' }),
   ],
   run: async (call) => {
     const files = [...(call.flags.preview?.files ?? []), ...call.operands];

@@ -1,6 +1,6 @@
 import type { CommandSpec } from './command-spec.js';
-import { inputOptions, needInput } from './input-options.js';
-import { outputOptions } from './output-options.js';
+import { inputOptions, needInput } from './input-flags.js';
+import { outputOptions } from './output-flags.js';
 import { userOptions, wantedUsers, type LookUpFlags, type UserFlags } from './wanted-users.js';
 
 export const command: CommandSpec<LookUpFlags & UserFlags> = {

@@ -1,11 +1,10 @@
-import { limits } from '../contract/limits.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
-import { needInput } from './input-options.js';
+import { needInput } from './input-flags.js';
 import type { OptionTable } from './option-table.js';
 import { choiceInAnyCase } from './option-values.js';
 import type { Settings } from './settings.js';
-import { writeOptions, type WriteFlags } from './write-options.js';
+import { writeOptions, type WriteFlags } from './write-flags.js';
 
 interface SubscribeFlags extends WriteFlags {
   readonly type?: 'phone' | 'whatsapp' | 'email';
@@ -44,13 +43,8 @@ export const command: CommandSpec<SubscribeFlags> = {
   options: [
     'Options:',
     ...statusOptions,
-    ...writeOptions({
-      chunkSize: limits.recordsPerSubscribe,
-      inFlight: limits.othersInFlight,
-      mostInFlight: limits.uploadsInFlight,
+    ...writeOptions('subscribe', {
       dryRun: 'let the service check the records and change nothing',
-      yes: 'do not ask, though the config profile is marked production',
-      ordered: true,
     }),
   ],
   run: async (call) => {

@@ -1,9 +1,8 @@
-import { limits } from '../contract/limits.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
-import { needInput } from './input-options.js';
+import { needInput } from './input-flags.js';
 import type { Settings } from './settings.js';
-import { writeOptions, type WriteFlags } from './write-options.js';
+import { writeOptions, type WriteFlags } from './write-flags.js';
 
 interface DemergeFlags extends WriteFlags {
   readonly identity: string;
@@ -26,10 +25,7 @@ export const command: CommandSpec<DemergeFlags> = {
   options: [
     'Options:',
     ['--identity <column>', 'column of the identity', { default: 'identity' }],
-    ...writeOptions({
-      chunkSize: limits.identitiesPerDemerge,
-      inFlight: 1,
-      mostInFlight: limits.othersInFlight,
+    ...writeOptions('demerge', {
       dryRun: 'the same as --check',
       yes: 'do not ask',
       ordered: false,
@@ -61,7 +57,10 @@ async function demerge(
       confirm: ({ account: { accountId, region, production } }, { piped, identities }) =>
         confirmDemerge(
           {
-            ...{ accountId, region, production, files },
+            accountId,
+            region,
+            production,
+            files,
             count: identities?.count ?? 0,
             firstIdentities: identities?.first ?? [],
           },

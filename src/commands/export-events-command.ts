@@ -1,17 +1,12 @@
 import { limits } from '../contract/limits.js';
+import type { EventExportOptions } from '../jobs/job-options.js';
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
-import { eventBatchSize, exportOptions, type ExportFlags } from './export-options.js';
+import { eventBatchSize, exportOptions, type ExportFlags } from './export-flags.js';
 import { integer, notEmpty } from './option-values.js';
 import type { Settings } from './settings.js';
 
-type EventFlags = ExportFlags & {
-  readonly event: readonly string[];
-  readonly withEventName?: true;
-  /** False with `--no-split`. */
-  readonly split: boolean;
-  readonly concurrency: number;
-};
+type EventFlags = EventExportOptions & ExportFlags & { readonly concurrency: number };
 
 export const command: CommandSpec<EventFlags> = {
   summary: 'events in a date range',

@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
-import { exportOptions, profileBatchSize, type ExportFlags } from './export-options.js';
+import { exportOptions, profileBatchSize, type ExportFlags } from './export-flags.js';
 import { notEmpty } from './option-values.js';
 import type { Settings } from './settings.js';
 

@@ -1,28 +1,12 @@
 import { InvalidArgumentError } from 'commander';
 import { limits } from '../contract/limits.js';
+import type { ExportOptions } from '../jobs/job-options.js';
 import type { OptionTable } from './option-table.js';
 import { duration, integer } from './option-values.js';
-import {
-  outputOptions,
-  reportOptions,
-  type OutputFlags,
-  type ReportFlag,
-} from './output-options.js';
+import { outputOptions, reportOptions, type OutputFlags, type ReportFlag } from './output-flags.js';
 
 /** Flags that both exports share. */
-export interface ExportFlags extends OutputFlags, ReportFlag {
-  readonly resume?: true;
-  readonly from: string;
-  readonly to: string;
-  readonly batchSize: number;
-  readonly app?: true;
-  /** False with `--no-event-summaries`. */
-  readonly eventSummaries: boolean;
-  /** False with `--no-profile-properties`. */
-  readonly profileProperties: boolean;
-  readonly pollInterval: number;
-  readonly pendingTimeout: number;
-}
+export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
 
 /** The flags that both exports share; `batchSize` parses the one whose limits differ. */
 export const exportOptions = (batchSize: (text: string) => number): OptionTable => [

@@ -1,50 +1,48 @@
 import { InvalidArgumentError } from 'commander';
-import type { RejectLimit } from '../jobs/job-options.js';
-import { inputOptions, type InputFlags } from './input-options.js';
+import { writes, type WriteEndpoint } from '../contract/endpoints.js';
+import type { RejectLimit, WriteOptions } from '../jobs/job-options.js';
+import { inputOptions } from './input-flags.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
-import { reportOptions, type ReportFlag } from './output-options.js';
+import { reportOptions, type ReportFlag } from './output-flags.js';
 
 /** Flags that upload, subscribe and demerge share. */
-export interface WriteFlags extends InputFlags, ReportFlag {
-  readonly chunkSize: number;
-  readonly chunkBytes: number;
+export interface WriteFlags extends WriteOptions, ReportFlag {
   readonly concurrency: number;
-  readonly order?: 'key' | 'none';
-  readonly rejects?: string;
-  readonly maxRejects?: RejectLimit;
   readonly strict?: boolean;
-  readonly retryUnknown?: boolean;
-  readonly resume?: boolean;
-  readonly fresh?: boolean;
   /** The run that `runs resume` means. */
   readonly run?: string;
   /** False with `--no-journal`. */
   readonly journal: boolean;
-  readonly check?: boolean;
   readonly yes?: boolean;
   readonly dryRun?: boolean;
 }
 
-interface WriteDefaults {
-  /** Records per request, and the most of them. */
-  readonly chunkSize: number;
-  readonly inFlight: number;
-  readonly mostInFlight: number;
-  /** Help of `--dry-run`. */
+interface WriteHelp {
+  /** Of `--dry-run`. */
   readonly dryRun: string;
-  /** Help of `--yes`. */
-  readonly yes: string;
-  /** Whether records have an order that `--order none` can give up. */
-  readonly ordered: boolean;
+  /** Of `--yes`. */
+  readonly yes?: string;
+  /** False where records have no order that `--order none` could give up. */
+  readonly ordered?: boolean;
 }
 
 /** The flags of a command that writes, besides those that say what the records are. */
-export const writeOptions = (defaults: WriteDefaults): OptionTable => [
+export const writeOptions = (
+  name: WriteEndpoint,
+  {
+    dryRun,
+    yes = 'do not ask, though the config profile is marked production',
+    ordered = true,
+  }: WriteHelp,
+): OptionTable => [
   ...inputOptions,
   'Sending:',
-  ...sendingOptions(defaults),
-  ...(defaults.ordered ? [orderOption] : []),
+  ['--check', 'read and validate everything, send nothing'],
+  ['--dry-run', dryRun],
+  ['-y, --yes', yes],
+  ...sizeOptions(writes[name]),
+  ...(ordered ? [orderOption] : []),
   'Rejected records:',
   ...rejectOptions,
   'Interrupted runs:',
@@ -52,14 +50,15 @@ export const writeOptions = (defaults: WriteDefaults): OptionTable => [
   ...reportOptions,
 ];
 
-const sendingOptions = (defaults: WriteDefaults): OptionTable => [
-  ['--check', 'read and validate everything, send nothing'],
-  ['--dry-run', defaults.dryRun],
-  ['-y, --yes', defaults.yes],
+const sizeOptions = ({
+  records,
+  inFlight,
+  mostInFlight,
+}: (typeof writes)[WriteEndpoint]): OptionTable => [
   [
     '--chunk-size <n>',
-    `records per request, at most ${defaults.chunkSize}`,
-    { parse: integer({ min: 1, max: defaults.chunkSize }), default: defaults.chunkSize },
+    `records per request, at most ${records}`,
+    { parse: integer({ min: 1, max: records }), default: records },
   ],
   [
     '--chunk-bytes <bytes>',
@@ -68,8 +67,8 @@ const sendingOptions = (defaults: WriteDefaults): OptionTable => [
   ],
   [
     '--concurrency <n>',
-    `most requests in flight, at most ${defaults.mostInFlight}`,
-    { parse: integer({ min: 1, max: defaults.mostInFlight }), default: defaults.inFlight },
+    `most requests in flight, at most ${mostInFlight}`,
+    { parse: integer({ min: 1, max: mostInFlight }), default: inFlight },
   ],
 ];
 

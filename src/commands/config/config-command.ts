@@ -101,7 +101,7 @@ const checkAccount: CommandSpec = {
     # another one
     engagectl config check --profile staging --region us1
   `,
-  run: async (call) => (await import('./check-account.js')).checkCredentials(call),
+  run: async (call) => (await import('./check-credentials.js')).checkCredentials(call),
 };
 
 /** Credentials per region, in named config profiles (contract §5). */

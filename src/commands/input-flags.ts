@@ -1,28 +1,15 @@
 import { InvalidArgumentError } from 'commander';
 import { EngagectlError } from '../errors.js';
-import { inputFormats, type InputFormat } from '../input/rows.js';
 import type { Call } from './command-spec.js';
 import type { OptionTable } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
-
-/** Flags of every command that reads records. */
-export interface InputFlags {
-  readonly inputFormat?: InputFormat;
-  readonly delimiter?: string;
-  readonly quote?: string;
-  readonly escape?: string;
-  readonly comment?: string;
-  readonly encoding?: string;
-  readonly maxRecordBytes: number;
-  readonly limit?: number;
-}
 
 export const inputOptions: OptionTable = [
   'Input:',
   [
     '--input-format <format>',
-    `${inputFormats.join(', ')}; default: by extension, else by content`,
-    choice(...inputFormats),
+    'csv, tsv, ndjson, json, list; default: by extension, else by content',
+    choice('csv', 'tsv', 'ndjson', 'json', 'list'),
   ],
   ['--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)', delimiter],
   ['--quote <char>', 'around CSV cells (default: "; empty: none)', quote],
