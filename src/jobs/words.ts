@@ -1,11 +1,11 @@
 /** How those who start jobs call what an error or a note tells them to use. */
 export interface Words {
   /** An option, like `--rejects <file>`; `value` stands for what follows its name. */
-  option(name: string, value?: string): string;
+  readonly option: (name: string, value?: string) => string;
   /** What goes on with an unfinished run. */
-  goOn(run: string): string;
+  readonly goOn: (run: string) => string;
   /** What to do with the rejects of a run, which `file` holds. */
-  correct(job: string, file: string): string;
+  readonly correct: (job: string, file: string) => string;
   /** What names the state folder. */
   readonly stateFolder: string;
 }

@@ -103,7 +103,7 @@ describe.runIf(canUnshare)('between network namespaces', () => {
     const file = lockFile();
     const first = await holder([...unshare, ...node(file)]);
     const [command, ...args] = [...unshare, ...node(file)];
-    const second = spawnSync(command!, args, { encoding: 'utf8' });
+    const second = spawnSync(command, args, { encoding: 'utf8' });
     expect([second.stdout.trim(), second.status]).toEqual(['E-RUN-LOCKED', 8]);
     await expect(lockRun(file)).rejects.toEqual(isHeld());
     first.kill('SIGKILL');
