@@ -34,7 +34,7 @@ export function exportOf(library: LibraryWorld, { signal }: JobOptions, job: Exp
     [Symbol.asyncIterator]: records,
     toFile: (output, options = {}) => {
       const world = library.of(signal);
-      let progress = (): ExportProgress => nothingYet;
+      let progress: (() => ExportProgress) | undefined;
       const begun = (read: () => ExportProgress) => {
         progress = read;
       };
@@ -42,7 +42,7 @@ export function exportOf(library: LibraryWorld, { signal }: JobOptions, job: Exp
         if (options.resume) library.needRuns();
         return job({ ...options, output: output === '-' ? './-' : output }, world, { begun });
       };
-      return { result: foreseen(work(), world), progress: () => progress() };
+      return { result: foreseen(work(), world), progress: () => progress?.() ?? nothingYet };
     },
   };
 }

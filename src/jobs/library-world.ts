@@ -75,7 +75,10 @@ export class LibraryWorld {
     const { retry = {}, fetchLimits = {} } = this.#options;
     return openConnection(
       {
-        ...{ baseUrl, accountId, passcode, zone: zoneOf(timezone) },
+        baseUrl,
+        accountId,
+        passcode,
+        zone: zoneOf(timezone),
         headerPrefix: this.#options.headerPrefix ?? defaultHeaderPrefix,
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,

@@ -33,7 +33,7 @@ export interface LookUpRequest extends LookUpOptions, FileOptions {
 /** Who asked for users, and wants to be told. */
 export interface LookUpHooks {
   /** Is told of each record that names no user, or one whom nobody is. */
-  rejected?(record: RejectedRecord): void;
+  readonly rejected?: (record: RejectedRecord) => void;
   begun?(first: string, progress: () => WriteProgress): void;
   ended?(ending: LookUpEnding): Promise<void>;
 }

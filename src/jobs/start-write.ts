@@ -23,7 +23,7 @@ export function startWrite<Options extends WriteOptions>(
   const rejects = new RejectsQueue();
   const { files, stream, format } = openSource(source);
   const world = library.of(options.signal, stream);
-  let progress = (): WriteProgress => nothingYet;
+  let progress: (() => WriteProgress) | undefined;
   const hooks: WriteHooks = {
     rejected: (record) => rejects.add(record),
     ready: () => rejects.ready(),
@@ -45,7 +45,7 @@ export function startWrite<Options extends WriteOptions>(
   const result = foreseen(work(), world).finally(() => rejects.end());
   return {
     result,
-    progress: () => progress(),
+    progress: () => progress?.() ?? nothingYet,
     async *rejects() {
       result.catch(() => undefined); // thrown here as well
       yield* rejects.read();

@@ -45,9 +45,9 @@ export interface WriteHooks {
   /** Records are read from now on, those of the input `first` before others. */
   begun?(first: string, progress: () => WriteProgress): void;
   /** Is told of each record that was not accepted. */
-  rejected?(record: RejectedRecord): void;
+  readonly rejected?: (record: RejectedRecord) => void;
   /** More is read when it resolves. */
-  ready?(): Promise<void>;
+  readonly ready?: () => Promise<void>;
   /** Note how the requests go. */
   readonly history?: boolean;
   /** Told what came of it while the run can still be kept; false keeps it, although it is done. */
