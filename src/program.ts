@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { addCommand, type CommandSpec, type Program } from './commands/command-spec.js';
 import { globalOptionTable } from './commands/global-options.js';
 import { addOptions } from './commands/option-table.js';
-import { usageError } from './commands/usage-error.js';
+import { usageError } from './help/usage-error.js';
 import { addExamples, examplesIn } from './help/examples.js';
 import { helpFormat } from './help/help-format.js';
 import type { Runtime } from './runtime.js';

@@ -1,6 +1,6 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { EngagectlError } from '../errors.js';
-import { topics } from '../help/topics.js';
+import { topics } from './topics.js';
 
 /**
  * commander's own errors as E-USAGE, with the names that were perhaps meant: those that begin with
