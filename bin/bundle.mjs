@@ -105,7 +105,7 @@ function declarations(name, found = new Set()) {
   if (found.has(name)) return found;
   found.add(name);
   const text = readFileSync(join(built, name), 'utf8');
-  for (const [, next] of text.matchAll(/ from '(\.[^']+)\.js'/g))
+  for (const [, next] of text.matchAll(/(?: from |import\()['"](\.[^'"]+)\.js['"]/g))
     declarations(join(dirname(name), `${next}.d.ts`), found);
   return found;
 }
