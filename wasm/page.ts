@@ -43,7 +43,7 @@ const enum Page {
 }
 
 /** Containers inside of each other. */
-const deepest: i32 = 1000;
+const deepest: i32 = 65536;
 /** Bytes taken at a time. */
 const block: i32 = 64;
 

@@ -1,8 +1,9 @@
 import type * as answers from '../contract/answers.js';
 import { FailureError, type Failure } from './failure.js';
 import type { Headers } from './arrival.js';
+import { wordsOf, type Shown } from './shown.js';
 
-/** An answer that was read to its end, the passcode taken out of its text and JSON. */
+/** An answer that was read to its end. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -11,6 +12,7 @@ export interface Answer {
   readonly text: string;
   /** The body's JSON value; undefined when it is none. */
   readonly json: unknown;
+  readonly shown: Shown;
 }
 
 type Refusal = Extract<Failure, { kind: 'refused' }>;
@@ -22,25 +24,25 @@ const shapes = async (): Promise<typeof answers> => import('../contract/answers.
  * The refusal in an answer, if it is one: by its status, or by a body
  * `{"status":"fail","code":n}` without `processed`, whose code counts instead of the status.
  */
-export async function refusalOf({
-  status,
-  json,
-  text,
-}: Pick<Answer, 'status' | 'json' | 'text'>): Promise<Refusal | undefined> {
+export async function refusalOf(answer: Answer): Promise<Refusal | undefined> {
+  const { status, json, shown } = answer;
   const fail = await failOf(json);
   if (fail?.code !== undefined) {
     const where = fail.code === status ? `HTTP ${status}` : `HTTP ${status}, code ${fail.code}`;
-    return refusal(fail.code, `${where}: ${fail.words}`);
+    return refusal(fail.code, shown(`${where}: ${fail.words}`), fail.words);
   }
   if (isSuccess(status)) return undefined;
-  return refusal(status, `HTTP ${status}: ${fail?.words ?? excerpt(text)}`);
+  const words = fail?.words ?? excerpt(answer);
+  return refusal(status, shown(`HTTP ${status}: ${words}`), fail?.words ?? answer.text);
 }
 
-const refusal = (status: number, message: string): Refusal => ({
+/** What the words speak of is judged before anything is taken out of them. */
+const refusal = (status: number, message: string, words: string): Refusal => ({
   kind: 'refused',
   sent: true,
   status,
   message,
+  ...(/\bcursor\b/i.test(words) && { namesCursor: true }),
 });
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
@@ -52,7 +54,7 @@ export async function failOf(
   const fail = (await shapes()).failAnswer.safeParse(json);
   if (!fail.success || 'processed' in fail.data) return undefined;
   const { code, error } = fail.data;
-  const words = excerpt(typeof error === 'string' ? error : (JSON.stringify(error) ?? 'no reason'));
+  const words = wordsOf(error) ?? 'no reason';
   return /^\d{1,9}$/.test(String(code)) ? { code: Number(code), words } : { words };
 }
 
@@ -65,29 +67,25 @@ interface Shape<T> {
 
 /** The answer's content. Throws FailureError when it has another shape. */
 export async function contentOf<T>(
-  { status, json, text }: Answer,
+  answer: Answer,
   shapeOf: (shapes: typeof answers) => Shape<T>,
 ): Promise<T> {
-  const parsed = shapeOf(await shapes()).safeParse(json);
+  const parsed = shapeOf(await shapes()).safeParse(answer.json);
   if (parsed.success) return parsed.data;
-  throw unreadable(status, json === undefined ? 'no JSON' : 'JSON of no known shape', text);
+  throw unreadable(answer, answer.json === undefined ? 'no JSON' : 'JSON of no known shape');
 }
 
 /** A success by its status whose body is no answer. */
-export function unreadable(status: number, what: string, text: string): FailureError {
-  const message = `HTTP ${status} with ${what}: ${excerpt(text)}`;
+export function unreadable(answer: Answer, what: string): FailureError {
+  const message = answer.shown(`HTTP ${answer.status} with ${what}: ${excerpt(answer)}`);
   return new FailureError({ kind: 'unreadable', sent: true, message });
 }
 
-/** Bytes of a body that a message quotes. */
-const excerptBytes = 200;
+/** Characters of a body that a message quotes. */
+const mostQuoted = 200;
 
-/** The beginning of a body as one line. */
-function excerpt(text: string): string {
-  const line = Buffer.from(text)
-    .subarray(0, excerptBytes)
-    .toString()
-    .replaceAll(/\s+/g, ' ')
-    .trim();
+/** The beginning of a body as one line. It is cut last: half a passcode would not be known as one. */
+function excerpt({ text, shown }: Answer): string {
+  const line = shown(text).replaceAll(/\s+/g, ' ').trim().slice(0, mostQuoted);
   return line === '' ? 'an empty body' : line;
 }

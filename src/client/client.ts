@@ -2,6 +2,7 @@ import type { WriteAnswer } from '../contract/answers.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Day } from '../contract/dates.js';
 import type { Attempt } from './attempt.js';
+import type { Shown } from './shown.js';
 import type { ReadBody } from './transport.js';
 
 export type ReadKind = 'profiles' | 'events';
@@ -37,7 +38,11 @@ export interface Client {
     to: WriteEndpoint,
     body: Buffer,
     signal: AbortSignal,
-    options?: { readonly dryRun: boolean },
+    options?: {
+      readonly dryRun?: boolean;
+      /** It must not be sent again, and so does not take the risk of a connection that was used. */
+      readonly once?: boolean;
+    },
   ): Promise<Attempt<WriteAnswer | undefined>>;
   /** Endpoints 3 and 6: the cursor, exactly as received. */
   openCursor(query: CursorQuery, signal: AbortSignal): Promise<Attempt<string>>;
@@ -45,5 +50,7 @@ export interface Client {
   page(kind: ReadKind, cursor: string, signal: AbortSignal): Promise<Attempt<PageBody>>;
   /** Endpoint 5: the record's text as the service wrote it; undefined when no user matches. */
   profile(by: Identifier, value: string, signal: AbortSignal): Promise<Attempt<Buffer | undefined>>;
+  /** Makes words of the service fit for messages and files. */
+  readonly shown: Shown;
   close(): Promise<void>;
 }

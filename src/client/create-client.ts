@@ -6,10 +6,10 @@ import { attempt } from './attempt.js';
 import type { Client, CursorQuery } from './client.js';
 import { openExchanges } from './exchanges.js';
 import { foundRecord } from './found-record.js';
-import { redactor } from './redact.js';
+import { shownWithout } from './shown.js';
 import { openTransport, type Exchange, type TransportOptions } from './transport.js';
 
-export interface ClientOptions extends Omit<TransportOptions, 'headers'> {
+export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown'> {
   readonly accountId: string;
   readonly passcode: string;
   /** Of the authentication headers, e.g. `X-Service`. */
@@ -23,13 +23,12 @@ export interface ClientOptions extends Omit<TransportOptions, 'headers'> {
  * Throws E-CONFIG when account id, passcode, prefix or the proxy variables cannot be used.
  */
 export async function createClient(options: ClientOptions): Promise<Client> {
-  const transport = await openTransport({ ...options, headers: requestHeaders(options) });
-  const { ask, accept, stream } = openExchanges(transport, {
-    redact: redactor(options.passcode),
-    now: options.now,
-  });
+  const headers = requestHeaders(options);
+  const shown = shownWithout(options.passcode);
+  const transport = await openTransport({ ...options, headers, shown });
+  const { ask, accept, stream } = openExchanges(transport, { shown, now: options.now });
   return {
-    write: (to, body, signal, { dryRun } = { dryRun: false }) =>
+    write: (to, body, signal, { dryRun = false, once = false } = {}) =>
       attempt(async () => {
         const query = dryRun ? '?dryRun=1' : '';
         const exchange = {
@@ -38,6 +37,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
           query,
           body,
           limit: 'whole',
+          once,
         } as const;
         const answer = await accept(await ask(exchange, signal));
         if (writes[to].counts) return contentOf(answer, (shapes) => shapes.writeAnswer);
@@ -53,6 +53,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
         const query = `?${by}=${encodeURIComponent(value)}`;
         return foundRecord(await ask(read(paths.profile, query), signal), accept);
       }),
+    shown,
     close: () => transport.close(),
   };
 }
@@ -75,12 +76,11 @@ function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery
   return { method: 'POST', endpoint: paths[kind], query, body, limit: 'silence' };
 }
 
-/** As received: the passcode is taken out of what is shown, not of a cursor that holds its letters. */
+/** As received, also when it holds the letters of the passcode. */
 async function cursorOf(answer: Answer): Promise<string> {
-  const { cursor: shown } = await contentOf(answer, (shapes) => shapes.cursorAnswer);
-  const { cursor } = JSON.parse(answer.body.toString()) as { cursor: string };
+  const { cursor } = await contentOf(answer, (shapes) => shapes.cursorAnswer);
   if (cursorPattern.test(cursor)) return cursor;
-  throw unreadable(answer.status, 'a cursor that cannot go into a URL', shown);
+  throw unreadable({ ...answer, text: cursor }, 'a cursor that cannot go into a URL');
 }
 
 /** A cursor arrives percent-encoded: encoding it again would make the service refuse it. */

@@ -4,20 +4,29 @@ import connectorOf from 'undici/lib/core/connect.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import { isLoopback } from '../contract/loopback.js';
 import { EngagectlError } from '../errors.js';
+import { withoutContinue } from './without-continue.js';
 
 type Env = Readonly<Record<string, string>>;
 
 /** Longest wait for a connection: a dead host should not cost the whole `--timeout`. */
 const connectMilliseconds = 10_000;
 
+export interface Dispatchers {
+  /** Its connections serve one request after the other. */
+  readonly kept: Dispatcher;
+  /** Makes a connection for each request. */
+  unused(): Dispatcher;
+  destroy(): Promise<void>;
+}
+
 /**
  * Connections to one service, by way of the proxy that the environment names; loopback is never
- * proxied. The proxies' part of undici is loaded where there is one. Throws E-CONFIG when the environment would make the connection unsafe.
+ * proxied. Throws E-CONFIG when the environment would make the connection unsafe.
  */
-export async function openDispatcher(
+export async function openDispatchers(
   base: URL,
   { maxInFlight, timeoutMs, env }: { maxInFlight: number; timeoutMs: number; env: Env },
-): Promise<Dispatcher> {
+): Promise<Dispatchers> {
   const options = {
     // undici gives a socket its next request only after a turn of the event loop: with spare
     // connections none stands idle meanwhile.
@@ -27,12 +36,27 @@ export async function openDispatcher(
     headersTimeout: 0,
     bodyTimeout: 0,
   };
-  if (isLoopback(base.hostname)) return new Pool(base.origin, options);
+  const open = await opener(base, env);
+  const kept = open(options);
+  let unused: Dispatcher | undefined;
+  return {
+    kept,
+    unused: () => (unused ??= open({ ...options, pipelining: 0 })),
+    destroy: async () => void (await Promise.all([kept.destroy(), unused?.destroy()])),
+  };
+}
+
+type Open = (options: Pool.Options & { connect: buildConnector.connector }) => Dispatcher;
+
+/** The proxies' part of undici is loaded where there is one. */
+async function opener(base: URL, env: Env): Promise<Open> {
+  const toBase: Open = (options) => new Pool(base.origin, options);
+  if (isLoopback(base.hostname)) return toBase;
   refuseUncheckedCertificates(env);
   const proxies = proxyVariables(env);
-  if (proxies.httpProxy === '' && proxies.httpsProxy === '') return new Pool(base.origin, options);
+  if (proxies.httpProxy === '' && proxies.httpsProxy === '') return toBase;
   const { EnvHttpProxyAgent } = await import('undici');
-  return new EnvHttpProxyAgent({ ...options, ...proxies });
+  return (options) => new EnvHttpProxyAgent({ ...options, ...proxies });
 }
 
 /** Explicit empty values: undici would look into `process.env` for missing ones. */
@@ -72,7 +96,11 @@ const blockBytes = 512 * 1024;
 const connectorWithin =
   (timeout: number): buildConnector.connector =>
   (options, callback) => {
-    const onread = blocksFor((bytes) => socket.push(bytes));
+    const push = withoutContinue(
+      () => socket,
+      (bytes) => socket.push(bytes),
+    );
+    const onread = blocksFor(push);
     const socket: Socket = connectorOf({ timeout, onread })(options, callback);
   };
 

@@ -1,8 +1,8 @@
 import { isSuccess, refusalOf, unreadable, type Answer } from './answer.js';
 import type { PageBody } from './client.js';
 import { FailureError } from './failure.js';
-import type { Redactor } from './redact.js';
 import { retryAfter } from './retry-after.js';
+import type { Shown } from './shown.js';
 import type { Exchange, RawAnswer, Transport } from './transport.js';
 
 /** Requests and what their answers say. Every function throws FailureError. */
@@ -17,14 +17,14 @@ export interface Exchanges {
 
 export function openExchanges(
   transport: Transport,
-  { redact, now }: { readonly redact: Redactor; readonly now: () => number },
+  { shown, now }: { readonly shown: Shown; readonly now: () => number },
 ): Exchanges {
   const complete = async (raw: RawAnswer): Promise<Answer> => {
     const body = await readable(raw);
     const text = body.toString();
     const { status, headers } = raw;
-    const answer = { status, headers, body, text: redact.text(text), json: redact.json(text) };
-    refuseRedirect(answer, transport.base, redact);
+    const answer = { status, headers, body, text, json: jsonOf(text), shown };
+    refuseRedirect(answer, transport.base);
     refuseCompression(answer);
     return answer;
   };
@@ -49,6 +49,14 @@ export function openExchanges(
   };
 }
 
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A refusal counts even when its body breaks off. */
 async function readable(raw: RawAnswer): Promise<Buffer> {
   try {
@@ -59,11 +67,11 @@ async function readable(raw: RawAnswer): Promise<Buffer> {
   }
 }
 
-function refuseRedirect({ status, headers }: Answer, base: URL, redact: Redactor): void {
+function refuseRedirect({ status, headers, shown }: Answer, base: URL): void {
   if (status < 300 || status >= 400) return;
-  const location = redact.text(String(headers['location'] ?? ''));
+  const location = String(headers['location'] ?? '');
   const host = URL.canParse(location, base.href) ? new URL(location, base.href).host : 'nowhere';
-  const message = `HTTP ${status}: a redirect to ${host}, which is never followed`;
+  const message = shown(`HTTP ${status}: a redirect to ${host}, which is never followed`);
   throw new FailureError({ kind: 'refused', sent: true, status, message });
 }
 
@@ -73,7 +81,8 @@ const isCompressed = ({ headers }: Pick<Answer, 'headers'>): boolean =>
 /** We never ask for compression, and never unzip: a small answer could become an endless one. */
 function refuseCompression(answer: Answer): void {
   if (!isSuccess(answer.status) || !isCompressed(answer)) return;
-  throw unreadable(answer.status, 'a compressed body', String(answer.headers['content-encoding']));
+  const encoding = String(answer.headers['content-encoding']);
+  throw unreadable({ ...answer, text: encoding }, 'a compressed body');
 }
 
 /** Longest answer that is held in memory: longer than any batch of 4 MiB with its records echoed. */

@@ -1,3 +1,5 @@
+import type { Shown } from './shown.js';
+
 /**
  * Why one attempt of a request gave no usable answer. `sent` tells whether the service may have
  * processed it: false only where that is provably impossible (name lookup, connection refused,
@@ -17,6 +19,8 @@ export type Failure =
       readonly sent: true;
       readonly status: number;
       readonly message: string;
+      /** Its words speak of a cursor. */
+      readonly namesCursor?: true;
       /** From `Retry-After`, in milliseconds; a date is measured against the answer's `Date`. */
       readonly retryAfterMs?: number;
     };
@@ -30,4 +34,21 @@ export class FailureError extends Error {
     this.name = 'FailureError';
     this.failure = failure;
   }
+}
+
+/**
+ * The failure in whatever breaks a connection or its answer off, HTTP that is none included.
+ * Undefined: a request that is wrong in itself, which is a defect of ours.
+ */
+export function brokenOff(error: unknown, sent: boolean, shown: Shown): Failure | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'UND_ERR_INVALID_ARG') return undefined;
+  const kind = code === 'UND_ERR_CONNECT_TIMEOUT' ? 'timeout' : 'connection';
+  return { kind, sent, message: shown(messageOf(error) || code || 'it broke off') };
+}
+
+/** Several addresses may have been tried: then the first one's words stand for all. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0]);
+  return error instanceof Error ? error.message : String(error);
 }

@@ -25,13 +25,12 @@ export async function foundRecord(
   accept: Exchanges['accept'],
 ): Promise<Buffer | undefined> {
   if (await deniesUser(answer)) return undefined;
-  const { status, json, body, text } = await accept(answer);
-  if (!isSuccessBody(json))
-    throw unreadable(status, json === undefined ? 'no JSON' : unknown, text);
+  const { json, body } = await accept(answer);
+  if (!isSuccessBody(json)) throw unreadable(answer, json === undefined ? 'no JSON' : unknown);
   const { record } = json;
   if (record === undefined || record === null) return undefined;
   if (typeof record === 'object' && !Array.isArray(record)) return memberText(body, 'record');
-  throw unreadable(status, unknown, text);
+  throw unreadable(answer, unknown);
 }
 
 const unknown = 'JSON of no known shape';

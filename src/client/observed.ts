@@ -35,6 +35,7 @@ export function observed(client: Client, observer: RequestObserver): Client {
         ({ length, read }, ended) => ({ length, read: notedBody(read, ended) }),
       ),
     profile: (by, value, signal) => noted(() => client.profile(by, value, signal)),
+    shown: client.shown,
     close: () => client.close(),
   };
 }

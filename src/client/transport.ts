@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { Arrival, type Head, type Headers, type Take } from './arrival.js';
-import { openDispatcher } from './dispatcher.js';
-import { FailureError, type Failure } from './failure.js';
+import { openDispatchers } from './dispatcher.js';
+import { brokenOff, FailureError, type Failure } from './failure.js';
+import type { Shown } from './shown.js';
 import { Watch, type TimeLimit } from './watch.js';
 
 export interface TransportOptions {
@@ -11,6 +12,7 @@ export interface TransportOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly maxInFlight: number;
+  readonly shown: Shown;
   /** Proxy and certificate variables. */
   readonly env: Readonly<Record<string, string>>;
   /** Gets one line for each request, without its query: that may name a person. */
@@ -27,6 +29,11 @@ export interface Exchange {
   readonly query?: string;
   readonly body?: Buffer;
   readonly limit: TimeLimit;
+  /**
+   * It must not be sent again: it gets a connection of its own. One that was used before may be
+   * closed by the service at the same moment, and then nobody knows what it has read.
+   */
+  readonly once?: boolean;
 }
 
 export interface RawAnswer extends Head {
@@ -48,11 +55,14 @@ export interface Transport {
 
 export async function openTransport(options: TransportOptions): Promise<Transport> {
   const base = new URL(options.baseUrl);
-  const dispatcher = await openDispatcher(base, options);
+  const dispatchers = await openDispatchers(base, options);
   return {
     base,
-    send: (exchange, signal) => new Sending(options, exchange, signal).run(dispatcher, base),
-    close: () => dispatcher.destroy(),
+    send: (exchange, signal) => {
+      const dispatcher = exchange.once ? dispatchers.unused() : dispatchers.kept;
+      return new Sending(options, exchange, signal).run(dispatcher, base);
+    },
+    close: () => dispatchers.destroy(),
   };
 }
 
@@ -105,7 +115,7 @@ class Sending {
         isTaking = true;
         take(chunk);
         isTaking = false;
-        this.#watch.heard();
+        this.#watch.heard(chunk.length);
       });
       this.#log(`${status}, ${bytes} bytes`);
     } catch (error) {
@@ -126,15 +136,11 @@ class Sending {
 
   #failureOf(error: unknown): Failure | undefined {
     const { sent } = this.#arrival;
-    if (this.#watch.timedOut) {
+    if (this.#watch.missed !== undefined) {
       const seconds = this.#options.timeoutMs / 1000;
-      const what = this.#exchange.limit === 'whole' ? 'no complete answer' : 'no byte received';
-      return { kind: 'timeout', sent, message: `${what} within ${seconds} s` };
+      return { kind: 'timeout', sent, message: `${this.#watch.missed} within ${seconds} s` };
     }
-    const code = codeOf(error);
-    if (code === undefined || code === 'UND_ERR_INVALID_ARG') return undefined;
-    const kind = code === 'UND_ERR_CONNECT_TIMEOUT' ? 'timeout' : 'connection';
-    return { kind, sent, message: messageOf(error, code) };
+    return brokenOff(error, sent, this.#options.shown);
   }
 
   #log(outcome: string): void {
@@ -142,17 +148,4 @@ class Sending {
     const milliseconds = Math.round(this.#options.monotonic() - this.#started);
     this.#options.log(`${method} ${endpoint}: ${outcome}, ${milliseconds} ms`);
   }
-}
-
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : undefined;
-
-/** Several addresses may have been tried: then the first one's words stand for all. */
-function messageOf(error: unknown, code: string): string {
-  if (error instanceof AggregateError && error.message === '') {
-    return messageOf(error.errors[0], code);
-  }
-  return error instanceof Error && error.message !== '' ? error.message : code;
 }

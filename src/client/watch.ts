@@ -1,18 +1,28 @@
-/** `whole`: from start to the last byte. `silence`: without a byte received. */
+/** `whole`: from start to the last byte. `silence`: without a byte received, or with very few. */
 export type TimeLimit = 'whole' | 'silence';
+
+/** Bytes a second below which a body is given up: at a byte now and then, it would never end. */
+const slowest = 100;
 
 /** A signal for one request: aborted with the caller's, or when the request's time is up. */
 export class Watch {
+  /** What did not come in time; undefined as long as it may. */
+  missed: string | undefined;
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
   readonly #limit: TimeLimit;
-  readonly #timer: NodeJS.Timeout;
-  #timedOut = false;
+  readonly #silence: NodeJS.Timeout;
+  readonly #milliseconds: number;
+  #pace: NodeJS.Timeout | undefined;
+  #bytes = 0;
+  #wasSlow = false;
 
   constructor(milliseconds: number, limit: TimeLimit, caller: AbortSignal) {
     this.#caller = caller;
     this.#limit = limit;
-    this.#timer = setTimeout(this.#onTimeout, milliseconds).unref();
+    this.#milliseconds = milliseconds;
+    const what = limit === 'whole' ? 'no complete answer' : 'no byte received';
+    this.#silence = setTimeout(() => this.#timeOut(what), milliseconds).unref();
     caller.addEventListener('abort', this.#onAbort, { once: true });
     if (caller.aborted) this.#onAbort();
   }
@@ -21,27 +31,36 @@ export class Watch {
     return this.#controller.signal;
   }
 
-  get timedOut(): boolean {
-    return this.#timedOut;
-  }
-
   /** Something was received, and we are done with it: our own work is not the service's silence. */
-  heard(): void {
-    if (this.#limit === 'silence') this.#timer.refresh();
+  heard(bytes = 0): void {
+    if (this.#limit === 'whole') return;
+    this.#bytes += bytes;
+    this.#silence.refresh();
+    this.#pace ??= setInterval(() => this.#judgePace(), this.#milliseconds).unref();
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    clearTimeout(this.#silence);
+    clearInterval(this.#pace);
     this.#caller.removeEventListener('abort', this.#onAbort);
   }
 
-  readonly #onTimeout = (): void => {
-    this.#timedOut = true;
+  /** A pause may fall into any time, but not into two in a row. */
+  #judgePace(): void {
+    const isSlow = this.#bytes < (slowest * this.#milliseconds) / 1000;
+    if (isSlow && this.#wasSlow) this.#timeOut(`fewer than ${slowest} bytes a second received`);
+    this.#wasSlow = isSlow;
+    this.#bytes = 0;
+  }
+
+  #timeOut(missed: string): void {
+    this.stop();
+    this.missed = missed;
     this.#controller.abort(new Error('time is up'));
-  };
+  }
 
   readonly #onAbort = (): void => {
-    clearTimeout(this.#timer);
+    this.stop();
     this.#controller.abort(this.#caller.reason);
   };
 }

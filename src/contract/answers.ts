@@ -27,7 +27,10 @@ export const failAnswer = z.looseObject({
 });
 
 /** Answer of endpoints 3 and 6 (specification, Endpoints 3 and 6). */
-export const cursorAnswer = z.looseObject({ cursor: z.string().min(1) });
+export const cursorAnswer = z.looseObject({
+  status: z.literal('success').optional(),
+  cursor: z.string().min(1),
+});
 
 /** Answer of endpoint 8 (specification, Endpoint 8). */
 export const demergeAnswer = z.looseObject({ status: z.literal('success') });

@@ -203,7 +203,9 @@ function jobOf(
     toldOnce: kind.seen,
     send:
       client &&
-      ((body, signal) => client.write(name, body, signal, { dryRun: rehearsal === 'dryRun' })),
+      ((body, signal, { once }) =>
+        client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', once })),
+    shown: client?.shown ?? ((words) => words),
     endpoint: `POST ${paths[name]}`,
     request: {
       frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },

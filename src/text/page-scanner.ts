@@ -89,7 +89,7 @@ export class PageScanner {
     } while (result === came.isFull);
     const { value: at } = this.#program.stoppedAt;
     if (result === came.wrong) throw new PageSyntaxError(`an unexpected byte near byte ${at}`);
-    if (result === came.tooDeep) throw new PageSyntaxError('nested deeper than 1000');
+    if (result === came.tooDeep) throw new PageSyntaxError('nested deeper than 65,536');
     if (result === came.noObject) throw new PageSyntaxError('the body is no JSON object');
     this.#finished = result === came.ended;
   }

@@ -109,6 +109,7 @@ describe('more identities than duplicates are found among', () => {
       map: () => block,
       toldOnce: new IdentitySet(() => 0.5, most),
       send: undefined,
+      shown: (words) => words,
       policy: { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 },
       runtime: { monotonic: () => 0, random: () => 0, signal, sleep: async () => undefined },
       piped: false,

@@ -140,7 +140,7 @@ interface PageEvents {
 }
 
 /** Deeper nesting than any record that can be uploaded (200), with room to spare. */
-const deepest = 1000;
+const deepest = 65_536;
 
 // What the next byte belongs to, or what must come next.
 const value = 0;
@@ -335,7 +335,7 @@ class PageTokens {
 
 const unexpected = (at: number): PageSyntaxError =>
   new PageSyntaxError(`an unexpected byte near byte ${at}`);
-const tooDeep = (): PageSyntaxError => new PageSyntaxError(`nested deeper than ${deepest}`);
+const tooDeep = (): PageSyntaxError => new PageSyntaxError('nested deeper than 65,536');
 
 function tableOf(characters: string): Uint8Array {
   const table = new Uint8Array(256);

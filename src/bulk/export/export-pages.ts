@@ -125,7 +125,10 @@ function ask(cursor: string, { kind, scanner, context }: Asking): Asked {
     withRetry(
       (signal) =>
         inSlot(context, async () =>
-          readPage(await context.client.page(kind, cursor, signal), scanner, tell),
+          readPage(await context.client.page(kind, cursor, signal), scanner, {
+            shown: context.client.shown,
+            tellNext: tell,
+          }),
         ),
       retryContext(context, `GET ${paths[kind]}`),
     );

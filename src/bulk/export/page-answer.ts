@@ -1,6 +1,7 @@
 import type { Attempt } from '../../client/attempt.js';
 import type { PageBody } from '../../client/client.js';
 import { FailureError, type Failure } from '../../client/failure.js';
+import { wordsOf, type Shown } from '../../client/shown.js';
 import { requestCodes } from '../../contract/codes.js';
 import { cursorPattern } from '../../contract/limits.js';
 import { EngagectlError } from '../../errors.js';
@@ -22,14 +23,15 @@ export type PageAnswer =
 export async function readPage(
   attempt: Attempt<PageBody>,
   scanner: PageScanner,
-  tellNext: (cursor: string) => void,
+  { shown, tellNext }: { readonly shown: Shown; readonly tellNext: (cursor: string) => void },
 ): Promise<Attempt<PageAnswer>> {
   if (!attempt.ok) {
     const answer = refusalAnswer(attempt.failure);
     return answer === undefined ? attempt : { ok: true, answer };
   }
   const page = await scanBody(attempt.answer, scanner, tellNext);
-  return { ok: true, answer: page.members.status === 'fail' ? failAnswer(page) : pageAnswer(page) };
+  const answer = page.members.status === 'fail' ? failAnswer(page, shown) : pageAnswer(page, shown);
+  return { ok: true, answer };
 }
 
 async function scanBody(
@@ -58,10 +60,15 @@ const unreadable = (what: string): Failure => ({
 });
 
 /** `records` without status success, or success with neither records nor an end, is no page. */
-function pageAnswer(page: ScannedPage): PageAnswer {
+function pageAnswer(page: ScannedPage, shown: Shown): PageAnswer {
   const { status, records, next_cursor: next } = page.members;
   const isLast = next === undefined || next === null || next === '';
-  if (status !== 'success') throw noPage(`its status is ${JSON.stringify(status) ?? 'missing'}`);
+  if (status !== 'success')
+    throw noPage(
+      shown(
+        `its status is ${typeof status === 'string' ? JSON.stringify(status) : (wordsOf(status) ?? 'missing')}`,
+      ),
+    );
   if (records === 'other') throw noPage('its "records" is no array');
   if (records === undefined && !isLast) throw noPage('it has a next_cursor but no "records"');
   if (isLast) return { kind: 'page', page, next: undefined };
@@ -77,27 +84,32 @@ const noPage = (why: string): EngagectlError =>
   });
 
 /** A fail body: pending, a refused cursor, or, by its code, the failure of that HTTP status. */
-function failAnswer({ members }: ScannedPage): PageAnswer {
+function failAnswer({ members }: ScannedPage, shown: Shown): PageAnswer {
   const { code, error } = members;
-  const words = typeof error === 'string' ? error : (JSON.stringify(error) ?? 'no reason given');
+  const words = wordsOf(error) ?? 'no reason given';
   const number = /^\d{1,9}$/.test(String(code)) ? Number(code) : undefined;
   if (number === requestCodes.pending) return { kind: 'pending' };
-  if (isRefusedCursor(number, words) || isWord(members)) return { kind: 'refused', message: words };
-  if (number === undefined) throw noPage(`it is a failure without a code: ${words}`);
-  const message = `HTTP 200, code ${number}: ${words}`;
+  const namesCursor = /\bcursor\b/i.test(words);
+  if (isRefusedCursor(number, namesCursor) || isWord(members)) {
+    return { kind: 'refused', message: shown(words) };
+  }
+  if (number === undefined) throw noPage(shown(`it is a failure without a code: ${words}`));
+  const message = shown(`HTTP 200, code ${number}: ${words}`);
   throw new FailureError({ kind: 'refused', sent: true, status: number, message });
 }
 
 /** How an expired cursor is answered is not documented: code 3, a text, or a code that is a word. */
-const isRefusedCursor = (code: number | undefined, words: string): boolean =>
-  code === requestCodes.incorrectUsage || (code !== 429 && /\bcursor\b/i.test(words));
+const isRefusedCursor = (code: number | undefined, namesCursor: boolean): boolean =>
+  code === requestCodes.incorrectUsage || (code !== 429 && namesCursor);
 const isWord = ({ code }: PageMembers): boolean => typeof code === 'string' && /\D/.test(code);
 
 /** The same under an HTTP status of its own. */
 function refusalAnswer(failure: Failure): PageAnswer | undefined {
   if (failure.kind !== 'refused') return undefined;
-  const { status, message } = failure;
+  const { status, message, namesCursor = false } = failure;
   if (status === requestCodes.pending) return { kind: 'pending' };
   const mayBeCursor = status < 500 && status !== 401 && status !== 403;
-  return mayBeCursor && isRefusedCursor(status, message) ? { kind: 'refused', message } : undefined;
+  return mayBeCursor && isRefusedCursor(status, namesCursor)
+    ? { kind: 'refused', message }
+    : undefined;
 }

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../client/shown.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import { recordCodes } from '../../contract/codes.js';
 import type { Batch } from './batch.js';
@@ -27,7 +28,7 @@ export function checkAnswer(answer: WriteAnswer, batch: Batch): CheckedAnswer {
   const { processed, status } = answer;
   const entries = answer.unprocessed ?? [];
   if (status === 'fail' && processed === 0 && entries.length === 0) {
-    const error = textOf(answer['error']) ?? 'the service refused all records and gave no reason';
+    const error = wordsOf(answer['error']) ?? 'the service refused all records and gave no reason';
     const outcome: RecordOutcome = { status: 'rejected', code: numberOf(answer['code']), error };
     return { addsUp: true, outcomes: Array.from({ length: batch.size }, () => outcome) };
   }
@@ -39,7 +40,7 @@ export function checkAnswer(answer: WriteAnswer, batch: Batch): CheckedAnswer {
   const outcomes: RecordOutcome[] = Array.from({ length: batch.size }, () => accepted);
   const find = recordFinder(batch);
   for (const entry of entries) {
-    const error = textOf(entry.error) ?? 'no reason given';
+    const error = wordsOf(entry.error) ?? 'no reason given';
     const position = find(error, entry.record);
     if (position === undefined) return { addsUp: false, why: `"${error}" names no record sent` };
     if (outcomes[position] !== accepted) {
@@ -85,18 +86,13 @@ function positionsByName(batch: Batch): Map<string, number | 'several'> {
 function nameOf(record: unknown): string | undefined {
   if (!isObject(record)) return undefined;
   const identifier = record['identity'] ?? record['objectId'] ?? record['FBID'] ?? record['GPID'];
-  if (identifier !== undefined) return textOf(identifier);
-  const value = textOf(record['value']);
-  return value && `${textOf(record['type'])?.toLowerCase()} ${value.replace(/^\+/, '')}`;
+  if (identifier !== undefined) return wordsOf(identifier);
+  const value = wordsOf(record['value']);
+  return value && `${wordsOf(record['type'])?.toLowerCase()} ${value.replace(/^\+/, '')}`;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function textOf(value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  return value === undefined || value === null ? undefined : JSON.stringify(value);
-}
 
 const numberOf = (value: unknown): number | undefined =>
   typeof value === 'number' ? value : undefined;

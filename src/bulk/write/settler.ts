@@ -81,7 +81,7 @@ export class Settler {
       if (this.#halt.error) return undefined;
       this.traffic.requests += 1;
       this.traffic.bytesSent += body.length;
-      const attempt = await send?.(body, this.#halt.givingUp);
+      const attempt = await send?.(body, this.#halt.givingUp, { once: !batch.converges });
       if (attempt === undefined) return undefined;
       if (attempt.ok) return { ok: true, answer: this.#book(batch, attempt.answer, fate) };
       if (isThrottled(attempt.failure)) budget.throttled(ticket);
@@ -174,7 +174,8 @@ export class Settler {
 
   /** The answer's counts are wrong: find the record it lies about, or call the batch unknown. */
   async #doesNotAddUp(batch: Batch, why: string, fate: Fate): Promise<void> {
-    this.#job.log(`${this.#job.endpoint}: the answer does not add up: ${why}`);
+    const { log, endpoint, shown } = this.#job;
+    log(`${endpoint}: the answer does not add up: ${shown(why)}`);
     const error = `the service's answer does not add up: ${why}`;
     if (!batch.converges) return this.#unknown(batch, error, fate);
     if (batch.size > 1) return this.#sendHalves(batch, fate);
@@ -227,8 +228,14 @@ export class Settler {
     if (attempts === 0) batch.giveBody(); // else it may still be on its way out of an old socket
   }
 
+  /** The words of the service have been judged: from here on they are for people. */
   #turnDown(batch: Batch, positions: readonly number[], why: Parameters<Tally['turnDown']>[2]) {
-    for (const position of positions) this.#job.tally.turnDown(...batch.source(position), why);
+    const { tally, shown } = this.#job;
+    const { stage, code } = why;
+    const error = shown(why.error);
+    const isPlain = code !== undefined && shown(String(code)) === String(code);
+    const told = isPlain ? { stage, code, error } : { stage, error };
+    for (const position of positions) tally.turnDown(...batch.source(position), told);
   }
 }
 

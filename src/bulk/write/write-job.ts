@@ -1,5 +1,6 @@
 import type { Attempt } from '../../client/attempt.js';
 import type { RetryPolicy } from '../../client/retry.js';
+import type { Shown } from '../../client/shown.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import type { OptionName } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
@@ -28,7 +29,14 @@ export interface WriteJob {
    * nothing is sent, the records are only read and checked.
    */
   readonly send:
-    ((body: Buffer, signal: AbortSignal) => Promise<Attempt<WriteAnswer | undefined>>) | undefined;
+    | ((
+        body: Buffer,
+        signal: AbortSignal,
+        options: { readonly once: boolean },
+      ) => Promise<Attempt<WriteAnswer | undefined>>)
+    | undefined;
+  /** Makes words of the service fit for messages and files. */
+  readonly shown: Shown;
   /** The endpoint as messages name it, e.g. `POST /1/upload`. */
   readonly endpoint: string;
   /** How a request is made up, and how much one holds. */

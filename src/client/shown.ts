@@ -1,0 +1,96 @@
+const mask = '[passcode]';
+
+/** Most characters that are shown of what the service says at a time. */
+const mostShown = 2000;
+/** How much longer a text may be: one that was cut before must not be cut again. */
+const slack = 200;
+/** Characters that are looked at: what lies behind them would be cut in any case. */
+const mostRead = 1 << 20;
+/** Shorter ones stand by chance in any base64. */
+const shortestEncoded = 6;
+
+/**
+ * Makes words of the service fit to be shown: without the passcode, which it might echo, on one
+ * line, and cut. What they mean is judged before, from the words themselves.
+ */
+export type Shown = (words: string) => string;
+
+/** The one place where the passcode is taken out of what leaves the program. */
+export function shownWithout(passcode: string): Shown {
+  const secret = spellingsOf(passcode);
+  return (words) => cut(onOneLine(words.slice(0, mostRead).replaceAll(secret, mask)), words.length);
+}
+
+/** What is at hand of the service's as text: its words, or the JSON of something else. */
+export function wordsOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (value === undefined || value === null) return undefined;
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return 'JSON that is nested too deep to be shown'; // the stack ends before the nesting does
+  }
+}
+
+function cut(text: string, length: number): string {
+  if (text.length <= mostShown + slack) return text;
+  const start = text.slice(0, mostShown).replace(/[\uD800-\uDBFF]$/, '');
+  return `${start}… (${Math.max(length, text.length) - start.length} more)`;
+}
+
+/** Behind a line end, the words could pass for a message of ours. */
+const onOneLine = (text: string): string =>
+  text.replaceAll(/[\s\u0085]+/g, (space) =>
+    /[\n\v\f\r\u0085\u2028\u2029]/.test(space) ? ' ' : space,
+  );
+
+/** The passcode in plain, escaped as in JSON, URLs and HTML, and in base64; each letter as it may be. */
+function spellingsOf(passcode: string): RegExp {
+  const plain = Array.from(passcode, letterSpellings).join('');
+  return new RegExp([plain, ...encodings(passcode)].join('|'), 'gi');
+}
+
+/** Of one character, which is Latin-1. */
+function letterSpellings(letter: string): string {
+  const code = letter.charCodeAt(0);
+  const bytes = Buffer.from(letter);
+  const percent = (hex: string) => hex.replaceAll(/../g, '%(?:25)*$&');
+  const spellings = [
+    `\\\\*${literal(letter)}`,
+    `\\\\+u${code.toString(16).padStart(4, '0')}`,
+    percent(code.toString(16).padStart(2, '0')),
+    `&(?:amp;)*#0*${code};`,
+    `&(?:amp;)*#x0*${code.toString(16)};`,
+    ...(entities[letter] ?? []),
+  ];
+  if (code > 0x7f)
+    spellings.push(percent(bytes.toString('hex')), bytes.toString('latin1'), '\uFFFD');
+  return `(?:${spellings.join('|')})`;
+}
+
+const entities: Readonly<Record<string, readonly string[]>> = {
+  '&': ['&(?:amp;)+'],
+  '<': ['&(?:amp;)*lt;'],
+  '>': ['&(?:amp;)*gt;'],
+  '"': ['&(?:amp;)*quot;'],
+  "'": ['&(?:amp;)*apos;'],
+  ' ': ['\\+'],
+};
+
+/** The letters of base64 that are the passcode's alone, wherever it begins in what was encoded. */
+function encodings(passcode: string): string[] {
+  if (passcode.length < shortestEncoded) return [];
+  return ['utf8', 'latin1'].flatMap((encoding) => {
+    const bytes = Buffer.from(passcode, encoding as BufferEncoding);
+    return [0, 1, 2].map((before) => {
+      const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
+      const first = Math.ceil((8 * before) / 6);
+      const letters = text.slice(first, Math.floor((8 * (before + bytes.length)) / 6));
+      return Array.from(letters, (letter) => base64Letters[letter] ?? letter).join('');
+    });
+  });
+}
+
+const base64Letters: Readonly<Record<string, string>> = { '+': '(?:\\+|-)', '/': '\\\\*[/_]' };
+
+const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');
