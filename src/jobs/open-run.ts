@@ -133,7 +133,7 @@ export async function refuseUnfinished(wanted: WantedRun, world: World): Promise
 }
 
 const header = (run: string, wanted: WantedRun, { argv, runtime }: World) => ({
-  version: 1 as const,
+  version: 2 as const,
   run,
   key: runKey(wanted),
   command: wanted.command,

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { aboutJournal } from '../bulk/journal/journal-lines.js';
+import { createJournal } from '../bulk/journal/journal.js';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/make-folder.js';
 import { syncFolder } from '../files/sync-folder.js';
@@ -9,7 +11,7 @@ import type { Words } from './words.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {
-  readonly version: 1;
+  readonly version: 2;
   readonly run: string;
   /** Runs of the same command, account and files have the same key; see `runKey`. */
   readonly key: string;
@@ -34,7 +36,7 @@ export interface RunFolder {
   readonly header: RunHeader;
 }
 
-const version = 1;
+const version = 2;
 const headerFile = 'run.json';
 const journalFile = 'journal.ndjson';
 
@@ -58,14 +60,17 @@ export function makeRoot(root: string): void {
 
 /**
  * Makes a run folder under `root`, to be called while holding the run's lock. It exists for
- * others once its header is on the disk.
+ * others once its files are on the disk: a journal that is missing later is lost. The journal
+ * begins with the header, too, so that the damage of one file does not hide the run.
  */
 export function createRun(root: string, header: RunHeader): RunFolder {
   const folder = path.join(root, header.run);
   const draft = draftOf(root, header);
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
-  writeSynced(path.join(draft, headerFile), `${JSON.stringify(header, null, 2)}\n`);
+  const checked = { ...header, checksum: digest(header) };
+  writeSynced(path.join(draft, headerFile), `${JSON.stringify(checked, null, 2)}\n`);
+  createJournal(path.join(draft, journalFile), checked);
   syncFolder(draft);
   renameSync(draft, folder);
   syncFolder(root);
@@ -110,22 +115,40 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Undefined for a folder that is no run: it holds neither header nor journal. */
+/** Undefined for a folder that is no run: it holds none of the files of one. */
 function readRun(folder: string): RunFolder | UnreadableRun | undefined {
-  let header: Record<string, unknown>;
-  try {
-    const parsed: unknown = JSON.parse(readFileSync(path.join(folder, headerFile), 'utf8'));
-    if (typeof parsed !== 'object' || parsed === null) throw new Error('it is no object');
-    header = parsed as Record<string, unknown>;
-  } catch (error) {
-    const isRun = [headerFile, journalFile].some((name) => existsSync(path.join(folder, name)));
-    if (!isRun) return undefined;
-    return { path: folder, why: `${headerFile} cannot be read: ${(error as Error).message}` };
+  const read = (name: string) => readFileSync(path.join(folder, name));
+  const header = headerIn(() => JSON.parse(read(headerFile).toString()));
+  const found = 'why' in header ? headerIn(() => aboutJournal(read(journalFile))) : header;
+  if (!('why' in found)) return { path: folder, header: found };
+  if ('why' in header && (header.said || namesIn(folder).some(isOfRun))) {
+    return { path: folder, why: header.why, ...(header.said && { header: header.said }) };
   }
-  if (header['version'] === version)
-    return { path: folder, header: header as unknown as RunHeader };
+  return undefined;
+}
+
+const isOfRun = (name: string): boolean => name === headerFile || name.startsWith(journalFile);
+
+type Said = Readonly<Record<string, unknown>>;
+
+/** A header whose checksum fits, or why there is none. */
+function headerIn(read: () => unknown): RunHeader | { readonly why: string; said?: Said } {
+  let said: Said;
+  try {
+    const value = read();
+    if (typeof value !== 'object' || value === null) throw new Error('it is no object');
+    said = value as Said;
+  } catch (error) {
+    return { why: `${headerFile} cannot be read: ${(error as Error).message}` };
+  }
+  const { checksum, ...header } = said;
+  if (checksum === digest(header) && header['version'] === version) {
+    return header as unknown as RunHeader;
+  }
+  const isOther = header['version'] !== version;
+  if (!isOther) return { why: `${headerFile} is damaged: its checksum does not fit` };
   const why = `it is of version ${JSON.stringify(header['version'])}, and this program knows ${version}`;
-  return { path: folder, why, header };
+  return { why, said };
 }
 
 /** To be called while holding the run's lock. Throws E-FILE-WRITE. */

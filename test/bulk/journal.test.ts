@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -9,15 +9,37 @@ const kinds = { numbered: true };
 type Entry = { readonly kind: 'numbered'; readonly n: number; readonly text: string };
 const entry = (n: number): Entry => ({ kind: 'numbered', n, text: `Zürich "${n}" 🏔\n` });
 
-async function written(world: ReturnType<typeof makeWorld>): Promise<string> {
+/** What says beside a journal how much of it was synced. */
+const markOf = (path: string): string => `${path}.synced`;
+
+/** Of its entries the disk has the first three for sure, or all. */
+async function written(
+  world: ReturnType<typeof makeWorld>,
+  { synced = true }: { readonly synced?: boolean } = {},
+): Promise<string> {
   const path = world.path('journal');
   const { journal: file } = Journal.open<Entry>(path, kinds);
   await file.append(entry(1));
   await file.append(entry(2), entry(3));
-  await file.append(entry(4), entry(5));
+  file.write(entry(4), entry(5));
+  if (synced) await file.sync();
   file.close();
   return path;
 }
+
+/** A copy of a journal with other content, and what stood beside it. */
+function copyOf(path: string, content: Buffer, name: string): string {
+  const copy = `${path}-${name}`;
+  writeFileSync(copy, content);
+  copyFileSync(markOf(path), markOf(copy));
+  return copy;
+}
+
+const damaged = expect.objectContaining({
+  id: 'E-JOURNAL',
+  exitCode: 8,
+  details: expect.objectContaining({ fix: expect.stringContaining('fresh') }),
+});
 
 async function reopened(path: string): Promise<readonly Entry[]> {
   const { journal: file, entries } = Journal.open<Entry>(path, kinds);
@@ -29,18 +51,18 @@ async function reopened(path: string): Promise<readonly Entry[]> {
 describe('Journal', () => {
   it('keeps what was appended, wherever the last append was cut, and goes on behind it', async () => {
     const world = makeWorld();
-    const whole = readFileSync(await written(world));
+    const journal = await written(world, { synced: false });
+    const whole = readFileSync(journal);
     const last = whole.lastIndexOf('\n', whole.length - 2) + 1;
     for (let length = last; length < whole.length; length += 1) {
-      const path = world.path(`cut-${length}`);
-      writeFileSync(path, whole.subarray(0, length));
+      const path = copyOf(journal, whole.subarray(0, length), `cut-${length}`);
       expect(await reopened(path)).toEqual([1, 2, 3].map(entry));
       expect(await reopened(path)).toEqual([1, 2, 3, 9].map(entry));
     }
   });
 
   it('drops a last line that lost its content but not its newline', async () => {
-    const path = await written(makeWorld());
+    const path = await written(makeWorld(), { synced: false });
     const bytes = readFileSync(path);
     bytes.fill(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1, bytes.length - 1);
     writeFileSync(path, bytes);
@@ -55,14 +77,16 @@ describe('Journal', () => {
     for (const n of [6, 7, 8]) file.write(entry(n));
     file.close();
     const whole = readFileSync(path);
+    const mark = readFileSync(markOf(path));
     const place = fc.integer({ min: synced, max: whole.length });
     await fc.assert(
       fc.asyncProperty(place, place, place, async (end, hole, holeEnd) => {
         const left = Buffer.from(whole).fill(0, hole, Math.max(hole, holeEnd)).subarray(0, end);
         writeFileSync(path, left);
+        writeFileSync(markOf(path), mark);
         const intact = Math.min(end, hole < holeEnd ? hole : end);
         const lines = whole.subarray(0, intact).toString().split('\n').length - 1;
-        const expected = [1, 2, 3, 4, 5, 6, 7, 8].slice(0, lines).map(entry); // 5 lines of 5 entries
+        const expected = [1, 2, 3, 4, 5, 6, 7, 8].slice(0, lines - 1).map(entry); // 6 lines of 5 entries
         expect(await reopened(path)).toEqual(expected);
         expect(await reopened(path)).toEqual([...expected, entry(9)]);
       }),
@@ -91,7 +115,7 @@ describe('Journal', () => {
     const refusal = expect.objectContaining({
       id: 'E-JOURNAL',
       exitCode: 8,
-      details: expect.objectContaining({ line: 3, why: expect.stringContaining('"moved"') }),
+      details: expect.objectContaining({ line: 4, why: expect.stringContaining('"moved"') }),
     });
     expect(() => Journal.open(path, kinds)).toThrow(refusal);
     expect(() => readJournal(path, kinds)).toThrow(refusal);
@@ -104,6 +128,62 @@ describe('Journal', () => {
     const json = '{"synced":0,"entries":[{"intent":[[0,4]]}]}';
     writeFileSync(path, `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`);
     expect(() => Journal.open(path, kinds)).toThrow(expect.objectContaining({ id: 'E-JOURNAL' }));
+  });
+});
+
+describe('a journal that is damaged', () => {
+  const linesOf = (bytes: Buffer) => bytes.toString().split(/(?<=\n)/);
+
+  it('is refused wherever it was cut before what was synced', async () => {
+    const path = await written(makeWorld());
+    const whole = readFileSync(path);
+    for (let length = 0; length < whole.length; length += 1) {
+      const cut = copyOf(path, whole.subarray(0, length), 'cut');
+      expect(() => Journal.open(cut, kinds), `${length}`).toThrow(damaged);
+      expect(readFileSync(cut)).toEqual(whole.subarray(0, length));
+    }
+  });
+
+  it('is refused when any line is gone, there twice, or in another place', async () => {
+    const path = await written(makeWorld());
+    const lines = linesOf(readFileSync(path));
+    for (let at = 0; at < lines.length; at += 1) {
+      const [line = '', next = ''] = lines.slice(at);
+      const changes = { gone: [], twice: [line, line], swapped: [next, line] };
+      for (const [name, change] of Object.entries(changes)) {
+        if (name === 'swapped' && next === '') continue;
+        const count = name === 'swapped' ? 2 : 1;
+        const content = Buffer.from(lines.toSpliced(at, count, ...change).join(''));
+        const copy = copyOf(path, content, `${name}-${at}`);
+        const isTail = name === 'twice' && at === lines.length - 1;
+        if (isTail) expect(await reopened(copy)).toEqual([1, 2, 3, 4, 5].map(entry));
+        else expect(() => Journal.open(copy, kinds), copy).toThrow(damaged);
+      }
+    }
+  });
+
+  it('is refused when it, or what was synced of it, is missing or empty', async () => {
+    const path = await written(makeWorld());
+    const whole = readFileSync(path);
+    rmSync(path);
+    expect(() => Journal.open(path, kinds)).toThrow(damaged);
+    writeFileSync(path, whole);
+    writeFileSync(markOf(path), '');
+    expect(() => Journal.open(path, kinds)).toThrow(damaged);
+    rmSync(markOf(path));
+    expect(() => Journal.open(path, kinds)).toThrow(damaged);
+  });
+
+  it('goes on when one of the two places is damaged that say what was synced', async () => {
+    const path = await written(makeWorld());
+    const mark = readFileSync(markOf(path));
+    for (const place of [20, 532]) {
+      const copy = copyOf(path, readFileSync(path), `place-${place}`);
+      const flipped = Buffer.from(mark);
+      flipped[place]! ^= 4;
+      writeFileSync(markOf(copy), flipped);
+      expect(await reopened(copy)).toEqual([1, 2, 3, 4, 5].map(entry));
+    }
   });
 });
 
@@ -145,6 +225,6 @@ describe('the owner of a journal', () => {
     for (let owners = 0; owners < 3; owners += 1) Journal.open(path, kinds).journal.close();
     const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
     const epochs = lines.map((line) => (JSON.parse(line.slice(9)) as { epoch: number }).epoch);
-    expect(epochs).toEqual([1, 2, 3]);
+    expect(epochs).toEqual([0, 1, 2, 3]);
   });
 });

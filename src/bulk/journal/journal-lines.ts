@@ -2,85 +2,124 @@ import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../../errors.js';
 import type { JournalEntry } from './entry-table.js';
 
-/** What a line `<CRC-32> <JSON>` holds. */
+/** What a line `<checksum> <JSON>` holds. */
 interface JournalLine {
+  /** From 1 on. */
+  readonly line: number;
   /** Rises with each owner of the journal. */
   readonly epoch: number;
   /** Bytes of the file that were on the disk when the line was written. */
   readonly synced: number;
   readonly entries: readonly JournalEntry[];
+  /** Of the first line: whose journal it is. */
+  readonly about?: unknown;
+}
+
+/** How much of a journal the disk has, and the checksum of the last line of that. */
+export interface SyncedMark {
+  readonly bytes: number;
+  readonly checksum: string;
 }
 
 interface ParseOptions {
   readonly path: string;
   readonly kinds: Readonly<Record<string, unknown>>;
   readonly option: OptionName;
+  readonly mark: SyncedMark;
 }
 
 export interface ParsedJournal {
   readonly entries: readonly JournalEntry[];
   /** The good lines at the beginning. */
   readonly good: Buffer;
+  /** How many they are, and the checksum of the last one. */
+  readonly lines: number;
+  readonly last: string;
   /** Of the last owner; 0 before the first. */
   readonly epoch: number;
 }
 
-export function journalLine(line: JournalLine): string {
+/** What comes before the first line. */
+export const noChecksum = '00000000';
+
+/** CRC-32, going on from another one. */
+export const checksum = (json: string | Buffer, before = noChecksum): string =>
+  crc32(json, Number.parseInt(before, 16)).toString(16).padStart(8, '0');
+
+/** A line and its checksum, which covers the checksum of the line before. */
+export function journalLine(line: JournalLine, before: string): readonly [string, string] {
   const json = JSON.stringify(line);
-  return `${checksum(json)} ${json}\n`;
+  const sum = checksum(json, before);
+  return [`${sum} ${json}\n`, sum];
 }
 
 /**
- * The good lines. Throws E-JOURNAL when one is damaged of which a later one knows that it was on
- * the disk, or when one was written by a version that knows more kinds of entries.
+ * The good lines. Throws E-JOURNAL when one is damaged or missing that was on the disk, as the mark
+ * or a later line knows, or when one was written by a version that knows more kinds of entries.
  */
 export function parseJournal(
   content: Buffer,
-  { path, kinds, option }: ParseOptions,
+  { path, kinds, option, mark }: ParseOptions,
 ): ParsedJournal {
   const entries: JournalEntry[] = [];
   let bytes = 0;
+  let lines = 0;
+  let last = noChecksum;
   let epoch = 0;
+  let isMarked = mark.bytes === 0;
   let damagedLine: number | undefined;
-  let number = 0;
-  for (const { text, end } of linesOf(content)) {
-    number += 1;
-    const line = parseLine(text);
-    if (!line) damagedLine ??= number;
-    else if (damagedLine === undefined) {
-      for (const entry of line.entries) {
-        if (!Object.hasOwn(kinds, entry.kind)) throw unknownKind(path, number, entry);
-        entries.push(entry);
-      }
-      bytes = end;
-      epoch = Math.max(epoch, line.epoch);
-    } else if (line.synced > bytes) throw damaged(path, damagedLine, option);
+  for (const { line, sum, end } of linesOf(content)) {
+    if (damagedLine !== undefined || line?.line !== lines + 1) {
+      damagedLine ??= lines + 1;
+      if (line && line.synced > bytes) throw damagedJournal(path, damagedLine, option);
+      continue;
+    }
+    for (const entry of line.entries) {
+      if (!Object.hasOwn(kinds, entry.kind)) throw unknownKind(path, line.line, entry);
+      entries.push(entry);
+    }
+    ({ epoch, line: lines } = line);
+    bytes = end;
+    last = sum;
+    if (mark.bytes === bytes) isMarked = mark.checksum === last;
   }
-  return { entries, good: content.subarray(0, bytes), epoch };
+  if (!isMarked) throw damagedJournal(path, damagedLine ?? lines + 1, option);
+  return { entries, good: content.subarray(0, bytes), lines, last, epoch };
 }
 
-/** The complete lines, without and with their line feed. */
-function* linesOf(content: Buffer): Generator<{ text: Buffer; end: number }> {
+/** Whose journal it is, as its first line says where that is whole. */
+export function aboutJournal(content: Buffer): unknown {
+  for (const { line } of linesOf(content)) return line?.about;
+  return undefined;
+}
+
+/** The complete lines with their checksums; `line` is undefined where that does not fit. */
+function* linesOf(
+  content: Buffer,
+): Generator<{ line: JournalLine | undefined; sum: string; end: number }> {
+  let before = noChecksum;
   for (let start = 0, end = 0; (end = content.indexOf('\n', start) + 1) > 0; start = end) {
-    yield { text: content.subarray(start, end - 1), end };
+    const sum = content.toString('latin1', start, Math.min(start + 8, end - 1));
+    const json = content.subarray(start + 9, Math.max(start + 9, end - 1));
+    const isWhole = content[start + 8] === 0x20 && sum === checksum(json, before);
+    yield { line: isWhole ? (JSON.parse(json.toString()) as JournalLine) : undefined, sum, end };
+    before = /^[\da-f]{8}$/.test(sum) ? sum : noChecksum;
   }
 }
 
-function parseLine(text: Buffer): JournalLine | undefined {
-  const json = text.subarray(9);
-  if (text.toString('latin1', 0, 9) !== `${checksum(json)} `) return undefined;
-  return JSON.parse(json.toString()) as JournalLine;
-}
-
-const checksum = (json: string | Buffer): string => crc32(json).toString(16).padStart(8, '0');
-
-const damaged = (file: string, line: number, option: OptionName): EngagectlError =>
-  new EngagectlError('E-JOURNAL', `the journal ${file} is damaged in line ${line}`, {
-    why: 'its checksum does not fit, so it cannot tell how far the run came',
-    fix: `start anew with ${option('fresh')}`,
+export const damagedJournal = (
+  file: string,
+  line: number | undefined,
+  option: OptionName,
+): EngagectlError => {
+  const what = line === undefined ? 'is damaged or missing' : `is damaged in line ${line}`;
+  return new EngagectlError('E-JOURNAL', `the journal ${file} ${what}`, {
+    why: 'what the run did and the disk had does not stand there any more, so it cannot tell how far the run came',
+    fix: `nothing was sent; put the file back as it was, or start anew with ${option('fresh')}, which does again all that the run did: events and demerges a second time`,
     file,
-    line,
+    ...(line !== undefined && { line }),
   });
+};
 
 const unknownKind = (file: string, line: number, { kind }: JournalEntry): EngagectlError =>
   new EngagectlError('E-JOURNAL', `line ${line} of the journal ${file} is not known`, {

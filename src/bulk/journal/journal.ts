@@ -15,7 +15,15 @@ import { promisify } from 'node:util';
 import { EngagectlError, plainOption, type OptionName } from '../../errors.js';
 import { syncFolder } from '../../files/sync-folder.js';
 import type { JournalEntry, KnownKinds } from './entry-table.js';
-import { journalLine, parseJournal, type ParsedJournal } from './journal-lines.js';
+import { writeSynced } from '../../files/write-synced.js';
+import {
+  damagedJournal,
+  journalLine,
+  noChecksum,
+  parseJournal,
+  type ParsedJournal,
+} from './journal-lines.js';
+import { SyncedMarkFile } from './synced-mark.js';
 
 const { O_APPEND, O_CREAT, O_TRUNC, O_WRONLY } = constants;
 const syncData = promisify(fdatasync);
@@ -26,10 +34,18 @@ export const readJournal = <Entry extends JournalEntry>(
   kinds: KnownKinds<Entry>,
 ): readonly Entry[] => parsed(path, kinds, plainOption).entries as readonly Entry[];
 
+/** Makes a journal without entries that says whose it is, and waits until the disk has it. */
+export function createJournal(path: string, about?: unknown): void {
+  const first = { line: 1, epoch: 0, synced: 0, entries: [], about };
+  const [text, checksum] = journalLine(first, noChecksum);
+  SyncedMarkFile.create(path, { bytes: Buffer.byteLength(text), checksum });
+  writeSynced(path, text);
+}
+
 /**
  * An append-only file of lines; see journal-lines. What was written outlives the process, what was
  * synced a power cut as well. It may leave anything of the rest, which is dropped from its first
- * damaged line on when the file is opened.
+ * damaged line on when the file is opened. Other damage is refused: E-JOURNAL.
  *
  * It has one owner. Who opens it puts a new file in the old one's place, which begins an epoch. An
  * earlier owner that is still at work finds that before it writes or trusts a sync: E-RUN-LOCKED.
@@ -40,6 +56,9 @@ export class Journal<Entry extends JournalEntry> {
   readonly #epoch: number;
   readonly #option: OptionName;
   readonly #links: number;
+  readonly #mark: SyncedMarkFile;
+  #lines: number;
+  #last: string;
   #length: number;
   #synced: number;
   #failure: EngagectlError | undefined;
@@ -51,9 +70,10 @@ export class Journal<Entry extends JournalEntry> {
     option: OptionName = plainOption,
   ) {
     try {
-      const { entries, good, epoch } = parsed(path, kinds, option);
-      const journal = new Journal<Entry>(path, { epoch: epoch + 1, good, option });
-      return { journal, entries: entries as readonly Entry[] };
+      if (!existsSync(path) && !SyncedMarkFile.isThere(path)) createJournal(path);
+      const found = parsed(path, kinds, option);
+      const journal = new Journal<Entry>(path, found, option);
+      return { journal, entries: found.entries as readonly Entry[] };
     } catch (cause) {
       throw cause instanceof EngagectlError ? cause : notWritten(path, cause, option);
     }
@@ -63,16 +83,15 @@ export class Journal<Entry extends JournalEntry> {
    * The good lines are written anew: a disk that failed to write them says so once, and nothing
    * more to who only syncs them a second time.
    */
-  private constructor(
-    path: string,
-    { epoch, good, option }: Pick<ParsedJournal, 'epoch' | 'good'> & { option: OptionName },
-  ) {
+  private constructor(path: string, found: ParsedJournal, option: OptionName) {
     this.path = path;
-    this.#epoch = epoch;
+    this.#epoch = found.epoch + 1;
     this.#option = option;
+    this.#lines = found.lines;
+    this.#last = found.last;
+    this.#synced = found.good.length;
     const draft = `${path}.new`;
-    const begin = journalLine({ epoch, synced: good.length, entries: [] });
-    const content = Buffer.concat([good, Buffer.from(begin)]);
+    const content = Buffer.concat([found.good, this.#line([])]);
     this.#file = openSync(draft, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600);
     try {
       writeAll(this.#file, content);
@@ -80,8 +99,9 @@ export class Journal<Entry extends JournalEntry> {
       renameSync(draft, path);
       syncFolder(dirname(path));
       this.#links = fstatSync(this.#file).nlink;
+      this.#mark = new SyncedMarkFile(path);
     } catch (error) {
-      this.close();
+      closeSync(this.#file);
       throw error;
     }
     this.#length = content.length;
@@ -93,8 +113,7 @@ export class Journal<Entry extends JournalEntry> {
     if (entries.length === 0) return;
     this.#guard(() => {
       this.#assertOwned();
-      const line = journalLine({ epoch: this.#epoch, synced: this.#synced, entries });
-      this.#length += writeAll(this.#file, Buffer.from(line));
+      this.#length += writeAll(this.#file, this.#line(entries));
     });
   }
 
@@ -102,11 +121,15 @@ export class Journal<Entry extends JournalEntry> {
   async sync(): Promise<void> {
     if (this.#failure) throw this.#failure;
     const length = this.#length;
+    const checksum = this.#last;
     if (length === this.#synced) return;
     await syncData(this.#file).catch((cause: unknown) => {
       throw (this.#failure ??= notWritten(this.path, cause, this.#option));
     });
-    this.#guard(() => this.#assertOwned());
+    this.#guard(() => {
+      this.#assertOwned();
+      this.#mark.write({ bytes: length, checksum });
+    });
     this.#synced = length;
   }
 
@@ -118,6 +141,15 @@ export class Journal<Entry extends JournalEntry> {
 
   close(): void {
     closeSync(this.#file);
+    this.#mark.close();
+  }
+
+  #line(entries: readonly JournalEntry[]): Buffer {
+    this.#lines += 1;
+    const line = { line: this.#lines, epoch: this.#epoch, synced: this.#synced, entries };
+    const [text, checksum] = journalLine(line, this.#last);
+    this.#last = checksum;
+    return Buffer.from(text);
   }
 
   #assertOwned(): void {
@@ -140,8 +172,11 @@ const parsed = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
   option: OptionName,
-): ParsedJournal =>
-  parseJournal(existsSync(path) ? readFileSync(path) : Buffer.of(), { path, kinds, option });
+): ParsedJournal => {
+  const mark = SyncedMarkFile.read(path);
+  if (!mark || !existsSync(path)) throw damagedJournal(path, undefined, option);
+  return parseJournal(readFileSync(path), { path, kinds, option, mark });
+};
 
 function writeAll(file: number, bytes: Buffer): number {
   for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
