@@ -118,21 +118,29 @@ function namesIn(folder: string): readonly string[] {
 /** Undefined for a folder that is no run: it holds none of the files of one. */
 function readRun(folder: string): RunFolder | UnreadableRun | undefined {
   const read = (name: string) => readFileSync(path.join(folder, name));
-  const header = headerIn(() => JSON.parse(read(headerFile).toString()));
-  const found = 'why' in header ? headerIn(() => aboutJournal(read(journalFile))) : header;
-  if (!('why' in found)) return { path: folder, header: found };
-  if ('why' in header && (header.said || namesIn(folder).some(isOfRun))) {
-    return { path: folder, why: header.why, ...(header.said && { header: header.said }) };
-  }
-  return undefined;
+  const found = headerIn(() => JSON.parse(read(headerFile).toString()));
+  if ('header' in found) return { path: folder, ...found };
+  const second = found.isOther ? found : headerIn(() => aboutJournal(read(journalFile)));
+  if ('header' in second) return { path: folder, ...second };
+  const { why, said } = found;
+  if (!said && !namesIn(folder).some(isOfRun)) return undefined;
+  return { path: folder, why, ...(said && { header: said }) };
 }
 
 const isOfRun = (name: string): boolean => name === headerFile || name.startsWith(journalFile);
 
 type Said = Readonly<Record<string, unknown>>;
 
+interface NoHeader {
+  readonly why: string;
+  /** What it says all the same. */
+  readonly said?: Said;
+  /** It is whole, and of another version. */
+  readonly isOther?: true;
+}
+
 /** A header whose checksum fits, or why there is none. */
-function headerIn(read: () => unknown): RunHeader | { readonly why: string; said?: Said } {
+function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeader {
   let said: Said;
   try {
     const value = read();
@@ -142,13 +150,15 @@ function headerIn(read: () => unknown): RunHeader | { readonly why: string; said
     return { why: `${headerFile} cannot be read: ${(error as Error).message}` };
   }
   const { checksum, ...header } = said;
-  if (checksum === digest(header) && header['version'] === version) {
-    return header as unknown as RunHeader;
+  const isWhole = checksum === digest(header);
+  const known = header['version'];
+  if (isWhole && known === version) return { header: header as unknown as RunHeader };
+  // The first version had no checksum.
+  if (!isWhole && (checksum !== undefined || known === version)) {
+    return { why: `${headerFile} is damaged: its checksum does not fit` };
   }
-  const isOther = header['version'] !== version;
-  if (!isOther) return { why: `${headerFile} is damaged: its checksum does not fit` };
-  const why = `it is of version ${JSON.stringify(header['version'])}, and this program knows ${version}`;
-  return { why, said };
+  const why = `it is of version ${JSON.stringify(known)}, and this program knows ${version}`;
+  return { why, said, isOther: true };
 }
 
 /** To be called while holding the run's lock. Throws E-FILE-WRITE. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { makeWorld, type World } from '../support/world.js';
@@ -9,13 +9,17 @@ import { accountAt } from '../support/account-at.js';
 const upload = ['upload', 'users.csv', '--max-attempts', '1'];
 
 /** A world with a run whose header `change` rewrites. */
-function worldWith(change: (header: Record<string, unknown>) => string) {
+function worldWith(change: (header: Record<string, unknown>) => string, argv = upload) {
   const world = makeWorld({ env: accountAt('http://127.0.0.1:9', 'passcode') });
   writeFileSync(world.path('users.csv'), 'identity\nu1\n');
-  return begun(world, change);
+  return begun(world, change, argv);
 }
 
-async function begun(world: World, change: (header: Record<string, unknown>) => string) {
+async function begun(
+  world: World,
+  change: (header: Record<string, unknown>) => string,
+  argv: readonly string[],
+) {
   const { createRun, runKey } = await import('../../src/jobs/run-folder.js');
   const runs = path.join(world.stateDir, 'runs');
   const what = {
@@ -27,11 +31,11 @@ async function begun(world: World, change: (header: Record<string, unknown>) => 
   const { makeRoot } = await import('../../src/jobs/run-folder.js');
   makeRoot(runs);
   const { path: folder, header } = createRun(runs, {
-    version: 1,
+    version: 2,
     run: '20261121-044512-7kq2',
     key: runKey(what),
     ...what,
-    argv: upload,
+    argv,
     cwd: world.cwd,
     started: '2026-11-21T04:45:12.000Z',
     options: 'x',
@@ -42,7 +46,7 @@ async function begun(world: World, change: (header: Record<string, unknown>) => 
   return { world, folder, unchanged: () => readFileSync(file, 'utf8') === text };
 }
 
-const later = (header: Record<string, unknown>) => JSON.stringify({ ...header, version: 2 });
+const later = (header: Record<string, unknown>) => JSON.stringify({ ...header, version: 3 });
 
 it.each([
   ['with --resume', ['--resume']],
@@ -52,16 +56,16 @@ it.each([
   const { world, folder, unchanged } = await worldWith(later);
   const { code, stderr } = await world.run([...upload, ...more]);
   expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-VERSION')]);
-  for (const said of [folder, 'version 2', '--fresh', 'move it away']) {
+  for (const said of [folder, 'version 3', '--fresh', 'move it away']) {
     expect(stderr).toContain(said);
   }
   expect(unchanged()).toBe(true);
 });
 
 it('of a later version that lacks what tells whose it is is refused, too', async () => {
-  const { world } = await worldWith(() => '{"version":3}');
+  const { world } = await worldWith(() => '{"version":4}');
   const { code, stderr } = await world.run([...upload, '--resume']);
-  expect([code, stderr]).toEqual([8, expect.stringContaining('version 3')]);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('version 4')]);
 });
 
 it('of a later version stays, and --fresh starts anew', async () => {
@@ -75,8 +79,26 @@ it('of another command is none of ours', async () => {
   expect((await world.run([...upload, '--resume'])).code).toBe(5);
 });
 
-it('with a damaged header is refused with --resume, and told without', async () => {
-  const { world, folder, unchanged } = await worldWith(() => '{"version":1,"run"');
+it.each([
+  ['cut', () => '{"version":2,"run"'],
+  ['empty', () => ''],
+  ['with a flipped bit', (header) => JSON.stringify({ ...header, checksum: 'ab' })],
+  ['of another version by a flipped bit', (header) => later({ ...header, checksum: 'ab' })],
+] satisfies [string, (header: Record<string, unknown>) => string][])(
+  'whose header is %s is found by its journal',
+  async (_, change) => {
+    const { world, folder } = await worldWith(change);
+    const anew = await world.run(upload);
+    expect([anew.code, anew.stderr]).toEqual([8, expect.stringContaining('E-RUN-UNFINISHED')]);
+    const listed = JSON.parse((await world.run(['runs', 'list', '--json'])).stdout) as object[];
+    expect(listed).toEqual([expect.objectContaining({ folder, accountId: 'ACCOUNT-1' })]);
+    expect((await world.run([...upload, '--fresh'])).code).toBe(5);
+  },
+);
+
+it('whose header and journal are damaged is refused with --resume, and told without', async () => {
+  const { world, folder, unchanged } = await worldWith(() => '{"version":2,"run"');
+  writeFileSync(path.join(folder, 'journal.ndjson'), '');
   const resumed = await world.run([...upload, '--resume']);
   expect([resumed.code, resumed.stderr]).toEqual([8, expect.stringContaining(folder)]);
   const anew = await world.run(upload);
@@ -89,8 +111,7 @@ it('with a damaged header is refused with --resume, and told without', async () 
 
 it('that is no run is passed over', async () => {
   const { world, folder } = await worldWith(later);
-  const { rmSync } = await import('node:fs');
-  rmSync(path.join(folder, 'run.json'));
+  for (const name of readdirSync(folder)) rmSync(path.join(folder, name));
   expect((await world.run([...upload, '--resume'])).code).toBe(5);
   expect(readdirSync(folder)).toEqual([]);
 });
@@ -100,12 +121,12 @@ it('is in the list of runs', async () => {
   expect((await world.run(['runs', 'list'])).stderr).toContain(`${folder} cannot be read`);
   const { stdout } = await world.run(['runs', 'list', '--json']);
   expect(JSON.parse(stdout)).toEqual([
-    { run: path.basename(folder), folder, unreadable: expect.stringContaining('version 2') },
+    { run: path.basename(folder), folder, unreadable: expect.stringContaining('version 3') },
   ]);
 });
 
 it('of a program that uses the library is resumed by that program', async () => {
-  const { world } = await worldWith((header) => JSON.stringify({ ...header, argv: [] }));
+  const { world } = await worldWith(() => '', []);
   const { code, stderr } = await world.run(['runs', 'resume', '20261121-044512-7kq2']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('was begun by a program')]);
 });
