@@ -29,7 +29,7 @@ export async function runExportCommand(
   runtime: Runtime,
 ): Promise<void> {
   const said = messages(settings, runtime);
-  const report = await openReport(flags.report, { others: [flags.output] }, runtime);
+  const report = await openReport(flags.report, [flags.output], runtime);
   const connecting = { maxInFlight: concurrency, messages: said };
   const world = jobWorld(settings, runtime, connecting);
   let progress: Progress | undefined;
@@ -44,7 +44,7 @@ export async function runExportCommand(
         progress?.stop();
         const { error: judged, unfinished, run, accountId: _, ...figures } = result;
         const summary = { command: name, run, ...accountFields(world), ...figures };
-        const unreported = await report?.write(
+        const unreported = await report?.(
           {
             summary,
             error: judged,

@@ -10,7 +10,7 @@ import { showSummary } from '../ui/summary.js';
 import type { Connection } from './connect.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import type { Settings } from './settings.js';
-import { openReport, type Report } from '../ui/report/report-file.js';
+import { openReport, type WriteReport } from '../ui/report/report-file.js';
 import { showRejects } from './show-rejects.js';
 import type { WriteFlags } from './write-flags.js';
 
@@ -32,7 +32,7 @@ export async function runWriteCommand(
 ): Promise<void> {
   const { name, files, flags } = command;
   const said = messages(settings, runtime);
-  const report = await openReport(flags.report, { others: [...files, flags.rejects] }, runtime);
+  const report = await openReport(flags.report, [...files, flags.rejects], runtime);
   const world = jobWorld(settings, runtime, { maxInFlight: flags.concurrency, messages: said });
   const sayStopping = () => said.note(stopping);
   let progress: Progress | undefined;
@@ -83,7 +83,7 @@ interface Telling {
   readonly world: CommandWorld;
   readonly settings: Settings;
   readonly said: Messages;
-  readonly report: Report | undefined;
+  readonly report: WriteReport | undefined;
 }
 
 /** Shows what a run came to; returns what the command ends with, and whether somebody knows. */
@@ -93,7 +93,7 @@ async function tell(ending: WriteEnding, { command, world, settings, said, repor
   showRejects(ending, said, { settings, runtime: world.runtime });
   if (stopped && judged !== stopped) said.warn(stopped.message);
   const summary = { command: command.name, run, ...accountFields(world), ...figures };
-  const unreported = await report?.write(
+  const unreported = await report?.(
     {
       summary,
       error: judged,

@@ -1,17 +1,11 @@
 import path from 'node:path';
+import type { FirstReject } from '../jobs/write-request.js';
 import type { Runtime } from '../runtime.js';
-import type { DisplaySettings } from './display-settings.js';
 import { inert } from './inert.js';
-
-interface AnnotatedReject {
-  readonly source: string;
-  readonly line: number;
-  readonly kind: string;
-  readonly error: string;
-}
+import type { DisplaySettings } from './messages.js';
 
 export interface AnnotationWorld {
-  readonly settings: Pick<DisplaySettings, 'json' | 'logJson'>;
+  readonly settings: DisplaySettings;
   readonly runtime: Pick<Runtime, 'stderr' | 'env' | 'cwd'>;
 }
 
@@ -21,19 +15,20 @@ export interface AnnotationWorld {
  * under `--json` and `--log-format json`, where stderr carries JSON lines only. False where this is not the place.
  */
 export function annotate(
-  rejects: readonly AnnotatedReject[],
+  rejects: readonly FirstReject[],
   { settings, runtime }: AnnotationWorld,
 ): boolean {
   const { env, stderr, cwd } = runtime;
   if (env['GITHUB_ACTIONS'] !== 'true' || settings.json || settings.logJson) return false;
   const root = env['GITHUB_WORKSPACE'] ?? cwd;
   for (const { source, line, kind, error } of rejects) {
-    const place =
+    const title = `title=${property(`engagectl: ${kind}`)}`;
+    const file = property(path.relative(root, path.resolve(cwd, source)));
+    const annotation =
       source === 'stdin'
-        ? ''
-        : `file=${property(path.relative(root, path.resolve(cwd, source)))},line=${line},`;
-    const text = source === 'stdin' ? `line ${line}: ${error}` : error;
-    stderr.write(`::error ${place}title=${property(`engagectl: ${kind}`)}::${data(text)}\n`);
+        ? `${title}::${data(`line ${line}: ${error}`)}`
+        : `file=${file},line=${line},${title}::${data(error)}`;
+    stderr.write(`::error ${annotation}\n`);
   }
   return true;
 }

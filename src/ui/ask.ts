@@ -2,14 +2,25 @@ import type { ReadLineOptions } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
+import { inert } from './inert.js';
 
-type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal'>;
+export type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal'>;
 
-/** The line typed; empty at the end of input. Ctrl-C ends the run. */
-export const askLine = (question: string, { stdin, stderr, signal }: AskRuntime): Promise<string> =>
-  ask(question, { input: stdin, output: stderr, terminal: false }, signal);
+/** Returns when a number or a word was typed; E-CONFIRM otherwise. Ctrl-C ends the run. */
+export async function confirm(
+  { word, noun }: { readonly word: string; readonly noun: 'number' | 'region' },
+  { stdin, stderr, signal }: AskRuntime,
+): Promise<void> {
+  const from = { input: stdin, output: stderr, terminal: false };
+  const typed = (await ask(`Type ${inert(word)} to go on: `, from, signal)).trim();
+  if (typed === word || (noun === 'number' && typed.replaceAll(',', '') === word)) return;
+  throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was sent', {
+    why: `what was typed is not ${noun === 'number' ? word : `the ${noun}, ${word}`}`,
+    fix: `run it again and type the ${noun}, or add --yes`,
+  });
+}
 
-/** The same at a terminal, without showing what is typed. Ctrl-C is E-INTERRUPTED. */
+/** The line typed at a terminal, without showing it. Ctrl-C is E-INTERRUPTED. */
 export async function askSecret(question: string, runtime: AskRuntime): Promise<string> {
   const { stdin, stderr, signal } = runtime;
   // As a terminal, readline turns the echo off and writes each key to `output` itself.
@@ -22,6 +33,7 @@ export async function askSecret(question: string, runtime: AskRuntime): Promise<
   }
 }
 
+/** Empty at the end of input. */
 async function ask(question: string, from: ReadLineOptions, signal: AbortSignal): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const lines = createInterface(from);

@@ -1,6 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import { askLine } from './ask.js';
+import { confirm, type AskRuntime } from './ask.js';
 import { grouped } from './figures.js';
 import { inert } from './inert.js';
 
@@ -16,24 +15,18 @@ export interface Demerge {
   readonly firstIdentities: readonly string[];
 }
 
-interface Asking {
-  /** `--yes`. */
-  readonly yes: boolean;
-  /** Standard input carries the identities, so nobody can be asked on it. */
-  readonly inputIsStdin: boolean;
-}
-
 /**
- * Returns when the demerge may begin: after `--yes`, or when its count was typed at the
- * terminal. E-CONFIRM (exit 2, nothing was sent) otherwise.
+ * Returns when the demerge may begin: after `--yes`, or when its count was typed at the terminal.
+ * E-CONFIRM (exit 2, nothing was sent) otherwise, or when nobody can be asked: `inputIsStdin` says
+ * that standard input carries the identities.
  */
 export async function confirmDemerge(
   demerge: Demerge,
-  { yes, inputIsStdin }: Asking,
-  runtime: Pick<Runtime, 'stdin' | 'stderr' | 'signal'>,
+  { yes, inputIsStdin }: { readonly yes: boolean; readonly inputIsStdin: boolean },
+  runtime: AskRuntime,
 ): Promise<void> {
   if (yes) return;
-  const { stdin, stderr, signal } = runtime;
+  const { stdin, stderr } = runtime;
   if (inputIsStdin || stdin.isTTY !== true || stderr.isTTY !== true)
     throw new EngagectlError(
       'E-CONFIRM',
@@ -46,12 +39,7 @@ export async function confirmDemerge(
       },
     );
   stderr.write(description(demerge));
-  const typed = await askLine(`Type ${demerge.count} to go on: `, { stdin, stderr, signal });
-  if (typed.trim().replaceAll(',', '') === String(demerge.count)) return;
-  throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was sent', {
-    why: `what was typed is not ${demerge.count}`,
-    fix: 'run it again and type the number, or add --yes',
-  });
+  await confirm({ word: String(demerge.count), noun: 'number' }, runtime);
 }
 
 function description(demerge: Demerge): string {

@@ -1,6 +1,16 @@
 import type { Runtime } from '../runtime.js';
-import type { DisplaySettings } from './display-settings.js';
 import { inert, inertJson } from './inert.js';
+
+/** What the global options say about what is shown, and how. What is left out is off. */
+export interface DisplaySettings {
+  readonly json?: boolean;
+  /** `--log-format json`. */
+  readonly logJson?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+  readonly color?: boolean;
+  readonly progress?: 'auto' | 'always' | 'never';
+}
 
 /**
  * Lines for people on stderr; under `--json` and `--log-format json` each is one object
@@ -15,17 +25,19 @@ export interface Messages {
 }
 
 export function messages(
-  { json, logJson, quiet, verbose, color }: Omit<DisplaySettings, 'progress'>,
+  { json, logJson, quiet, verbose, color }: DisplaySettings,
   { stderr, env }: Pick<Runtime, 'stderr' | 'env'>,
 ): Messages {
   const terminal = stderr.isTTY === true && env['TERM'] !== 'dumb';
-  const write = (type: 'note' | 'warning' | 'verbose', text: string): void => {
+  // A bar or a spinner may stand in the line: it draws itself again on the next one.
+  const clearLine = terminal ? '\r\u001B[K' : '';
+  const warning = color && terminal ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
+  const write = (type: 'note' | 'warning' | 'verbose', message: string): void => {
     if (quiet) return;
-    if (json || logJson) stderr.write(`${inertJson({ type, message: text })}\n`);
-    else
-      stderr.write(
-        `${terminal ? clearLine : ''}${prefix(type, color && terminal)}${inert(text)}\n`,
-      );
+    const prefix = type === 'warning' ? warning : '';
+    const isJson = json || logJson;
+    const line = isJson ? inertJson({ type, message }) : `${clearLine}${prefix}${inert(message)}`;
+    stderr.write(`${line}\n`);
   };
   return {
     note: (text) => write('note', text),
@@ -34,12 +46,4 @@ export function messages(
       if (verbose) write('verbose', text);
     },
   };
-}
-
-/** A bar or a spinner may stand in the line: it draws itself again on the next one. */
-const clearLine = '\r\u001B[K';
-
-function prefix(type: 'note' | 'warning' | 'verbose', color: boolean): string {
-  if (type !== 'warning') return '';
-  return color ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
 }

@@ -16,33 +16,32 @@ export interface ProgressState {
   readonly note: string | undefined;
 }
 
+/** How the run stood when the measuring of its pace began, so many seconds ago. */
+interface Pace {
+  readonly since: ProgressState;
+  readonly seconds: number;
+}
+
 /** A line is made of parts, in their order; where not all fit, the more important ones stand. */
 type Part = readonly [text: string, importance: number];
 const most = 8;
 
 /**
  * `upload users.csv: 120,000 records, 41,000/s, 3 rejected, 45.2 MB of 156 MB (28 %), 8 in flight,
- * 8s left`: on one line of at most so many columns. `since` is how the run stood when the
- * measuring of its pace began, `seconds` ago.
+ * 8s left`: on one line of at most so many columns.
  */
 export function progressText(
   state: ProgressState,
-  { since, seconds }: { readonly since: ProgressState; readonly seconds: number },
+  pace: Pace,
   columns = Number.POSITIVE_INFINITY,
 ): string {
-  const pace = seconds < 1 ? undefined : { since, seconds };
-  const parts = partsOf(state, pace).filter(([text]) => text !== '');
+  const parts = partsOf(state, pace.seconds < 1 ? undefined : pace).filter(([text]) => text !== '');
   let chosen = parts.filter(([, importance]) => importance === most);
   for (const part of parts.toSorted(([, one], [, other]) => other - one)) {
     const more = parts.filter((each) => each === part || chosen.includes(each));
     if (joined(more).length <= columns) chosen = more;
   }
   return fitted(joined(chosen), columns);
-}
-
-interface Pace {
-  readonly since: ProgressState;
-  readonly seconds: number;
 }
 
 function partsOf(state: ProgressState, pace: Pace | undefined): Part[] {

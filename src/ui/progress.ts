@@ -1,11 +1,7 @@
 import type { Runtime } from '../runtime.js';
-import type { DisplaySettings } from './display-settings.js';
 import { inertJson } from './inert.js';
+import type { DisplaySettings } from './messages.js';
 import { progressText, type ProgressState } from './progress-text.js';
-
-export type { ProgressState };
-
-type ProgressSettings = Omit<DisplaySettings, 'verbose'>;
 
 export interface Progress {
   /** Takes the bar or spinner away. May be called twice. */
@@ -19,7 +15,6 @@ const narrowest = 20;
 /** Columns from which a bar stands beside the text. */
 const widthForBar = 60;
 
-type ProgressRuntime = Pick<Runtime, 'stderr' | 'env' | 'monotonic' | 'onStatusRequest'>;
 /** Where the run stands, in so many columns. */
 type Say = (columns?: number) => string;
 
@@ -32,110 +27,90 @@ type Say = (columns?: number) => string;
  */
 export function startProgress(
   read: () => ProgressState,
-  settings: ProgressSettings,
-  runtime: ProgressRuntime,
+  settings: DisplaySettings,
+  runtime: Pick<Runtime, 'stderr' | 'env' | 'monotonic' | 'onStatusRequest'>,
 ): Progress {
-  const say = sayer(read, runtime);
-  const ignore = runtime.onStatusRequest(() => {
-    const isJson = settings.json || settings.logJson === true;
-    const clear = runtime.stderr.isTTY === true ? '\r\u001B[K' : '';
-    runtime.stderr.write(isJson ? `${asObject(read())}\n` : `${clear}${say()}\n`);
-  });
-  const shown = show(read, say, settings, runtime);
+  const { quiet, json, logJson, progress } = settings;
+  const { stderr, monotonic } = runtime;
+  // The pace is that of the run since now: what an earlier part of it did counts for nothing.
+  const [since, started] = [{ ...read() }, monotonic()];
+  const say: Say = (columns) =>
+    progressText(read(), { since, seconds: (monotonic() - started) / 1000 }, columns);
+  const isJson = json || logJson;
+  const clear = stderr.isTTY === true && !isJson ? '\r\u001B[K' : '';
+  const line = () => `${isJson ? inertJson({ type: 'progress', ...read() }) : say()}\n`;
+  const write = () => void stderr.write(line());
+
+  const ignore = runtime.onStatusRequest(() => void stderr.write(`${clear}${line()}`));
+  let end: (() => void) | undefined;
+  if (!quiet && (!json || logJson) && progress !== 'never') {
+    if (!logJson && canDraw(runtime)) end = startDrawing(read, say, settings, stderr);
+    else {
+      if (progress === 'always') write();
+      end = every(plainIntervalMs, write);
+    }
+  }
   return {
     stop: () => {
       ignore();
-      shown.stop();
+      end?.();
     },
   };
-}
-
-/** The pace is that of the run since now: what an earlier part of it did counts for nothing. */
-function sayer(read: () => ProgressState, { monotonic }: Pick<Runtime, 'monotonic'>): Say {
-  const [since, started] = [{ ...read() }, monotonic()];
-  return (columns) =>
-    progressText(read(), { since, seconds: (monotonic() - started) / 1000 }, columns);
-}
-
-const asObject = (state: ProgressState): string => inertJson({ type: 'progress', ...state });
-
-function show(
-  read: () => ProgressState,
-  say: Say,
-  settings: ProgressSettings,
-  runtime: ProgressRuntime,
-): Progress {
-  const { quiet, json, logJson, progress } = settings;
-  if (quiet || (json && !logJson) || progress === 'never') return { stop: () => undefined };
-  return canDraw(runtime) && !logJson
-    ? startDrawing(read, say, settings, runtime)
-    : startLines(() => (logJson ? asObject(read()) : say()), settings, runtime);
 }
 
 /** Some terminals say 0 columns: every frame would be counted as infinitely many lines. */
 const canDraw = ({ stderr, env }: Pick<Runtime, 'stderr' | 'env'>): boolean =>
   stderr.isTTY === true && (stderr.columns ?? 0) >= narrowest && env['TERM'] !== 'dumb';
 
-function startLines(
-  say: Say,
-  { progress }: ProgressSettings,
-  { stderr }: Pick<Runtime, 'stderr'>,
-): Progress {
-  const line = () => void stderr.write(`${say()}\n`);
-  if (progress === 'always') line();
-  const timer = setInterval(line, plainIntervalMs);
+function every(ms: number, work: () => void): () => void {
+  const timer = setInterval(work, ms);
   timer.unref();
-  return { stop: () => clearInterval(timer) };
+  return () => clearInterval(timer);
 }
 
-/** Draws one state over the last one. */
+/** Draws where the run stands over what it drew last. */
 interface Display {
-  draw(state: ProgressState): void;
+  draw(): void;
   clear(): void;
 }
 
 function startDrawing(
   read: () => ProgressState,
   say: Say,
-  settings: ProgressSettings,
-  { stderr }: Pick<Runtime, 'stderr'>,
-): Progress {
-  let display: Display | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  { color }: DisplaySettings,
+  stream: Runtime['stderr'],
+): () => void {
   let stopped = false;
-
+  let clear: (() => void) | undefined;
   const start = async () => {
-    const known = read().totalBytes !== undefined;
-    const made = known ? await makeBar(stderr, say) : await makeSpinner(stderr, say, settings);
+    const isSizeKnown = read().totalBytes !== undefined;
+    const display = isSizeKnown
+      ? await makeBar(read, say, stream)
+      : await makeSpinner(say, color, stream);
     if (stopped) return;
-    display = made;
-    const draw = () => made.draw(read());
-    draw();
-    timer = setInterval(draw, drawIntervalMs);
-    timer.unref();
+    display.draw();
+    const rest = every(drawIntervalMs, () => display.draw());
+    clear = () => {
+      rest();
+      display.clear();
+    };
   };
   void start();
-
-  return {
-    stop: () => {
-      stopped = true;
-      clearInterval(timer);
-      display?.clear();
-      display = undefined;
-    },
+  return () => {
+    stopped = true;
+    clear?.();
+    clear = undefined;
   };
 }
 
 /** Neither hides the cursor nor changes the wrapping: a killed process leaves the terminal sane. */
-async function makeBar(stream: Runtime['stderr'], say: Say): Promise<Display> {
+async function makeBar(
+  read: () => ProgressState,
+  say: Say,
+  stream: Runtime['stderr'],
+): Promise<Display> {
   const { default: cliProgress } = await import('cli-progress');
-  const text = (share: number) => {
-    const columns = (stream.columns ?? 80) - 1;
-    if (columns < widthForBar) return say(columns);
-    const bar = `[${cliProgress.Format.BarFormat(share, barOptions)}] `;
-    return `${bar}${say(columns - bar.length)}`;
-  };
-  const barOptions = {
+  const look = {
     barsize: 20,
     barGlue: '',
     barCompleteString: '='.repeat(20),
@@ -148,14 +123,20 @@ async function makeBar(stream: Runtime['stderr'], say: Say): Promise<Display> {
     gracefulExit: false,
     clearOnComplete: true,
     forceRedraw: true,
-    format: (_options, { progress }) => text(progress),
+    format: (_options, { progress }) => {
+      const columns = (stream.columns ?? 80) - 1;
+      if (columns < widthForBar) return say(columns);
+      const drawn = `[${cliProgress.Format.BarFormat(progress, look)}] `;
+      return `${drawn}${say(columns - drawn.length)}`;
+    },
   });
   let started = false;
   return {
-    draw: (state) => {
-      const total = Math.max(state.totalBytes ?? 0, 1);
-      if (started) bar.update(Math.min(state.bytes, total));
-      else bar.start(total, Math.min(state.bytes, total));
+    draw: () => {
+      const { bytes, totalBytes = 0 } = read();
+      const total = Math.max(totalBytes, 1);
+      if (started) bar.update(Math.min(bytes, total));
+      else bar.start(total, Math.min(bytes, total));
       started = true;
     },
     clear: () => {
@@ -168,9 +149,9 @@ async function makeBar(stream: Runtime['stderr'], say: Say): Promise<Display> {
 }
 
 async function makeSpinner(
-  stream: Runtime['stderr'],
   say: Say,
-  { color }: ProgressSettings,
+  color: boolean | undefined,
+  stream: Runtime['stderr'],
 ): Promise<Display> {
   const { default: ora } = await import('ora');
   const spinner = ora({

@@ -1,24 +1,19 @@
 import { errorNotes } from '../error-notes.js';
 import { EngagectlError, errorIds, exitCodes } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import type { DisplaySettings } from './display-settings.js';
 import { inert, inertJson } from './inert.js';
-
-type ErrorSettings = Omit<DisplaySettings, 'quiet' | 'progress'>;
+import type { DisplaySettings } from './messages.js';
 
 /** Read from the words of the command line: the error may be that they cannot be parsed. */
 export const errorSettings = (
   argv: readonly string[],
   { env }: Pick<Runtime, 'env'>,
-): ErrorSettings => ({
+): DisplaySettings => ({
   json: argv.includes('--json'),
-  logJson: isJsonLog(argv),
+  logJson: argv.includes('--log-format=json') || argv[argv.indexOf('--log-format') + 1] === 'json',
   verbose: argv.includes('--verbose') || argv.includes('-v'),
   color: !argv.includes('--no-color') && env['NO_COLOR'] === undefined && env['TERM'] !== 'dumb',
 });
-
-const isJsonLog = (argv: readonly string[]): boolean =>
-  argv.includes('--log-format=json') || argv[argv.indexOf('--log-format') + 1] === 'json';
 
 /**
  * Prints what failed, why, what to do next and where more is said; as one JSON object under
@@ -27,7 +22,7 @@ const isJsonLog = (argv: readonly string[]): boolean =>
 export function showError(
   error: unknown,
   { stderr }: Pick<Runtime, 'stderr'>,
-  { json, logJson, verbose, color }: ErrorSettings,
+  { json, logJson, verbose, color }: DisplaySettings,
 ): void {
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
   const shown = describe(error);
@@ -37,7 +32,7 @@ export function showError(
     return;
   }
   const stack = error instanceof EngagectlError || !verbose ? '' : `\n${inert(stackOf(error))}\n`;
-  stderr.write(`${asText(shown, color && stderr.isTTY === true)}${stack}`);
+  stderr.write(`${asText(shown, color === true && stderr.isTTY === true)}${stack}`);
 }
 
 /** The members of an error's JSON object, in their order. */

@@ -1,45 +1,29 @@
 import { appendFile } from 'node:fs/promises';
+import type { ExportResult, RunResult, WriteResult } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
-import type { DisplaySettings } from './display-settings.js';
 import { bytesText, grouped, secondsText } from './figures.js';
 import { inert, inertJson } from './inert.js';
-import type { Messages } from './messages.js';
+import type { DisplaySettings, Messages } from './messages.js';
 
 /**
- * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Keys that
+ * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Figures that
  * belong to the other kind of command are left out.
  */
-export interface Summary {
+export interface Summary
+  extends
+    Omit<RunResult, 'run' | 'error' | 'unfinished'>,
+    Partial<Pick<RunResult, 'run'>>,
+    Partial<Omit<WriteResult, keyof RunResult | 'done' | 'stopped'>>,
+    Partial<Omit<ExportResult, keyof RunResult>> {
   readonly command: string;
-  readonly run?: string | undefined;
   /** Config profile; null when everything came from flags and environment. */
-  readonly profile: string | null | undefined;
+  readonly profile: string | null;
   /** Null with the account id: only checked, no account was used. */
   readonly region: string | null;
-  readonly accountId: string | null;
-  readonly read?: number | undefined;
-  readonly accepted?: number | undefined;
-  readonly rejected?: number | undefined;
-  readonly unknown?: number | undefined;
-  readonly notSent?: number | undefined;
-  readonly resumed?: number | undefined;
-  readonly duplicates?: number | undefined;
-  readonly records?: number | undefined;
-  readonly pages?: number | undefined;
-  readonly requests: number;
-  readonly retries: number;
-  readonly pendingSeconds?: number | undefined;
-  readonly bytesSent?: number | undefined;
-  readonly bytes?: number | undefined;
-  readonly seconds: number;
-  /** Null when there was nothing to write into one. */
-  readonly rejectsFile?: string | null | undefined;
-  readonly output?: string | null;
-  readonly exitCode: number;
 }
 
 interface SummaryWorld {
-  readonly settings: Pick<DisplaySettings, 'json' | 'logJson' | 'quiet'>;
+  readonly settings: DisplaySettings;
   readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env'>;
   readonly messages: Messages;
   /** Standard output carries records, so the JSON object goes to stderr. */
@@ -48,58 +32,54 @@ interface SummaryWorld {
 
 /** The end of a run: text for people on stderr, or one JSON object, and GitHub's step summary. */
 export async function showSummary(summary: Summary, world: SummaryWorld): Promise<void> {
-  const { settings, runtime, recordsOnStdout } = world;
-  const logged = () => inertJson({ type: 'summary', schemaVersion: 1, ...summary });
-  if (settings.json) {
-    const stream = recordsOnStdout ? runtime.stderr : runtime.stdout;
-    const object = () => inertJson({ schemaVersion: 1, ...summary });
-    stream.write(`${recordsOnStdout && settings.logJson ? logged() : object()}\n`);
-  } else if (settings.logJson && !settings.quiet) {
-    runtime.stderr.write(`${logged()}\n`);
-  } else if (!settings.quiet) {
-    runtime.stderr.write(inert(asText(summary)));
-  }
+  const { settings, recordsOnStdout } = world;
+  const { stdout, stderr } = world.runtime;
+  const object = { schemaVersion: 1, ...summary };
+  const line = inertJson(settings.logJson ? { type: 'summary', ...object } : object);
+  if (settings.json && !recordsOnStdout) stdout.write(`${inertJson(object)}\n`);
+  else if (settings.json) stderr.write(`${line}\n`);
+  else if (!settings.quiet) stderr.write(settings.logJson ? `${line}\n` : inert(asText(summary)));
   await appendStepSummary(summary, world);
 }
 
 /** Label and value of each line. */
 export function summaryFigures(summary: Summary): [label: string, value: string][] {
-  const { read, accepted, records, seconds } = summary;
+  const { records, accepted, pendingSeconds, bytesSent, bytes, seconds } = summary;
   const done = records ?? accepted ?? 0;
-  const lines: [string, string | null | undefined][] = [
+  const rate = seconds > 0 && done > 0 ? grouped(Math.round(done / seconds)) : undefined;
+  const figures: [label: string, figure: string | number | null | undefined][] = [
     ['account', place(summary)],
     ['run', summary.run],
-    ['read', number(read)],
-    ['accepted', number(accepted)],
-    ['rejected', number(summary.rejected)],
-    ['unknown', number(summary.unknown)],
-    ['not sent', number(summary.notSent)],
-    ['resumed', number(summary.resumed)],
-    ['duplicates', number(summary.duplicates)],
-    ['records', number(records)],
-    ['pages', number(summary.pages)],
-    ['requests', number(summary.requests)],
-    ['retries', number(summary.retries)],
-    ['pending', summary.pendingSeconds ? secondsText(summary.pendingSeconds) : undefined],
-    ['sent', bytes(summary.bytesSent)],
-    ['size', bytes(summary.bytes)],
+    ['read', summary.read],
+    ['accepted', accepted],
+    ['rejected', summary.rejected],
+    ['unknown', summary.unknown],
+    ['not sent', summary.notSent],
+    ['resumed', summary.resumed],
+    ['duplicates', summary.duplicates],
+    ['records', records],
+    ['pages', summary.pages],
+    ['requests', summary.requests],
+    ['retries', summary.retries],
+    ['pending', pendingSeconds ? secondsText(pendingSeconds) : undefined],
+    ['sent', bytesSent === undefined ? undefined : bytesText(bytesSent)],
+    ['size', bytes === undefined ? undefined : bytesText(bytes)],
     ['time', secondsText(seconds)],
-    [
-      'rate',
-      seconds > 0 && done > 0 ? `${grouped(Math.round(done / seconds))} records/s` : undefined,
-    ],
+    ['rate', rate && `${rate} records/s`],
     ['rejects', summary.rejectsFile],
     ['output', summary.output],
   ];
-  return lines.filter((line): line is [string, string] => typeof line[1] === 'string');
+  return figures.flatMap(([label, figure]) =>
+    figure === undefined || figure === null
+      ? []
+      : [[label, typeof figure === 'number' ? grouped(figure) : figure]],
+  );
 }
 
 function place({ accountId, region, profile }: Summary): string | undefined {
   if (accountId === null) return undefined;
   return `${accountId} (region ${region}${profile ? `, profile ${profile}` : ''})`;
 }
-const number = (value: number | undefined) => (value === undefined ? undefined : grouped(value));
-const bytes = (value: number | undefined) => (value === undefined ? undefined : bytesText(value));
 
 function asText(summary: Summary): string {
   const lines = summaryFigures(summary).map(([label, value]) => `  ${label.padEnd(11)}${value}`);
@@ -111,10 +91,7 @@ export const verdict = ({ exitCode }: Summary): string =>
   exitCode === 0 ? 'done' : `exit ${exitCode}`;
 
 /** GitHub Actions shows this file beside the job; that it cannot be written fails no run. */
-async function appendStepSummary(
-  summary: Summary,
-  { runtime, messages }: SummaryWorld,
-): Promise<void> {
+async function appendStepSummary(summary: Summary, { runtime, messages }: SummaryWorld) {
   const file = runtime.env['GITHUB_STEP_SUMMARY'];
   if (file === undefined) return;
   const rows = summaryFigures(summary).map(([label, value]) => `| ${label} | ${markdown(value)} |`);

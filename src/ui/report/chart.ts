@@ -14,31 +14,23 @@ export interface Chart {
   readonly title: string;
   /** What the chart says, in words, for those who do not see it. */
   readonly words: string;
+  /** All of the same length. */
   readonly series: readonly Series[];
-  /** Of the whole width. */
-  readonly seconds: number;
   readonly format: (value: number) => string;
 }
 
 const height = 100;
 
 /**
- * A chart over time: values of equally long stretches, drawn as steps. The drawing stretches to
- * any width; all text stands beside it, so that it keeps its size.
+ * A chart over so many seconds: values of equally long stretches, drawn as steps. The drawing
+ * stretches to any width; all text stands beside it, so that it keeps its size.
  */
-export function chart({ title, words, series, seconds, format }: Chart): Html {
-  const count = Math.max(1, ...series.map(({ values }) => values.length));
-  const top = niceCeiling(
-    Math.max(0, ...series.flatMap(({ values }) => values.map((v) => v ?? 0))),
-  );
+export function chart({ title, words, series, format }: Chart, seconds: number): Html {
+  const count = series[0]?.values.length ?? 0;
+  const top = niceCeiling(Math.max(...series.flatMap(({ values }) => values.map((v) => v ?? 0))));
   const ticks = [top, top / 2, 0].map((value) => html`<span>${format(value)}</span>`);
-  const legend =
-    series.length > 1
-      ? html`<span class="legend"
-          >${series.map(({ name, tone }) => html`<span><i class="${tone}"></i>${name}</span>`)}</span
-        >`
-      : undefined;
-  const scale = { top, count };
+  const names = series.map(({ name, tone }) => html`<span><i class="${tone}"></i>${name}</span>`);
+  const legend = series.length > 1 ? html`<span class="legend">${names}</span>` : undefined;
   return html`<figure class="chart card">
     <figcaption><b>${title}</b>${legend}</figcaption>
     <div class="plot">
@@ -50,7 +42,7 @@ export function chart({ title, words, series, seconds, format }: Chart): Html {
         aria-label="${`${title}: ${words}`}"
       >
         <path class="grid" d="M0 0H${count}M0 50H${count}M0 100H${count}" />
-        ${series.map((one) => drawing(one, scale))} ${tips(series, { count, seconds, format })}
+        ${series.map((one) => drawing(one, top))} ${Array.from({ length: count }, (_, x) => tip(x))}
       </svg>
       <div class="times" aria-hidden="true">
         <span>0</span><span>${timeText(seconds / 2)}</span><span>${timeText(seconds)}</span>
@@ -58,68 +50,44 @@ export function chart({ title, words, series, seconds, format }: Chart): Html {
     </div>
     <p class="words">${words}</p>
   </figure>`;
+
+  /** What the pointer is told over a stretch. */
+  function tip(x: number): Html {
+    const said = series.flatMap(({ name, values: { [x]: value } }) =>
+      value === undefined ? [] : [`${name} ${format(value)}`],
+    );
+    const text = `${timeText((seconds * x) / count)}: ${said.join(', ') || 'nothing'}`;
+    return html`<rect class="tip" x="${x}" width="1" height="${height}"
+      ><title>${text}</title></rect
+    >`;
+  }
 }
 
-interface Scale {
-  /** Value at the upper edge. */
-  readonly top: number;
-  readonly count: number;
-}
-
-function drawing({ values, tone, shape }: Series, { top }: Scale): Html {
-  const y = (value: number) => round(height - (value / top) * height);
+/** `top` is the value at the upper edge. */
+function drawing({ values, tone, shape }: Series, top: number): Html {
+  const y = (value: number) => Math.round((height - (value / top) * height) * 100) / 100;
   if (shape === 'bars') {
     const bars = values.map((value, x) =>
       value ? `M${x + 0.1} ${height}V${y(value)}h.8V${height}Z` : '',
     );
     return html`<path class="fill ${tone}" d="${bars.join('')}" />`;
   }
-  const line = html`<path class="line ${tone}" d="${steps(values, y)}" />`;
+  const steps = values.map((value, x) => {
+    if (value === undefined) return '';
+    return values[x - 1] === undefined ? `M${x} ${y(value)}H${x + 1}` : `V${y(value)}H${x + 1}`;
+  });
+  const line = html`<path class="line ${tone}" d="${steps.join('')}" />`;
   if (shape === 'line') return line;
-  const area = `M0 ${height}${values.map((value, x) => `V${y(value ?? 0)}H${x + 1}`).join('')}V${height}Z`;
-  return html`<path class="area ${tone}" d="${area}" />${line}`;
+  const area = values.map((value, x) => `V${y(value ?? 0)}H${x + 1}`);
+  return html`<path class="area ${tone}" d="M0 ${height}${area.join('')}V${height}Z" />${line}`;
 }
 
-/** One line with gaps where there is no value. */
-function steps(values: Series['values'], y: (value: number) => number): string {
-  let isOpen = false;
-  const parts = values.map((value, x) => {
-    if (value === undefined) {
-      isOpen = false;
-      return '';
-    }
-    const to = isOpen ? `V${y(value)}` : `M${x} ${y(value)}`;
-    isOpen = true;
-    return `${to}H${x + 1}`;
-  });
-  return parts.join('');
-}
-
-/** What the pointer is told over each stretch. */
-function tips(
-  series: readonly Series[],
-  { count, seconds, format }: { count: number; seconds: number; format: Chart['format'] },
-): Html[] {
-  return Array.from({ length: count }, (_, x) => {
-    const at = timeText((seconds * x) / count);
-    const said = series.flatMap(({ name, values }) =>
-      values[x] === undefined ? [] : [`${name} ${format(values[x])}`],
-    );
-    return html`<rect class="tip" x="${x}" width="1" height="${height}"
-      ><title>${`${at}: ${said.join(', ') || 'nothing'}`}</title></rect
-    >`;
-  });
-}
-
-/** 1, 2, 2.5 or 5 times a power of ten; halves of it are short, too. */
-export function niceCeiling(value: number): number {
+/** 1, 2, 4 or 5 times a power of ten; halves of it are short, too. */
+function niceCeiling(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  const step = [1, 2, 4, 5, 10].find((factor) => factor * power >= value) ?? 10;
-  return step * power;
+  return power * ([1, 2, 4, 5].find((factor) => factor * power >= value) ?? 10);
 }
 
 const timeText = (seconds: number): string =>
   seconds < 60 ? msText(seconds * 1000) : secondsText(seconds);
-
-const round = (value: number): number => Math.round(value * 100) / 100;

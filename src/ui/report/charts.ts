@@ -1,7 +1,10 @@
+import type { HistoryFigures } from '../../jobs/watched.js';
 import { grouped, msText, shortNumber } from '../figures.js';
 import { chart, type Chart, type Series } from './chart.js';
 import { html, type Html } from './html.js';
-import type { RunHistory, RunReport, Stretch } from './run-report.js';
+import type { RunReport } from './run-report.js';
+
+type Stretch = HistoryFigures['stretches'][number];
 
 /** The run over time; instead a sentence where no request was made. */
 export function charts({ history, summary }: RunReport): Html {
@@ -10,28 +13,34 @@ export function charts({ history, summary }: RunReport): Html {
       <p class="dim">No request was made.</p>`;
   }
   const name = summary.records === undefined ? 'Accepted records' : 'Records';
-  const drawn = [throughput(history, name), latency(history), inFlight(history), failed(history)];
+  const all = [
+    throughput(history, name),
+    latency(history, history.latency),
+    inFlight(history),
+    ...(history.failures.size === 0 ? [] : [failed(history)]),
+  ];
   const seconds = (history.stretchMs * history.stretches.length) / 1000;
   return html`<h2>Over time</h2>
-    <div class="charts">${drawn.map((one) => one && chart({ ...one, seconds }))}</div>
+    <div class="charts">${all.map((one) => chart(one, seconds))}</div>
     ${failures(history)} ${table(history)}`;
 }
 
-type Drawn = Omit<Chart, 'seconds'>;
-
-function throughput({ stretches, stretchMs, milliseconds }: RunHistory, name: string): Drawn {
+function throughput({ stretches, stretchMs, milliseconds }: HistoryFigures, name: string): Chart {
   const values = stretches.map(({ records }) => (1000 * records) / stretchMs);
-  const mean = (1000 * sum(stretches, ({ records }) => records)) / Math.max(milliseconds, 1);
+  const mean = (1000 * sum(stretches.map(({ records }) => records))) / Math.max(milliseconds, 1);
+  const most = Math.max(...values);
   return {
     title: `${name} per second`,
-    words: `${grouped(Math.round(mean))} on average, at most ${grouped(Math.round(Math.max(...values)))}.`,
+    words: `${grouped(Math.round(mean))} on average, at most ${grouped(Math.round(most))}.`,
     series: [{ name: 'records/s', values, tone: 'main', shape: 'area' }],
     format: shortNumber,
   };
 }
 
-function latency({ stretches, latency: times }: RunHistory): Drawn {
-  const { mean = 0, p50 = 0, p95 = 0, p99 = 0, slowest = 0 } = times ?? {};
+function latency(
+  { stretches }: HistoryFigures,
+  { mean, p50, p95, p99, slowest }: NonNullable<HistoryFigures['latency']>,
+): Chart {
   const answered = (value: (stretch: Stretch) => number) =>
     stretches.map((stretch) => (stretch.requests === 0 ? undefined : value(stretch)));
   const slowestOf = answered(({ slowestMs }) => slowestMs);
@@ -47,7 +56,7 @@ function latency({ stretches, latency: times }: RunHistory): Drawn {
   };
 }
 
-function inFlight({ throttled, mostInFlight, stretches }: RunHistory): Drawn {
+function inFlight({ throttled, mostInFlight, stretches }: HistoryFigures): Chart {
   const cuts =
     throttled === 0
       ? 'No request was answered by 429.'
@@ -61,28 +70,25 @@ function inFlight({ throttled, mostInFlight, stretches }: RunHistory): Drawn {
   };
 }
 
-/** Undefined when every request went well. */
-function failed({ stretches, failures: kinds, throttled }: RunHistory): Drawn | undefined {
-  if (kinds.size === 0) return undefined;
-  const count = sum([...kinds.values()], (one) => one);
+function failed({ stretches, failures: kinds, throttled }: HistoryFigures): Chart {
   const all = stretches.map((one) => one.throttled + one.failed);
   const by429 = stretches.map((one) => one.throttled);
   const series: Series[] = [
     { name: 'failed', values: all, tone: 'bad', shape: 'bars' },
     { name: 'by 429', values: by429, tone: 'warn', shape: 'bars' },
   ];
+  const requests = sum(stretches.map((one) => one.requests));
   return {
     title: 'Requests that failed',
-    words: `${grouped(count)} of ${grouped(sum(stretches, ({ requests }) => requests))}.`,
+    words: `${grouped(sum([...kinds.values()]))} of ${grouped(requests)}.`,
     series: throttled === 0 ? series.slice(0, 1) : series,
     format: shortNumber,
   };
 }
 
-const sum = <T>(all: readonly T[], value: (one: T) => number): number =>
-  all.reduce((total, one) => total + value(one), 0);
+const sum = (all: readonly number[]): number => all.reduce((total, one) => total + one, 0);
 
-function failures({ failures: kinds }: RunHistory): Html | undefined {
+function failures({ failures: kinds }: HistoryFigures): Html | undefined {
   if (kinds.size === 0) return undefined;
   const rows = [...kinds]
     .toSorted(([, a], [, b]) => b - a)
@@ -92,30 +98,32 @@ function failures({ failures: kinds }: RunHistory): Html | undefined {
   </ul>`;
 }
 
+const columns: readonly [head: string, cell: (one: Stretch) => string][] = [
+  ['records', ({ records }) => grouped(records)],
+  ['requests', ({ requests }) => grouped(requests)],
+  ['mean time', ({ requests, latencyMs }) => (requests === 0 ? '' : msText(latencyMs / requests))],
+  ['in flight', ({ mostInFlight }) => grouped(mostInFlight)],
+  ['429', ({ throttled }) => grouped(throttled)],
+  ['other failures', ({ failed: others }) => grouped(others)],
+];
+
 /** The same in numbers. */
-function table({ stretches, stretchMs }: RunHistory): Html {
-  const columns: readonly [head: string, cell: (stretch: Stretch, index: number) => string][] = [
-    ['from s', (_, index) => ((index * stretchMs) / 1000).toFixed(2)],
-    ['records', ({ records }) => grouped(records)],
-    ['requests', ({ requests }) => grouped(requests)],
-    ['mean time', ({ requests: n, latencyMs }) => (n === 0 ? '' : msText(latencyMs / n))],
-    ['in flight', ({ mostInFlight }) => grouped(mostInFlight)],
-    ['429', ({ throttled }) => grouped(throttled)],
-    ['other failures', (stretch) => grouped(stretch.failed)],
-  ];
-  const rows = stretches.map(
-    (stretch, index) =>
-      html`<tr>
-        ${columns.map(([, cell]) => html`<td class="num">${cell(stretch, index)}</td>`)}
-      </tr>`,
-  );
+function table({ stretches, stretchMs }: HistoryFigures): Html {
+  const heads = ['from s', ...columns.map(([head]) => head)];
+  const rows = stretches.map((stretch, index) => {
+    const from = ((index * stretchMs) / 1000).toFixed(2);
+    const cells = [from, ...columns.map(([, cell]) => cell(stretch))];
+    return html`<tr>
+      ${cells.map((cell) => html`<td class="num">${cell}</td>`)}
+    </tr>`;
+  });
   return html`<details>
     <summary>The figures of the charts</summary>
     <div class="wide">
       <table>
         <thead>
           <tr>
-            ${columns.map(([head]) => html`<th class="num" scope="col">${head}</th>`)}
+            ${heads.map((head) => html`<th class="num" scope="col">${head}</th>`)}
           </tr>
         </thead>
         <tbody>

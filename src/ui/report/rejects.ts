@@ -1,12 +1,13 @@
+import type { RejectKind } from '../../jobs/write-request.js';
 import { grouped } from '../figures.js';
 import { html, type Html } from './html.js';
-import type { RejectKind, RunReport } from './run-report.js';
+import type { RunReport } from './run-report.js';
 
 /** Records that did not get through, by kind, with samples; undefined when there are none. */
 export function rejects({ rejectKinds, summary }: RunReport): Html | undefined {
   if (rejectKinds.size === 0) return undefined;
   const kinds = [...rejectKinds].toSorted(([, a], [, b]) => b.count - a.count);
-  const most = kinds[0]?.[1].count ?? 1;
+  const most = kinds[0]![1].count;
   const file = summary.rejectsFile
     ? html`<p class="dim">All of them are in <code>${summary.rejectsFile}</code>.</p>`
     : undefined;
@@ -25,7 +26,7 @@ function section(name: string, { count, samples }: RejectKind, most: number): Ht
   return html`<section class="card kind">
     <h3><span>${name}</span><span class="num">${grouped(count)}</span></h3>
     <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="fill tone-warn" width="${(100 * count) / most}" height="1" />
+      <rect class="fill warn" width="${(100 * count) / most}" height="1" />
     </svg>
     ${shown}
   </section>`;

@@ -1,77 +1,63 @@
 import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { EngagectlError, mostSerious, type ExitCode } from '../../errors.js';
+import { EngagectlError, mostSerious } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../messages.js';
 import type { RunReport } from './run-report.js';
 
-type EndedRun = Omit<RunReport, 'ended'>;
-
-/** The page of `--report`, written at the end of a run. */
-export class Report {
-  readonly #name: string;
-  readonly #file: string;
-  readonly #runtime: Runtime;
-
-  constructor(name: string, runtime: Runtime) {
-    this.#name = name;
-    this.#file = path.resolve(runtime.cwd, name);
-    this.#runtime = runtime;
-  }
-
-  /**
-   * Writes the page. Returns E-FILE-WRITE when that fails and is more serious than what the run
-   * ends with; else that is a warning.
-   */
-  async write(run: EndedRun, said: Messages): Promise<EngagectlError | undefined> {
-    const failure = await this.#write(run);
-    if (failure === undefined) return undefined;
-    const codes = [run.summary.exitCode, failure.exitCode] as ExitCode[];
-    if (mostSerious(codes) === failure.exitCode) return failure;
-    said.warn(failure.message);
-    return undefined;
-  }
-
-  async #write(run: EndedRun): Promise<EngagectlError | undefined> {
-    const { reportPage } = await import('./report-page.js');
-    const page = reportPage({ ...run, ended: this.#runtime.now() });
-    const partial = `${this.#file}.${this.#runtime.token()}.partial`;
-    try {
-      // samples hold data of people
-      await writeFile(partial, page, { mode: 0o600, flag: 'wx', flush: true });
-      await rename(partial, this.#file);
-      return undefined;
-    } catch (cause) {
-      await rm(partial, { force: true }).catch(() => undefined);
-      return unwritable(this.#name, cause);
-    }
-  }
-}
+/**
+ * Writes the page of `--report` at the end of a run. Returns E-FILE-WRITE when that fails and is more
+ * serious than what the run ends with; else that is a warning.
+ */
+export type WriteReport = (
+  run: Omit<RunReport, 'ended'>,
+  said: Messages,
+) => Promise<EngagectlError | undefined>;
 
 /**
- * The report that `--report` asks for. Refuses what stands in its way before the run begins: a
- * folder or another file of the run (E-USAGE), a file that is no report (E-OUTPUT-EXISTS), a place
- * where nothing can be written (E-FILE-WRITE).
+ * What writes the report that `--report` asks for. Refuses what stands in its way before the run
+ * begins: a folder or one of the `others`, files of the run (E-USAGE), a file that is no report
+ * (E-OUTPUT-EXISTS), a place where nothing can be written (E-FILE-WRITE).
  */
 export async function openReport(
   name: string | undefined,
-  { others }: { readonly others: readonly (string | undefined)[] },
+  others: readonly (string | undefined)[],
   runtime: Runtime,
-): Promise<Report | undefined> {
+): Promise<WriteReport | undefined> {
   if (name === undefined) return undefined;
   const file = path.resolve(runtime.cwd, name);
   if (others.some((other) => other !== undefined && path.resolve(runtime.cwd, other) === file)) {
-    throw otherFile(name);
+    throw new EngagectlError('E-USAGE', `${name} is another file of this run`, {
+      why: 'the report would take its place',
+      fix: 'name another file with --report',
+    });
   }
-  await refuseOtherContent(name, file);
+  const { generatorTag, reportPage } = await import('./report-page.js');
+  await refuseOtherContent(name, file, generatorTag);
   await access(path.dirname(file), constants.W_OK).catch((cause: unknown) => {
     throw unwritable(name, cause);
   });
-  return new Report(name, runtime);
+  return async (run, said) => {
+    const page = reportPage({ ...run, ended: runtime.now() });
+    const partial = `${file}.${runtime.token()}.partial`;
+    try {
+      // samples hold data of people
+      await writeFile(partial, page, { mode: 0o600, flag: 'wx', flush: true });
+      await rename(partial, file);
+      return undefined;
+    } catch (cause) {
+      await rm(partial, { force: true }).catch(() => undefined);
+      const failure = unwritable(name, cause);
+      const worst = mostSerious([run.summary.exitCode, failure.exitCode]);
+      if (worst === failure.exitCode) return failure;
+      said.warn(failure.message);
+      return undefined;
+    }
+  };
 }
 
 /** An earlier report is replaced; anything else stays. */
-async function refuseOtherContent(name: string, file: string): Promise<void> {
+async function refuseOtherContent(name: string, file: string, tag: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (!found) return;
   if (!found.isFile()) {
@@ -81,8 +67,7 @@ async function refuseOtherContent(name: string, file: string): Promise<void> {
       file: name,
     });
   }
-  const { generatorTag } = await import('./report-page.js');
-  if (found.size === 0 || (await beginningOf(file)).includes(generatorTag)) return;
+  if (found.size === 0 || (await beginningOf(file)).includes(tag)) return;
   throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists, and is no report of engagectl`, {
     why: 'the report would take its place',
     fix: 'name another file with --report, or move that one away',
@@ -90,22 +75,17 @@ async function refuseOtherContent(name: string, file: string): Promise<void> {
   });
 }
 
-/** As much as holds the head of a report. */
+/** As much as holds the head of a report; nothing where it cannot be read. */
 async function beginningOf(file: string): Promise<string> {
   const handle = await open(file).catch(() => undefined);
+  if (!handle) return '';
   try {
-    const { buffer, bytesRead } = (await handle?.read(Buffer.alloc(2048))) ?? { bytesRead: 0 };
-    return buffer?.toString('latin1', 0, bytesRead) ?? '';
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(2048));
+    return buffer.toString('latin1', 0, bytesRead);
   } finally {
-    await handle?.close();
+    await handle.close();
   }
 }
-
-const otherFile = (name: string): EngagectlError =>
-  new EngagectlError('E-USAGE', `${name} is another file of this run`, {
-    why: 'the report would take its place',
-    fix: 'name another file with --report',
-  });
 
 const unwritable = (name: string, cause: unknown): EngagectlError =>
   new EngagectlError('E-FILE-WRITE', `the report ${name} could not be written`, {

@@ -16,14 +16,17 @@ const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').upd
 
 /** One page about a run, as HTML that needs nothing besides. */
 export function reportPage(report: RunReport): string {
-  const { summary } = report;
+  const { summary, ended } = report;
   const title = `${summary.command}: ${verdict(summary)}`;
+  const { exitCode, seconds } = summary;
+  const tone = exitCode === 0 ? 'good' : exitCode === 3 ? 'warn' : 'bad';
+  const times = `${time(ended - seconds * 1000)} to ${time(ended)} UTC, ${secondsText(seconds)}`;
   const body = html`<main>
     <header>
       <h1>engagectl ${summary.command}</h1>
-      ${badge(report)}
+      <span class="badge ${tone}">${verdict(summary)}</span>
     </header>
-    <p class="dim">${begunAndEnded(report)}</p>
+    <p class="dim">${times}</p>
     ${whatNext(report)} ${tiles(report)} ${outcomes(report)} ${charts(report)} ${rejects(report)}
     <h2>Summary</h2>
     <div class="card">
@@ -53,16 +56,6 @@ ${body.text}
 `;
 }
 
-function badge({ summary }: RunReport): Html {
-  const { exitCode } = summary;
-  const tone = exitCode === 0 ? 'good' : exitCode === 3 ? 'warn' : 'bad';
-  return html`<span class="badge ${tone}">${verdict(summary)}</span>`;
-}
-
-function begunAndEnded({ summary, ended }: RunReport): string {
-  return `${time(ended - summary.seconds * 1000)} to ${time(ended)} UTC, ${secondsText(summary.seconds)}`;
-}
-
 const time = (milliseconds: number): string =>
   new Date(milliseconds).toISOString().replace('T', ' ').slice(0, 19);
 
@@ -72,13 +65,11 @@ function whatNext({ error, next }: RunReport): Html | undefined {
   const { why, fix } = error?.details ?? {};
   return html`<section class="card next ${error?.exitCode === 3 ? 'go' : ''}">
     ${error && html`<p><b>${error.message}</b> <span class="dim">${error.id}</span></p>`}
-    ${why === undefined ? undefined : html`<p>${why}</p>`}
-    ${fix === undefined ? undefined : html`<p>To do: ${fix}</p>`}
+    ${why && html`<p>${why}</p>`} ${fix && html`<p>To do: ${fix}</p>`}
     ${
-      next === undefined
-        ? undefined
-        : html`<p>This goes on with the run:</p>
-            <pre>${next}</pre>`
+      next &&
+      html`<p>This goes on with the run:</p>
+        <pre>${next}</pre>`
     }
   </section>`;
 }
@@ -104,23 +95,28 @@ function footer({ resumed, summary }: RunReport): Html {
 const wanted = new Set(['accepted', 'rejected', 'unknown', 'not sent', 'records', 'pages', 'rate']);
 
 /** The figures that a glance is for; of those that are 0, only the rejects. */
-function tiles({ summary, history }: RunReport): Html {
-  const { throttled, latency } = history;
-  const shown = summaryFigures(summary).filter(
-    ([label, value]) => wanted.has(label) && (value !== '0' || label === 'rejected'),
+function tiles({ summary, history: { throttled, latency } }: RunReport): Html {
+  const shown: (readonly [label: string, value: string])[] = [
+    ...summaryFigures(summary)
+      .filter(([label, value]) => wanted.has(label) && (value !== '0' || label === 'rejected'))
+      .map(([label, value]) =>
+        label === 'rate'
+          ? (['records/s', value.replace(' records/s', '')] as const)
+          : ([label, value] as const),
+      ),
+    ['requests', grouped(summary.requests)],
+    ['answered by 429', grouped(throttled)],
+    ...(latency ? [['median request', msText(latency.p50)] as const] : []),
+  ];
+  const divs = shown.map(
+    ([label, value]) =>
+      html`<div>
+        <dt>${label}</dt>
+        <dd>${value}</dd>
+      </div>`,
   );
-  return html`<dl class="tiles">
-    ${shown.map(([label, value]) => (label === 'rate' ? tile('records/s', value.split(' ')[0] ?? '') : tile(label, value)))}
-    ${tile('requests', grouped(summary.requests))} ${tile('answered by 429', grouped(throttled))}
-    ${latency && tile('median request', msText(latency.p50))}
-  </dl>`;
+  return html`<dl class="tiles">${divs}</dl>`;
 }
-
-const tile = (label: string, value: string): Html =>
-  html`<div>
-    <dt>${label}</dt>
-    <dd>${value}</dd>
-  </div>`;
 
 /** What became of the records of a write, as one bar; undefined for exports and empty inputs. */
 function outcomes({ summary }: RunReport): Html | undefined {
@@ -139,7 +135,7 @@ function outcomes({ summary }: RunReport): Html | undefined {
   const bars = parts.map(({ count, tone }) => {
     // a handful among millions is seen, too
     const width = Math.max((100 * count) / read, 0.6);
-    const bar = html`<rect class="fill tone-${tone}" x="${x}" width="${width}" height="10" />`;
+    const bar = html`<rect class="fill ${tone}" x="${x}" width="${width}" height="10" />`;
     x += width;
     return bar;
   });
@@ -153,7 +149,7 @@ function outcomes({ summary }: RunReport): Html | undefined {
       ${bars}
     </svg>
     <ul class="keys">
-      ${parts.map(({ name, count, tone }) => html`<li><i class="tone-${tone}"></i>${grouped(count)} ${name}</li>`)}
+      ${parts.map(({ name, count, tone }) => html`<li><i class="${tone}"></i>${grouped(count)} ${name}</li>`)}
     </ul>
   </section>`;
 }

@@ -19,7 +19,7 @@ pre{padding:10px 12px;margin:8px 0 0;white-space:pre-wrap}
 header{display:flex;flex-wrap:wrap;gap:12px 16px;align-items:center}
 header+p{margin-top:8px}
 .badge{border-radius:999px;padding:3px 12px;font-weight:600;font-size:14px;border:1.5px solid currentColor}
-.good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}
+.main{color:var(--main)}.soft{color:var(--soft)}.good{color:var(--good)}.warn{color:var(--warn)}.bad{color:var(--bad)}.idle{color:var(--idle)}
 .card{background:var(--card);border:1px solid var(--edge);border-radius:12px;padding:16px 18px}
 .next{margin-top:20px;border-left:4px solid var(--bad)}
 .next.go{border-left-color:var(--warn)}
@@ -32,8 +32,6 @@ header+p{margin-top:8px}
 .outcome svg{display:block;width:100%;height:14px;border-radius:7px}
 .keys{display:flex;flex-wrap:wrap;gap:4px 18px;margin:10px 0 0;padding:0;list-style:none;font-size:14px}
 i{display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:6px;background:currentColor}
-i.main,.tone-main{color:var(--main)}i.soft{color:var(--soft)}i.idle,.tone-idle{color:var(--idle)}
-.tone-good{color:var(--good)}.tone-warn{color:var(--warn)}.tone-bad{color:var(--bad)}.tone-soft{color:var(--soft)}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:16px}
 @media (min-width:940px){.charts figure:last-child:nth-child(odd){grid-column:1/-1}}
 figure{margin:0;break-inside:avoid}
@@ -50,7 +48,6 @@ font-variant-numeric:tabular-nums}
 .line{stroke:currentColor;stroke-width:1.75;stroke-linejoin:round}
 .area{fill:currentColor;fill-opacity:.14}
 .fill{fill:currentColor}
-path.main{color:var(--main)}path.soft{color:var(--soft)}
 .tip{fill:transparent}.tip:hover{fill:var(--ink);fill-opacity:.08}
 table{border-collapse:collapse;width:100%;font-size:14px}
 th{text-align:left;color:var(--dim);font-weight:500;font-size:13px}
