@@ -11,31 +11,22 @@
 import { fail, fault, Fault, faultAt, forgetFault } from './json/fault';
 import { forgetKeys } from './json/keys';
 import { allocate } from './json/memory';
-import { base, forgetMembers, memberCount, members, setBase, wantedAt } from './json/members';
+import { base, forgetMembers, memberCount, members, setBase } from './json/members';
 import { spaceEnd } from './json/tokens';
 import { forgetHalves, spell } from './json/spelling';
-import { hasOperator, readValue, repeatEnd, repeatStart } from './json/value';
+import { hasOperator, names, readValue, repeatEnd, repeatStart } from './json/value';
 
-export { want, wantName } from './json/members';
 export { hasHalf } from './json/spelling';
 export { deepest } from './json/value';
 
-/**
- * Nine i32: start, end, number of members, their place, that of `wantedAt`, operator or not, what is wrong, where, end of a
- * repeated key.
- */
+/** Eight i32: start, end, number of members, their place, operator or not, what is wrong, where, end of a repeated key. */
 const found: i32 = 0;
 
-// The text, and room behind it for its names without escapes, which are never longer than it is. Both may be read a bit
+// The text, and room behind it for its strings without escapes, which are never longer than it is. Both may be read a bit
 // beyond their end.
 const slack: i32 = 16;
 let textBytes: i32 = -1;
 let text: i32 = 0;
-
-/** Where to put a name of so many bytes, to be told to `wantName`. */
-export function nameRoom(bytes: i32): i32 {
-  return allocate(bytes + slack);
-}
 
 /** Where to put `bytes` bytes of text, the first of which is at the position `first`. */
 export function reserve(bytes: i32, first: i32): i32 {
@@ -68,11 +59,10 @@ export function read(start: i32, end: i32): void {
   store<i32>(found, last - base, 4);
   store<i32>(found, memberCount, 8);
   store<i32>(found, members, 12);
-  store<i32>(found, wantedAt, 16);
-  store<i32>(found, i32(hasOperator), 20);
-  store<i32>(found, fault, 24);
-  store<i32>(found, faultAt - base, 28);
-  store<i32>(found, repeatEnd - base, 32);
+  store<i32>(found, i32(hasOperator), 16);
+  store<i32>(found, fault, 20);
+  store<i32>(found, faultAt - base, 24);
+  store<i32>(found, repeatEnd - base, 28);
 }
 
 /** Where what `unescape` wrote ends. */
@@ -80,8 +70,7 @@ export let unescapedEnd: i32 = 0;
 
 /** Writes what stands between two positions of a string of the text, without escapes, and returns where. */
 export function unescape(start: i32, end: i32): i32 {
-  const scratch = text + textBytes + slack;
   forgetHalves();
-  unescapedEnd = spell(base + start, base + end, scratch);
-  return scratch;
+  unescapedEnd = spell(base + start, base + end, names);
+  return names;
 }

@@ -31,13 +31,10 @@ export { beginElement, elementEnd, stoppedAt as elementStop } from './json-eleme
 export {
   deepest,
   hasHalf,
-  nameRoom,
   read as readJson,
   reserve as reserveJson,
   unescape,
   unescapedEnd,
-  want,
-  wantName,
 } from './json-text';
 export { beginPage, elementCount, elements, emptyLists, markCount, marks, page, scanPage, stoppedAt } from './page';
 export { escapeFormulas, formulas, setFormulas } from './json/cells';

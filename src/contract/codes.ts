@@ -64,6 +64,3 @@ export const unexportableEvents = [
   'Notification Rendered',
   'Notification System Control Group',
 ] as const;
-
-/** Operators in profileData that do not end in the same state when sent twice (service-facts, Upload). */
-export const divergingOperators = ['$incr', '$decr', '$add'] as const;

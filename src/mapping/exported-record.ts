@@ -3,7 +3,6 @@ import { shown, takeKey, type KeyPart } from './identity.js';
 import { exportedInstantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { named } from './member-names.js';
 import type { RecordBuilder } from './record-builder.js';
 import { nameFault } from './typed-record.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -15,7 +14,7 @@ const profileFields = (
     ['name', 'Name'],
     ['phone', 'Phone'],
   ] as const
-).map(([from, to]) => ({ from: named[from], to: named[to], prefix: Buffer.from(`,"${to}":`) }));
+).map(([from, to]) => ({ from, to, prefix: Buffer.from(`,"${to}":`) }));
 
 const openProfileData = Buffer.from(',"type":"profile","profileData":{');
 const openEvent = Buffer.from(',"type":"event","evtName":');
@@ -32,7 +31,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
   if (fault !== undefined) return fault;
   out.raw(openProfileData);
   const dataStart = out.length;
-  const data = json.find(named.profileData);
+  const data = json.find('profileData');
   const hasData = data >= 0 && json.kindOf(data) !== token.n;
   if (hasData) {
     if (!readObject(json, data)) return 'profileData is no object';
@@ -50,7 +49,7 @@ export function writeExportedProfile(json: JsonText, records: RecordBuilder): st
 }
 
 function writeProfileKey(json: JsonText, records: RecordBuilder): string | undefined {
-  const index = json.find(named.identity);
+  const index = json.find('identity');
   if (index >= 0 && !json.isEmptyAt(index)) {
     if (!json.stringAt(index, text)) return 'identity is no string: put it in quotes';
     return writeKey('identity', json, index, records);
@@ -65,7 +64,7 @@ function writeProfileKey(json: JsonText, records: RecordBuilder): string | undef
 
 /** Of the first device that has one. Users who never logged in have no other key. */
 function firstObjectId(json: JsonText): string | undefined {
-  const index = json.find(named.platformInfo);
+  const index = json.find('platformInfo');
   if (index < 0 || json.kindOf(index) !== token.openArray) return undefined;
   const entries = JSON.parse(
     json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
@@ -82,7 +81,7 @@ export function writeExportedEvent(
 ): string | undefined {
   const { out } = records;
   records.isEvent = true;
-  const props = json.find(named.event_props);
+  const props = json.find('event_props');
   if (json.kindOf(props) !== token.openObject) return 'event_props is no object';
   const fault =
     writeEventKey(json, records) ??
@@ -95,10 +94,10 @@ export function writeExportedEvent(
 }
 
 function writeEventKey(json: JsonText, records: RecordBuilder): string | undefined {
-  const index = json.find(named.profile);
+  const index = json.find('profile');
   if (index < 0 || !readObject(json, index)) return 'profile is no object';
   for (const part of ['identity', 'objectId'] as const) {
-    const key = inner.find(named[part]);
+    const key = inner.find(part);
     if (key < 0 || !inner.stringAt(key, text) || text.isEmpty) continue;
     const fault = writeKey(part, inner, key, records);
     return fault === undefined ? undefined : `profile: ${fault}`;
@@ -107,7 +106,7 @@ function writeEventKey(json: JsonText, records: RecordBuilder): string | undefin
 }
 
 function writeEventName(json: JsonText, records: RecordBuilder, { eventName }: UploadMapping) {
-  const index = json.find(named.event_name);
+  const index = json.find('event_name');
   records.out.raw(openEvent);
   if (index >= 0) {
     copyValue(json, index, records);
@@ -119,7 +118,7 @@ function writeEventName(json: JsonText, records: RecordBuilder, { eventName }: U
 }
 
 function writeTs(json: JsonText, { out }: RecordBuilder, { zone }: UploadMapping) {
-  const index = json.find(named.ts);
+  const index = json.find('ts');
   if (index < 0) return 'ts is missing';
   const value =
     json.stringAt(index, text) ??

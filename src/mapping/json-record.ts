@@ -2,7 +2,6 @@ import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { named } from './member-names.js';
 import { invalid, type Fault } from './record-builder.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
@@ -32,7 +31,7 @@ export function readJsonRecord(
 /** A rejects line may hold another one: that of a run whose input was a rejects file. */
 function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
   while (stage !== undefined) {
-    const index = json.find(named.record);
+    const index = json.find('record');
     if (index < 0 || (stage === 'parse' && json.kindOf(index) === token.quote)) {
       return invalid('it holds text that could not be read: correct it in the original input');
     }
@@ -45,11 +44,11 @@ function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
 /** The stage of a rejects line; undefined for any other record. */
 function rejectsStage(json: JsonText): string | undefined {
   if (json.count < 4) return undefined;
-  const stage = json.find(named.stage);
+  const stage = json.find('stage');
   const word = stage < 0 ? undefined : json.stringAt(stage, stageText)?.toString();
   if (word === undefined || !stages.has(word)) return undefined;
-  if (json.find(named.source) < 0 || json.find(named.line) < 0) return undefined;
-  if (json.find(named.record) < 0 && json.find(named.recordBase64) < 0) return undefined;
+  if (json.find('source') < 0 || json.find('line') < 0) return undefined;
+  if (json.find('record') < 0 && json.find('recordBase64') < 0) return undefined;
   return word;
 }
 

@@ -1,8 +1,7 @@
 import type { CellText } from './cell-text.js';
 import { explainFault, repeatsKey } from './json-fault.js';
-import { openJsonProgram, type JsonProgram } from './json-program.js';
+import { openTextProgram, type WasmMemory, type WasmNumber } from '../text/text-program.js';
 import { token } from './json-tokens.js';
-import { memberNames } from './member-names.js';
 
 /** Indexes of what `read` leaves at the beginning of the memory, in numbers of 32 bits. */
 const at = {
@@ -10,17 +9,40 @@ const at = {
   end: 1,
   count: 2,
   members: 3,
-  wanted: 4,
-  hasOperator: 5,
-  fault: 6,
-  faultAt: 7,
-  repeatEnd: 8,
+  hasOperator: 4,
+  fault: 5,
+  faultAt: 6,
+  repeatEnd: 7,
 };
-/** Numbers of a member; its name is that of `find`, or -1. */
-const member = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, hasEscape: 4, name: 5 };
-const memberNumbers = 6;
+/** Numbers of a member; its name, which is its key without escapes, lies in the program's memory. */
+const member = {
+  keyStart: 0,
+  keyEnd: 1,
+  valueStart: 2,
+  valueEnd: 3,
+  hasEscape: 4,
+  nameStart: 5,
+  nameEnd: 6,
+};
+const memberNumbers = 7;
 
 const nothing = Buffer.alloc(0);
+
+/** What `wasm/json-text.ts` exports. */
+interface JsonProgram {
+  readonly memory: WasmMemory;
+  /** Objects and arrays within each other; deeper texts are refused. */
+  readonly deepest: WasmNumber;
+  /** Where to put a text of so many bytes, the first of which is called `first` from then on. */
+  reserveJson(bytes: number, first: number): number;
+  /** Reads what was put there from `start` to `end`. */
+  readJson(start: number, end: number): void;
+  /** Writes what stands between these places of a string somewhere else, without escapes; returns where. */
+  unescape(start: number, end: number): number;
+  readonly unescapedEnd: WasmNumber;
+  /** Whether half of a surrogate pair was escaped there. */
+  readonly hasHalf: WasmNumber;
+}
 
 /**
  * Checks one JSON text after the other against the full grammar (RFC 8259), in one pass over its
@@ -48,9 +70,6 @@ export class JsonText {
   #numbers = new Int32Array(0);
   /** Index in `#numbers` of the first member. */
   #members = 0;
-  /** Of the number that says which member has the first name. */
-  #wanted = 0;
-  readonly #names: string[] = [...memberNames];
   /** What the program has all of. */
   #loaded: Buffer | undefined;
 
@@ -95,16 +114,25 @@ export class JsonText {
     return this.bytes[this.valueStart(index)]!;
   }
 
-  /** The number by which `find` knows a name. One that is not in `memberNames` is asked for before the first text. */
-  named(name: string): number {
-    const known = this.#names.indexOf(name);
-    return known < 0 ? this.#names.push(name) - 1 : known;
+  /**
+   * Index of the topmost object's member of this name, or -1. `name` has a character for each byte
+   * of its UTF-8: any ASCII name as it is.
+   */
+  find(name: string): number {
+    const numbers = this.#numbers;
+    for (let index = 0, at = this.#members; index < this.count; index++, at += memberNumbers) {
+      const start = numbers[at + member.nameStart]!;
+      const end = numbers[at + member.nameEnd]!;
+      if (end - start === name.length && this.#isName(name, start)) return index;
+    }
+    return -1;
   }
 
-  /** Index of the topmost object's member with the name of this number, or -1. */
-  find(name: number): number {
-    const index = this.#numbers[this.#wanted + name]!; // of this text or of one before it
-    return index < this.count && this.#numberOf(index, member.name) === name ? index : -1;
+  #isName(name: string, start: number): boolean {
+    for (let at = 0; at < name.length; at++) {
+      if (this.#memory[start + at] !== name.charCodeAt(at)) return false;
+    }
+    return true;
   }
 
   /** Member i's text, in `into`; undefined when its value is no string. */
@@ -135,7 +163,7 @@ export class JsonText {
 
   #load(bytes: Buffer, start: number, end: number): void {
     this.bytes = bytes;
-    this.#program ??= openJsonProgram(this.#names);
+    this.#program ??= openTextProgram() as JsonProgram;
     const place = this.#program.reserveJson(end - start, start);
     this.#refreshViews(this.#program);
     bytes.copy(this.#memory, place, start, end);
@@ -150,7 +178,6 @@ export class JsonText {
     this.end = numbers[at.end]!;
     this.count = numbers[at.count]!;
     this.#members = numbers[at.members]! >> 2;
-    this.#wanted = numbers[at.wanted]! >> 2;
     this.hasOperator = numbers[at.hasOperator] === 1;
     const fault = numbers[at.fault]!;
     this.repeatsKey = fault === repeatsKey;

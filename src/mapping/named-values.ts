@@ -12,7 +12,8 @@ const nothing = Buffer.alloc(0);
 export class NamedValues<Name extends string> {
   readonly #json = new JsonText();
   readonly #names: readonly Name[];
-  readonly #members = new Map<Name, number>();
+  /** By name, what `find` is to be given. */
+  readonly #members = new Map<Name, string>();
   readonly #retryUnknown: boolean;
   /** Of the row; undefined for JSON. */
   #cells: RowBlock['cells'];
@@ -23,7 +24,7 @@ export class NamedValues<Name extends string> {
   /** `retryUnknown` says whether lines of a rejects file with stage `unknown` are read. */
   constructor(names: readonly Name[], retryUnknown: boolean) {
     this.#names = names;
-    for (const name of names) this.#members.set(name, this.#json.named(name));
+    for (const name of names) this.#members.set(name, Buffer.from(name).toString('latin1'));
     this.#retryUnknown = retryUnknown;
   }
 

@@ -3,10 +3,10 @@ import { keyParts, shown, takeKey, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
 import type { JsonText } from './json-text.js';
 import { skipDigits, token } from './json-tokens.js';
-import { named } from './member-names.js';
 import type { RecordBuilder } from './record-builder.js';
 
-const keys = keyParts.map((part) => ({ part, name: named[part] })).toReversed();
+/** The one that orders the record comes last. */
+const keys = keyParts.toReversed();
 const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
 const text = new CellText();
 
@@ -33,8 +33,8 @@ export function writeTypedRecord(
 /** Every key that is there has to be good; the first of `keyParts` orders the record. */
 function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
   let hasKey = false;
-  for (const { part, name } of keys) {
-    const index = json.find(name);
+  for (const part of keys) {
+    const index = json.find(part);
     if (index < 0) continue;
     const value = json.stringAt(index, text);
     if (!value) return `${part} is no string: put it in quotes`;
@@ -46,7 +46,7 @@ function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
 }
 
 function tsFault(json: JsonText): string | undefined {
-  const index = json.find(named.ts);
+  const index = json.find('ts');
   if (index < 0) return undefined;
   const [start, end] = [json.valueStart(index), json.valueEnd(index)];
   const isEpoch = end - start <= epochDigits && skipDigits(json.bytes, start, end) === end;
@@ -56,7 +56,7 @@ function tsFault(json: JsonText): string | undefined {
 }
 
 function eventFault(json: JsonText): string | undefined {
-  const index = json.find(named.evtName);
+  const index = json.find('evtName');
   if (index < 0) return 'evtName is missing';
   return nameFault(json, index, 'evtName') ?? objectFault(json, 'evtData');
 }
@@ -69,7 +69,7 @@ export function nameFault(json: JsonText, index: number, member: string): string
 }
 
 function objectFault(json: JsonText, member: 'profileData' | 'evtData'): string | undefined {
-  const index = json.find(named[member]);
+  const index = json.find(member);
   if (index < 0) return member === 'evtData' ? undefined : `${member} is missing`;
   return json.kindOf(index) === token.openObject ? undefined : `${member} is no object`;
 }

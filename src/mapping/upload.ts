@@ -4,7 +4,6 @@ import { readJsonRecord } from './json-record.js';
 import { JsonRow } from './json-row.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { named } from './member-names.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
 import type { Mapper, RecordBlock } from './records.js';
 import { writeTypedRecord } from './typed-record.js';
@@ -24,7 +23,7 @@ export function uploadMapper(options: UploadMapping): Mapper {
   };
 }
 
-const profileMarks = [named.profileData, named.events, named.platformInfo, named.all_identities];
+const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
 
 /** JSON rows to upload records. A line of a rejects file has the record within it looked at. */
 class UploadJson {
@@ -54,9 +53,9 @@ class UploadJson {
   #writeRecord(): string | undefined {
     const json = this.#json;
     const records = this.#records;
-    const type = json.find(named.type);
+    const type = json.find('type');
     if (type >= 0) return writeTypedRecord(json, type, records);
-    if (json.find(named.event_props) >= 0) return writeExportedEvent(json, records, this.#options);
+    if (json.find('event_props') >= 0) return writeExportedEvent(json, records, this.#options);
     const isExported = profileMarks.some((mark) => json.find(mark) >= 0);
     if (isExported) return writeExportedProfile(json, records);
     return this.#row.next() ?? this.#row.write(); // like a CSV row

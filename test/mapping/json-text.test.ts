@@ -6,6 +6,9 @@ import { JsonText } from '../../src/mapping/json-text.js';
 const json = new JsonText();
 const content = new CellText();
 
+/** What `find` wants to be given. */
+const toFind = (name: string): string => Buffer.from(name).toString('latin1');
+
 function read(text: string, into = json): boolean {
   const before = Buffer.from('{"x":[1');
   const bytes = Buffer.concat([before, Buffer.from(text), Buffer.from(']}"1')]);
@@ -142,8 +145,8 @@ describe('JsonText', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(3), (object, indent) => {
         const json = new JsonText();
-        const names = Object.keys(object).map((key) => json.named(key));
-        const missing = json.named('no such key');
+        const names = Object.keys(object).map(toFind);
+        const missing = 'no such key';
         expect(read(JSON.stringify(object, undefined, indent), json)).toBe(true);
         const members = Array.from({ length: json.count }, (_, index) => [
           JSON.parse(json.bytes.toString('utf8', json.keyStart(index) - 1, json.keyEnd(index) + 1)),
@@ -158,7 +161,7 @@ describe('JsonText', () => {
 
   it('remembers any number of members, also after its memory has grown', () => {
     const json = new JsonText();
-    const names = Array.from({ length: 3000 }, (_, index) => json.named(`key ${index}`));
+    const names = Array.from({ length: 3000 }, (_, index) => `key ${index}`);
     for (const count of [3000, 2, 65]) {
       const values = Array.from({ length: count }, (_, index) => 'x"'.repeat(index % 100));
       const object = Object.fromEntries(values.map((value, index) => [`key ${index}`, value]));
@@ -195,14 +198,19 @@ describe('JsonText', () => {
               : JSON.stringify(character).slice(1, -1),
           );
           const json = new JsonText();
-          const [wanted, deep] = [json.named(name), json.named('deep')];
           fc.pre(name !== 'no');
           expect(read(`{"no":0,"${spelled.join('')}":{"deep":1}}`, json)).toBe(true);
-          expect(json.find(wanted)).toBe(1);
-          expect(json.find(deep)).toBe(name === 'deep' ? 1 : -1);
+          expect(json.find(toFind(name))).toBe(1);
+          expect(json.find('deep')).toBe(name === 'deep' ? 1 : -1);
         },
       ),
     );
+  });
+
+  it('finds one with an escaped key also after another value was read without escapes', () => {
+    expect(read('{"\\u0061":"x","b":"\\u0079y"}')).toBe(true);
+    expect(json.stringAt(1, content)?.toString()).toBe('yy');
+    expect(json.find('a')).toBe(0);
   });
 
   it.each([
@@ -224,6 +232,27 @@ describe('JsonText', () => {
   ])('refuses the key that an object has twice: %s', (text, key) => {
     expect(read(text)).toBe(false);
     expect(json).toMatchObject({ repeatsKey: true, fault: `repeats the key "${key}"` });
+  });
+
+  it.each([
+    ['$add', true],
+    ['$incr', true],
+    ['$decr', true],
+    ['$ad', false],
+    ['$adds', false],
+    ['$inc', false],
+    ['$incs', false],
+    ['$decry', false],
+    ['add', false],
+    ['$set', false],
+  ])('knows at any depth whether a key is an operator: %s', (key, isOperator) => {
+    for (const text of [
+      `{"${key}":1}`,
+      `[{"a":{"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}":1}}]`,
+    ]) {
+      expect(read(text)).toBe(true);
+      expect(json.hasOperator).toBe(isOperator);
+    }
   });
 
   it.each(['{"a":{"a":[{"a":1},{"a":1}]}}', '{"\\ud800":1,"\\ud801":2}', '{"a":1,"A":1,"a ":1}'])(

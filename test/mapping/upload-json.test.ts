@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { zoneOf } from '../../src/zone.js';
 import { readJsonRecord } from '../../src/mapping/json-record.js';
 import { JsonText } from '../../src/mapping/json-text.js';
-import { named } from '../../src/mapping/member-names.js';
 import { RecordBuilder, type Fault } from '../../src/mapping/record-builder.js';
 import { writeTypedRecord } from '../../src/mapping/typed-record.js';
 import { uploadMapper } from '../../src/mapping/upload.js';
@@ -84,7 +83,7 @@ describe('a record that says its type', () => {
     const json = new JsonText();
     const records = new RecordBuilder();
     const write = (): Fault | undefined => {
-      const error = writeTypedRecord(json, json.find(named.type), records);
+      const error = writeTypedRecord(json, json.find('type'), records);
       return error === undefined ? undefined : { stage: 'validate', error };
     };
     fc.assert(

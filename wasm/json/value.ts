@@ -13,7 +13,7 @@
 import { fail, Fault } from './fault';
 import { addKey, newObject } from './keys';
 import { allocate } from './memory';
-import { addMember, endMember, wantedNumber } from './members';
+import { addMember, endMember } from './members';
 import { firstBits, hashOf, mixed } from './names';
 import { spell } from './spelling';
 import { othersIn, scalarEnd, spaceEnd, stringEnd } from './tokens';
@@ -24,15 +24,13 @@ const array: i64 = -1;
 
 /** Whether any object has a key that is an operator. */
 export let hasOperator: bool = false;
-/** Wanted names with lower numbers are the operators, which begin with $. */
-const operators: u32 = 3;
 
 /** The first key that its object has already, without quotes; 0 if there is none. */
 export let repeatStart: i32 = 0;
 export let repeatEnd: i32 = 0;
 
-/** Where the next key goes that has to be spelled without escapes. */
-let names: i32 = 0;
+/** Where the next key goes that has to be spelled without escapes: behind all of them so far. */
+export let names: i32 = 0;
 
 /** Behind the value that begins at `start`, or 0. At `scratch` there is as much room as the text has bytes. */
 export function readValue(start: i32, scratch: i32): i32 {
@@ -128,11 +126,18 @@ function valueEnd(start: i32): i32 {
     repeatStart = start;
     repeatEnd = end;
   }
-  if (load<u8>(name) == 0x24 && <u32>wantedNumber(hash, name, nameEnd) < operators) hasOperator = true;
+  if (load<u8>(name) == 0x24 && isOperator(name, nameEnd)) hasOperator = true;
 
   let at = spaceEnd(end + 1);
   if (load<u8>(at) != 0x3a) return fail(Fault.colon, at);
   at = spaceEnd(at + 1);
-  if (depth == 1) addMember(start, end, at, wantedNumber(hash, name, nameEnd));
+  if (depth == 1) addMember(start, end, at, name, nameEnd);
   return at;
+}
+
+/** Whether a profile diverges that is sent twice with it: $add, $incr or $decr (service-facts, Upload). */
+function isOperator(name: i32, end: i32): bool {
+  const word = load<u32>(name);
+  if (end - name == 4) return word == 0x6464_6124; // $add
+  return end - name == 5 && (word == 0x636e_6924 || word == 0x6365_6424) && load<u8>(name, 4) == 0x72; // $inc, $dec; r
 }
