@@ -1,5 +1,5 @@
 import { EngagectlError, exitCodes } from '../errors.js';
-import { isSingle, lookUp, type LookUpEnding, type LookUpRequest } from '../jobs/look-up.js';
+import { isSingle, lookUp, type LookUpEnding, type LookUpRequest } from '../jobs/look-up-job.js';
 import type { WantedUsers } from '../jobs/open-users.js';
 import { prettyJson, type ProfileSink } from '../jobs/profile-sink.js';
 import type { OutputStream, Runtime } from '../runtime.js';

@@ -3,7 +3,7 @@ import { EngagectlError, type ErrorId } from '../errors.js';
 import type { CsvProgram } from '../text/csv-program.js';
 import { BEYOND, CsvScanner, type CsvRecord, type Markers } from '../text/csv-scanner.js';
 import { standardCell } from './standard-cells.js';
-import type { TextWindow } from './window.js';
+import type { TextWindow } from './text-window.js';
 
 /** More columns than any record of the service may have keys. */
 const mostColumns = 16_384;

@@ -16,7 +16,7 @@ import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import type { InputFormat, Position } from './rows.js';
 import type { Source } from './source.js';
-import { TextWindow } from './window.js';
+import { TextWindow } from './text-window.js';
 
 /** One input, open and past its header. */
 export interface OpenInput extends CutInput {

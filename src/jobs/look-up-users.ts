@@ -7,7 +7,7 @@ import { foreseen, type LibraryWorld } from './library-world.js';
 import type { WantedUsers } from './open-users.js';
 import type { ProfileSink } from './profile-sink.js';
 import type { RejectedRecord } from './results.js';
-import { openSource } from './source.js';
+import { openSource } from './open-source.js';
 
 type Options = LookUpOptions & JobOptions;
 
@@ -65,7 +65,7 @@ async function* lookUpAll(
     const rejected = (record: RejectedRecord) => {
       if (record.stage === 'parse' || record.stage === 'validate') faults.push(record);
     };
-    const { lookUp } = await import('./look-up.js');
+    const { lookUp } = await import('./look-up-job.js');
     const { error } = await foreseen(
       lookUp({ ...options, users, into }, world, { rejected }),
       world,

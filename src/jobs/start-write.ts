@@ -5,7 +5,7 @@ import { foreseen, type LibraryWorld } from './library-world.js';
 import type { WriteHooks, WriteRequest } from './write-request.js';
 import { RejectsQueue } from './rejects-queue.js';
 import type { WriteProgress, WriteResult } from './results.js';
-import { openSource } from './source.js';
+import { openSource } from './open-source.js';
 import type { World } from './world.js';
 
 type WriteJob<Options> = (

@@ -9,8 +9,8 @@ interface Format {
 
 /** How records can be written. Another format is a file, and a line here. */
 export const formats = {
-  ndjson: { extensions: ['.ndjson', '.jsonl'], load: () => import('./ndjson.js') },
-  csv: { extensions: ['.csv'], load: () => import('./csv.js') },
+  ndjson: { extensions: ['.ndjson', '.jsonl'], load: () => import('./ndjson-format.js') },
+  csv: { extensions: ['.csv'], load: () => import('./csv-format.js') },
   json: { extensions: ['.json'], load: () => import('./json-array.js') },
 } as const satisfies Readonly<Record<string, Format>>;
 

@@ -1,5 +1,5 @@
 import { openDocument, type Encoding } from './document-output.js';
-import { ndjsonLines } from './ndjson.js';
+import { ndjsonLines } from './ndjson-format.js';
 import type { OpenFormat } from './output.js';
 
 const opening = Buffer.from('[\n');

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { MarkedFile, type FileMark } from './marked-file.js';
-import { ndjsonLines } from './ndjson.js';
+import { ndjsonLines } from './ndjson-format.js';
 import type { Checkpoint, RecordPage } from './output.js';
 
 /** Bytes read at a time; more where a record is longer. */

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { notYet } from './not-yet.js';
 
-// Who may import whom, for every folder of src/ however deep; no circles, of types neither; and nothing
-// but the outside world's own files reads the process, the clock or random numbers.
+// Who may import whom, for every folder of src/ however deep; no circles, of types neither; no two files of
+// one name; and nothing but the outside world's own files reads the process, the clock or random numbers.
 
 /**
  * A room is a folder of src/ with all below it, or a file of src/ itself. It may import itself, what its
@@ -150,6 +150,11 @@ it.each<[what: string, files: Record<string, string>, breaches: string[]]>([
     ['circle: text/a.ts, text/b.ts, text/deep/c.ts'],
   ],
   [
+    'two files of one name',
+    { 'jobs/look-up.ts': '', 'bulk/deep/look-up.ts': '', 'bulk/look-ups.ts': '' },
+    ['two files of one name: bulk/deep/look-up.ts, jobs/look-up.ts'],
+  ],
+  [
     'the outside world',
     {
       'bulk/a.ts':
@@ -177,11 +182,11 @@ it('lets pass what the table allows', () => {
   const files = {
     'jobs/deep/a.ts':
       "import { b } from '../../bulk/write/b.js';\nimport type { Runtime } from '../../runtime.js';\nimport { type Runtime as R } from '../../runtime.js';",
-    'commands/a.ts':
+    'commands/b.ts':
       "import type { S } from '../service/start.js';\nconst s = await import('../service/start.js');",
-    'client/a.ts':
+    'client/c.ts':
       "import net from 'node:net';\nimport { Pool } from 'undici';\nimport c from 'undici/lib/c.js';",
-    'input/a.ts':
+    'input/d.ts':
       "// process.exit ends it\n/** What Date.now() says. */\nconst text = 'process.env'; const at = new Date(0); child.process.kill();",
     'runtime.ts': 'export const now = Date.now; process.on();',
   };
@@ -200,6 +205,7 @@ function breachesOf(files: ReadonlyMap<string, string>): string[] {
       .filter((one) => Object.hasOwn(mayImport, roomOf(one.from)) && !isAllowed(one))
       .map(({ from, to, kind }) => `${from} -> ${kind === 'value' ? '' : `${kind} `}${to}`),
     ...circlesOf(imports).map((circle) => `circle: ${circle.join(', ')}`),
+    ...namesakesOf([...files.keys()]).map((same) => `two files of one name: ${same.join(', ')}`),
     ...[...files].flatMap(([name, text]) => readsOf(name, text)),
   ];
   return [...new Set(breaches)].toSorted();
@@ -207,6 +213,14 @@ function breachesOf(files: ReadonlyMap<string, string>): string[] {
 
 /** The first folder below src/, or the name of a file that is in none. */
 const roomOf = (file: string): string => file.split('/')[0]!.replace(/\.ts$/, '');
+
+/** Files whose names are the same, whatever folder they are in. */
+function namesakesOf(files: readonly string[]): string[][] {
+  const names = new Set(files.map((file) => path.posix.basename(file)));
+  return [...names]
+    .map((name) => files.filter((file) => path.posix.basename(file) === name).toSorted())
+    .filter((same) => same.length > 1);
+}
 
 const statement =
   /^(?:import|export)\s+(?:(type)\s+)?(?:([^'";]*?)\s*\bfrom\s*)?'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;

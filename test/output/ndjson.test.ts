@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PageScanner } from '../../src/text/page-scanner.js';
-import { ndjsonLines } from '../../src/output/ndjson.js';
+import { ndjsonLines } from '../../src/output/ndjson-format.js';
 
 function linesOf(body: string): string {
   const scanner = new PageScanner();
