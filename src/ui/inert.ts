@@ -3,8 +3,8 @@ const active =
   // oxlint-disable-next-line no-control-regex -- these are what it is for
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
-/** A line that begins with `::`, and `##[` anywhere: GitHub's runner takes them for commands. */
-const runnerCommands = /\n(?=\s*::)|#(?=#\[)/g;
+/** A line that begins with `::`, and `##[` or `##vso[` anywhere: the runners of CI take them for commands. */
+const runnerCommands = /\n(?=\s*::)|#(?=#(?:vso)?\[)/g;
 
 /**
  * Text of a file or of the service made harmless for a terminal, and for the log of a job: such
@@ -20,7 +20,13 @@ const visible = (character: string): string =>
 /** A value as JSON on one line, equally harmless. */
 export const inertJson = (value: unknown): string => inertJsonText(JSON.stringify(value));
 
-/** JSON text with such characters, which can only stand in its strings, in JSON's own escapes. */
+/** In JSON, which can only have them in its strings. */
+const commandsInJson = /#(?=#(?:vso)?\[)|:(?=:)/g;
+
+/** JSON text with such characters, and what a runner takes for commands, in JSON's own escapes. */
 export function inertJsonText(json: string): string {
-  return json.replace(active, (c) => `\\u${(c.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
+  return json.replace(active, inJson).replace(commandsInJson, inJson);
 }
+
+const inJson = (character: string): string =>
+  `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;

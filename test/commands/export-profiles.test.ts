@@ -225,11 +225,17 @@ describe('engagectl export-profiles', () => {
   });
 
   it('asks for the next page while this one is still arriving, and for each page once', async () => {
-    const cursorFirst: Page = (next) => ({
-      body: `{"status":"success"${nextMember(next)},"records":[${awkward[0]},${awkward[1]}]}`,
-      until: (asked) => asked.length >= 2,
-    });
-    await using server = await startPageServer(() => [cursorFirst, cursorFirst, twoPages[1]!]);
+    const cursorFirst =
+      (...records: readonly string[]): Page =>
+      (next) => ({
+        body: `{"status":"success"${nextMember(next)},"records":[${records.join(',')}]}`,
+        until: (asked) => asked.length >= 2,
+      });
+    await using server = await startPageServer(() => [
+      cursorFirst(awkward[0]!),
+      cursorFirst(awkward[1]!, awkward[0]!, awkward[1]!),
+      twoPages[1]!,
+    ]);
     const { code, stdout } = await makeWorld({ env: server.env }).run(command);
     expect(code).toBe(0);
     expect(stdout).toBe(`${awkward[0]}\n${awkward[1]}\n${lines}`);
@@ -239,11 +245,17 @@ describe('engagectl export-profiles', () => {
   });
 
   it('asks again for a page that was cut after the page behind it had been asked for', async () => {
-    const cut: Page = (next) => {
-      const body = `{"status":"success"${nextMember(next)},"records":[${awkward[0]},${awkward[1]}]}`;
-      return [{ body, cutAfter: body.length - 5 }, { body }];
-    };
-    await using server = await startPageServer(() => [cut, cut, twoPages[1]!]);
+    const cut =
+      (...records: readonly string[]): Page =>
+      (next) => {
+        const body = `{"status":"success"${nextMember(next)},"records":[${records.join(',')}]}`;
+        return [{ body, cutAfter: body.length - 5 }, { body }];
+      };
+    await using server = await startPageServer(() => [
+      cut(awkward[0]!),
+      cut(awkward[1]!, awkward[0]!, awkward[1]!),
+      twoPages[1]!,
+    ]);
     const { code, stdout } = await makeWorld({ env: server.env }).run(command);
     expect(stdout).toBe(`${awkward[0]}\n${awkward[1]}\n${lines}`);
     expect(code).toBe(0);

@@ -5,6 +5,7 @@ import { paths } from '../../contract/endpoints.js';
 import { EngagectlError, type OptionName } from '../../errors.js';
 import type { ExportContext } from './export-context.js';
 import { readPage, type PageAnswer } from './page-answer.js';
+import { PageWatch } from './page-watch.js';
 import { PageScanner, type ScannedPage } from '../../text/page-scanner.js';
 
 /** Longest wait between two polls of a cursor that is not ready. */
@@ -66,6 +67,7 @@ async function* follow(
 ): AsyncGenerator<ExportedPage> {
   const seen = new Set([...earlier].map(digestOf));
   const { scanners } = context;
+  const watch = new PageWatch(context.option);
   const request = (wanted: string): Asked => {
     seen.add(digestOf(wanted));
     return ask(wanted, { kind, scanner: scanners.pop() ?? new PageScanner(), context });
@@ -78,6 +80,7 @@ async function* follow(
     const hasRoom = context.budget.inFlight < context.budget.limit;
     const ahead = isNew && hasRoom ? request(early) : undefined;
     const { page, next } = await asked.answer;
+    watch.pass(page);
     yield { page: page.members.records === 'array' ? page : undefined, next };
     scanners.push(asked.scanner);
     if (next === undefined) return;
