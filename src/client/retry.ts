@@ -62,8 +62,8 @@ function refusedWhole(situation: Situation, status: 400 | 413): Decision {
   return { action: situation.work === 'read' ? 'stop' : 'split' };
 }
 
-/** Statuses of a service in trouble: the request may have been processed. */
-const mayPass = (status: number): boolean => status === 408 || (status >= 500 && status < 600);
+/** Statuses of a service in trouble, or of none that we know: the request may have been processed. */
+const mayPass = (status: number): boolean => status === 408 || status >= 500;
 
 /** Another attempt, while there are attempts and time left. */
 function again(situation: Situation): Decision {
