@@ -1,6 +1,6 @@
 // node bin/bundle.mjs [folder]: makes of the build in dist/ what is published, and puts it into the folder;
 // without one into the checkout, in the place of the build: part of `prepack`. Start-up is why: a few files
-// are loaded instead of hundreds, and of the dependencies what is used. libsql is native and stays outside.
+// are loaded instead of hundreds, and of the dependencies what is used. What is native of libsql stays outside.
 // It is CommonJS, which Node loads quicker; who imports the package gets an ES module all the same.
 // Comments are left out; more minifying hardly gains time, and stack traces stay readable.
 import {
@@ -71,6 +71,35 @@ const leaveOutUnused = {
   load: (id) => (id === '\0unused' ? 'module.exports = {};' : null),
 };
 
+/**
+ * libsql asks Node for a report about the whole process to learn which of its native parts fits: 12 ms before each
+ * write, whose lock it keeps. Of these parts only those of the platform are installed: the first that loads is it.
+ */
+const quickLibsql = {
+  name: 'quick-libsql',
+  transform(code, id) {
+    if (!id.endsWith('/node_modules/libsql/index.js')) return null;
+    const asking = /const \{ load, currentTarget \}[^]*?\nfunction requireNative\(\) \{[^]*?\n\}\n/;
+    if (!asking.test(code)) throw new Error('libsql finds its native part in another way now');
+    return code.replace(asking, () => `${requireNative}\n`);
+  },
+};
+
+const requireNative = `function requireNative() {
+  const beside = { paths: [require.resolve('libsql')] };
+  const { platform, arch } = process;
+  const kinds = { linux: ['-gnu', '-musl', '-gnueabihf', '-musleabihf'], win32: ['-msvc'] }[platform] ?? [''];
+  let failure;
+  for (const kind of kinds) {
+    try {
+      return require(require.resolve('@libsql/' + platform + '-' + arch + kind, beside));
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw failure;
+}`;
+
 async function bundle() {
   const bundled = await rolldown({
     cwd: root,
@@ -79,8 +108,8 @@ async function bundle() {
       library: join(built, 'index.js'),
     },
     platform: 'node',
-    external: ['libsql'],
-    plugins: [leaveOutUnused],
+    external: [/^@libsql\//],
+    plugins: [leaveOutUnused, quickLibsql],
     checks: { ineffectiveDynamicImport: false },
   });
   const { output } = await bundled.generate({
