@@ -1,21 +1,18 @@
 import { Flattener } from '../text/flattener.js';
-import { csvHeader } from './csv-header.js';
-import { openSpooledCsv } from './csv-output.js';
-import { openDocument, type Encoding } from './document-output.js';
-import { formulaWarnings } from './formula-warnings.js';
-import type { DocumentOptions, OpenFormat } from './output.js';
+import { spooledRows, spooledRuns } from './csv-spool.js';
+import type { DocumentOptions, Encoding } from './output.js';
+
+/** Bytes gathered for one write of the finished document. */
+const blockBytes = 1 << 20;
 
 /** CSV with the columns that were asked for, else with the union of all. */
-export const open: OpenFormat = async (opening) => {
-  const { columns } = opening.options;
-  if (columns === undefined) return openSpooledCsv(opening);
-  return openDocument(opening, fixedColumns(columns, opening.options));
-};
+export const encoding = (options: DocumentOptions): Encoding =>
+  options.columns ? fixedColumns(options.columns, options) : allColumns(options);
 
 /** Rows are written as their records arrive. */
 function fixedColumns(columns: readonly string[], options: DocumentOptions): Encoding {
   const { escapeFormulas } = options;
-  const header = csvHeader(columns, options);
+  const header = headerOf(columns, options);
   const { formulas } = header;
   const flattener = new Flattener({ columns, fixed: true, escapeFormulas, formulas });
   return {
@@ -25,14 +22,62 @@ function fixedColumns(columns: readonly string[], options: DocumentOptions): Enc
       return Buffer.concat(lines);
     },
     end: (isEmpty) => (isEmpty ? header.line : Buffer.alloc(0)),
-    get formulas() {
-      return flattener.formulas;
+    known: () => (flattener.formulas > 0 ? { formulas: flattener.formulas } : {}),
+    restore: ({ formulas = 0 }) => {
+      flattener.formulas = formulas;
     },
-    set formulas(count) {
-      flattener.formulas = count;
+    warnings: () => formulaWarnings(flattener, options),
+  };
+}
+
+/** Rows wait in a spool until the last record has been seen: only then are all columns known. */
+function allColumns(options: DocumentOptions): Encoding {
+  const { escapeFormulas } = options;
+  let flattener = new Flattener({ columns: [], fixed: false, escapeFormulas });
+  return {
+    page: (page) => spooledRuns(flattener.rows(page)),
+    known: () => ({ columns: [...flattener.columns], formulas: flattener.formulas }),
+    restore: ({ columns = [], formulas = 0 }) => {
+      flattener = new Flattener({ columns, fixed: false, escapeFormulas, formulas });
     },
-    get warnings() {
-      return formulaWarnings(flattener.formulas, escapeFormulas);
+    warnings: () => formulaWarnings(flattener, options),
+    async *assemble(spool) {
+      const { columns } = flattener;
+      if (columns.length === 0) return;
+      const header = headerOf(columns, options);
+      flattener.formulas += header.formulas;
+      let block: Buffer[] = [header.line];
+      let length = 0;
+      for await (const rows of spooledRows(spool, columns.length)) {
+        block.push(rows);
+        length += rows.length;
+        if (length < blockBytes) continue;
+        yield Buffer.concat(block);
+        block = [];
+        length = 0;
+      }
+      if (block.length > 0) yield Buffer.concat(block);
     },
   };
+}
+
+/** The first line: a row whose cells are the names, and how many of them are formulas. */
+function headerOf(names: readonly string[], { bom, escapeFormulas }: DocumentOptions) {
+  const members = names.map((name, index) => `"${index}":${JSON.stringify(name)}`);
+  const bytes = Buffer.from(`{${members.join(',')}}`);
+  const flattener = new Flattener({ columns: [], fixed: false, escapeFormulas });
+  const lines = [Buffer.from(bom ? '\ufeff' : '')];
+  for (const run of flattener.rows({ bytes, bounds: Int32Array.of(0, bytes.length), count: 1 })) {
+    lines.push(Buffer.from(run.bytes));
+  }
+  return { line: Buffer.concat(lines), formulas: flattener.formulas };
+}
+
+/** What to say about cells that a spreadsheet would run. */
+function formulaWarnings({ formulas }: Flattener, { escapeFormulas }: DocumentOptions): string[] {
+  if (formulas === 0) return [];
+  const cells = formulas === 1 ? '1 cell' : `${formulas} cells`;
+  return escapeFormulas
+    ? [`${cells} that a spreadsheet would run as a formula got a leading '`]
+    : [`${cells} would be run as a formula by a spreadsheet; --csv-formulas escape prevents it`];
 }

@@ -1,32 +1,43 @@
-import type { FileMark } from './marked-file.js';
-import type { Checkpoint, Opening, Output, RecordPage } from './output.js';
-import type { Sink } from './sink.js';
+import { rm } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { MarkedFile } from './marked-file.js';
+import type { Checkpoint, Encoding, FileMark, Output, RecordPage } from './output.js';
+import type { Sink, Written } from './sink.js';
 
-/** How the records of a document are written: ndjson, json, or CSV whose columns are known. */
-export interface Encoding {
-  /** The page's records. `isFirst`: nothing of the document has been written yet. */
-  page(page: RecordPage, isFirst: boolean): Buffer;
-  /** What completes the document; `isEmpty` when it has no records. */
-  end(isEmpty: boolean): Buffer;
-  /** Cells so far that a spreadsheet would run; set when pages are taken back. */
-  formulas: number;
-  readonly warnings: readonly string[];
+const compress = promisify(gzip);
+
+/** A file for what has to wait for the end, and whether it outlives an export that did not finish. */
+export interface Spool {
+  readonly file: MarkedFile;
+  readonly isKept: boolean;
 }
 
-/** An output whose pages are written as they come. */
-export const openDocument = async (
-  { openSink, resume }: Opening,
-  encoding: Encoding,
-): Promise<Output> => new DocumentOutput(await openSink(resume), encoding, resume);
+interface DocumentParts {
+  readonly sink: Sink;
+  readonly encoding: Encoding;
+  readonly gzip: boolean;
+  /** Of an encoding that assembles the document at its end. */
+  readonly spool: Spool | undefined;
+  readonly resume: Checkpoint | undefined;
+}
 
-class DocumentOutput implements Output {
+/** One document, written page by page: to its sink or, where it has to wait, to a spool. */
+export class DocumentOutput implements Output {
   readonly #sink: Sink;
   readonly #encoding: Encoding;
+  readonly #gzip: boolean;
+  #spool: Spool | undefined;
+  /** What is written to now: the spool until the document is sealed. */
+  #file: Written;
   #records = 0;
 
-  constructor(sink: Sink, encoding: Encoding, resume?: Checkpoint) {
+  constructor({ sink, encoding, gzip, spool, resume }: DocumentParts) {
     this.#sink = sink;
     this.#encoding = encoding;
+    this.#gzip = gzip;
+    this.#spool = spool;
+    this.#file = spool?.file ?? sink.file;
     if (resume) this.#restore(resume);
   }
 
@@ -34,53 +45,76 @@ class DocumentOutput implements Output {
     return this.#sink.name;
   }
   get rewindable(): boolean {
-    return this.#sink.rewindable;
+    return this.#spool !== undefined || this.#sink.rewindable;
   }
   get bytes(): number {
-    return this.#sink.mark.bytes;
+    return this.#file.mark.bytes;
   }
   get warnings(): readonly string[] {
-    return this.#encoding.warnings;
+    return this.#encoding.warnings?.() ?? [];
   }
 
   async writePage(page: RecordPage): Promise<void> {
     if (page.count === 0) return;
-    await this.#sink.write(this.#encoding.page(page, this.#records === 0));
+    await this.#write(this.#encoding.page(page, this.#records === 0));
     this.#records += page.count;
   }
 
   checkpoint(): Checkpoint {
-    const { formulas } = this.#encoding;
-    return { ...this.#sink.mark, records: this.#records, ...(formulas > 0 && { formulas }) };
+    return { ...this.#file.mark, records: this.#records, ...this.#encoding.known?.() };
   }
 
   async rewind(checkpoint: Checkpoint): Promise<void> {
-    await this.#sink.truncate(checkpoint);
+    await this.#file.truncate(checkpoint);
     this.#restore(checkpoint);
   }
 
   sync(): Promise<void> {
-    return this.#sink.sync();
+    return this.#file.sync();
   }
 
   async seal(): Promise<FileMark> {
-    const rest = this.#encoding.end(this.#records === 0);
+    this.#file = this.#sink.file;
+    for await (const bytes of this.#rest()) await this.#write(bytes);
     // A .gz without any member would be no gzip file.
-    if (rest.length > 0 || this.bytes === 0) await this.#sink.write(rest);
-    await this.#sink.sync();
-    return this.#sink.mark;
+    if (this.bytes === 0) await this.#write(Buffer.alloc(0));
+    await this.sync();
+    return this.#file.mark;
   }
 
-  publish(): Promise<void> {
-    return this.#sink.publish();
+  async publish(): Promise<void> {
+    await this.#sink.publish();
+    await this.#closeSpool({ keep: false });
   }
 
-  abort(): Promise<void> {
-    return this.#sink.close();
+  async abort(): Promise<void> {
+    this.#file = this.#sink.file;
+    await this.#sink.close();
+    if (this.#spool) await this.#closeSpool({ keep: this.#spool.isKept });
   }
 
-  #restore({ records, formulas = 0 }: Checkpoint): void {
-    this.#records = records;
-    this.#encoding.formulas = formulas;
+  async *#rest(): AsyncGenerator<Buffer> {
+    const { assemble, end } = this.#encoding;
+    if (this.#spool && assemble) yield* assemble(this.#spool.file);
+    const last = end?.(this.#records === 0);
+    if (last?.length) yield last;
+  }
+
+  /** Each write is a gzip member of its own: cut back to a commit, the file is still valid. */
+  async #write(bytes: Buffer): Promise<void> {
+    const isCompressed = this.#gzip && this.#file === this.#sink.file;
+    await this.#file.write(isCompressed ? await compress(bytes) : bytes);
+  }
+
+  async #closeSpool({ keep }: { readonly keep: boolean }): Promise<void> {
+    const file = this.#spool?.file;
+    this.#spool = undefined;
+    await file?.close();
+    if (file && !(keep && file.mark.bytes > 0)) await rm(file.path, { force: true });
+  }
+
+  #restore(checkpoint: Checkpoint): void {
+    this.#records = checkpoint.records;
+    this.#encoding.restore?.(checkpoint);
   }
 }

@@ -1,17 +1,19 @@
 import { extname } from 'node:path';
-import type { DocumentOptions, OpenFormat } from './output.js';
+import type { DocumentOptions, Encoding } from './output.js';
 
 interface Format {
   /** Of the files' names. */
   readonly extensions: readonly string[];
-  readonly load: () => Promise<{ readonly open: OpenFormat }>;
+  readonly load: () => Promise<{
+    readonly encoding: (options: DocumentOptions) => Encoding;
+  }>;
 }
 
 /** How records can be written. Another format is a file, and a line here. */
 export const formats = {
   ndjson: { extensions: ['.ndjson', '.jsonl'], load: () => import('./ndjson-format.js') },
   csv: { extensions: ['.csv'], load: () => import('./csv-format.js') },
-  json: { extensions: ['.json'], load: () => import('./json-array.js') },
+  json: { extensions: ['.json'], load: () => import('./json-format.js') },
 } as const satisfies Readonly<Record<string, Format>>;
 
 export type OutputFormat = keyof typeof formats;

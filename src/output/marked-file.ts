@@ -25,7 +25,6 @@ export class MarkedFile {
   readonly #file: FileHandle;
   #bytes = 0;
   #crc = 0;
-  #closed = false;
 
   /** Throws E-FILE-WRITE, with the cause EEXIST when the file is there. */
   static async create(path: string): Promise<MarkedFile> {
@@ -90,10 +89,9 @@ export class MarkedFile {
     await this.#guarded('read', () => readAll(this.#file, bytes, position));
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    await this.#file.close();
+  /** Harmless after itself. */
+  close(): Promise<void> {
+    return this.#file.close();
   }
 
   async #guarded<T>(done: string, work: () => Promise<T>): Promise<T> {

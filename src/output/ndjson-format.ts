@@ -1,17 +1,10 @@
-import { openDocument } from './document-output.js';
-import type { OpenFormat, RecordPage } from './output.js';
+import type { Encoding, RecordPage } from './output.js';
 
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
 /** NDJSON: each record on a line, as it came. */
-export const open: OpenFormat = (opening) =>
-  openDocument(opening, {
-    page: ndjsonLines,
-    end: () => Buffer.alloc(0),
-    formulas: 0,
-    warnings: [],
-  });
+export const encoding = (): Encoding => ({ page: ndjsonLines });
 
 /**
  * The page's records as lines, byte for byte as they came, in the page's own buffer: between

@@ -2,16 +2,15 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Runtime } from '../runtime.js';
-import { FileSink } from './file-sink.js';
-import { GzipSink } from './gzip-sink.js';
-import type { FileMark } from './marked-file.js';
+import { DocumentOutput, type Spool } from './document-output.js';
+import { openFileSink } from './file-sink.js';
+import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
 import { formats, type OutputOptions } from './formats.js';
 import type { Checkpoint, Output } from './output.js';
 import { PageSpill } from './page-spill.js';
 import { publishAgain } from './publish.js';
 import type { Sink } from './sink.js';
-import { StdoutSink } from './stdout-sink.js';
-import { StreamSink } from './stream-sink.js';
+import { openStdout, openStream } from './stream-sink.js';
 import {
   findTarget,
   refusePartial,
@@ -36,17 +35,28 @@ export async function openOutput(
   resume?: Checkpoint,
 ): Promise<Output> {
   const target = await findTarget(options.path, runtime.cwd);
-  const { open } = await formats[options.format].load();
-  const isKept = target.kind === 'file';
-  return open({
+  const encoding = (await formats[options.format].load()).encoding(options);
+  const spools = encoding.assemble !== undefined;
+  // A document that waits in a spool is written at the end, from its beginning.
+  const sink = await openSink(target, {
     options,
-    resume,
-    openSink: async (mark) => {
-      const sink = await openSink(target, { overwrite: options.overwrite, resume: mark }, runtime);
-      return options.gzip ? new GzipSink(sink) : sink;
-    },
-    spool: { path: isKept ? spoolOf(target) : temporaryPath(runtime), isKept },
+    resume: spools ? resume && emptyMark : resume,
+    runtime,
   });
+  try {
+    const spool = spools ? await openSpool(target, runtime, resume) : undefined;
+    return new DocumentOutput({ sink, encoding, gzip: options.gzip, spool, resume });
+  } catch (error) {
+    await sink.close();
+    throw error;
+  }
+}
+
+async function openSpool(target: Target, runtime: World, resume?: FileMark): Promise<Spool> {
+  const isKept = target.kind === 'file';
+  const path = isKept ? spoolOf(target) : temporaryPath(runtime);
+  const file = await (resume ? MarkedFile.resume(path, resume) : MarkedFile.create(path));
+  return { file, isKept };
 }
 
 /** Completes the work of a process that sealed this output and was then ended. */
@@ -114,12 +124,14 @@ export async function prepareOutputs(
   }
 }
 
-function openSink(
-  target: Target,
-  options: { readonly overwrite: boolean; readonly resume: FileMark | undefined },
-  { stdout }: World,
-): Promise<Sink> | Sink {
-  if (target.kind === 'stdout') return new StdoutSink(stdout);
-  if (target.kind === 'stream') return StreamSink.open(target.name, target.path);
-  return FileSink.open(target, options);
+interface Sinking {
+  readonly options: OutputOptions;
+  readonly resume: FileMark | undefined;
+  readonly runtime: World;
+}
+
+function openSink(target: Target, { options, resume, runtime }: Sinking): Promise<Sink> | Sink {
+  if (target.kind === 'stdout') return openStdout(runtime.stdout);
+  if (target.kind === 'stream') return openStream(target.name, target.path);
+  return openFileSink(target, { overwrite: options.overwrite, resume });
 }

@@ -1,5 +1,4 @@
-import type { FileMark } from './marked-file.js';
-import type { Sink } from './sink.js';
+import type { FileMark, MarkedFile } from './marked-file.js';
 import type { RecordPage } from '../text/record-page.js';
 
 export type { FileMark, RecordPage };
@@ -59,15 +58,17 @@ export interface DocumentOptions {
   readonly bom: boolean;
 }
 
-/** What a format opens an output with. */
-export interface Opening {
-  readonly options: DocumentOptions;
-  /** Go on from here in what an earlier process left. */
-  readonly resume: Checkpoint | undefined;
-  /** Opens the place where the bytes of the document go, behind those of `resume`. */
-  readonly openSink: (resume: FileMark | undefined) => Promise<Sink>;
-  /** A file for what has to wait for the end, and whether it outlives an export that did not finish. */
-  readonly spool: { readonly path: string; readonly isKept: boolean };
+/** How a format writes the records of a document. */
+export interface Encoding {
+  /** The page's records. `isFirst`: nothing of the document has been written yet. */
+  page(page: RecordPage, isFirst: boolean): Buffer;
+  /** What completes the document; `isEmpty` when it has no records. */
+  end?(isEmpty: boolean): Buffer;
+  /** Of a format that must see all records first: pages wait in a spool, this is the document. */
+  assemble?(spool: MarkedFile): AsyncIterable<Buffer>;
+  /** What a later process has to know beside the number of records. */
+  known?(): Pick<Checkpoint, 'columns' | 'formulas'>;
+  /** Goes back, or on, to where that was known. */
+  restore?(known: Pick<Checkpoint, 'columns' | 'formulas'>): void;
+  warnings?(): readonly string[];
 }
-
-export type OpenFormat = (opening: Opening) => Promise<Output>;

@@ -1,55 +1,57 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import { EngagectlError } from '../errors.js';
+import type { OutputStream } from '../runtime.js';
 import { fileError } from './file-error.js';
-import { writeAll, type FileMark } from './marked-file.js';
+import { writeAll } from './marked-file.js';
 import type { Sink } from './sink.js';
 
-/** A FIFO or a device: written directly, and what is written cannot be taken back. */
-export class StreamSink implements Sink {
-  readonly name: string;
-  readonly rewindable = false;
-  readonly #file: FileHandle;
-  #bytes = 0;
-  #closed = false;
+/** Stdout, written at its reader's pace. A reader that left is E-STDOUT-CLOSED. */
+export function openStdout(stream: OutputStream): Sink {
+  // Each failure arrives at its write; without a listener node would end the process too. It
+  // stays to the end: a reader that leaves late must not end the process with a stack.
+  stream.on('error', () => undefined);
+  const write = (bytes: Buffer) =>
+    new Promise<void>((resolve, reject) => {
+      stream.write(bytes, (error) => (error ? reject(closedOr(error)) : resolve()));
+    });
+  return streamSink('stdout', write, async () => undefined);
+}
 
-  static async open(name: string, path: string): Promise<StreamSink> {
-    try {
-      return new StreamSink(name, await open(path, 'w'));
-    } catch (error) {
-      throw fileError(name, 'opened', error);
-    }
-  }
+/** A FIFO or a device, written directly. */
+export async function openStream(name: string, path: string): Promise<Sink> {
+  const file = await open(path, 'w').catch((error: unknown) => {
+    throw fileError(name, 'opened', error);
+  });
+  const write = (bytes: Buffer) =>
+    writeAll(file, bytes, null).catch((error: unknown) => {
+      throw fileError(name, 'written', error);
+    });
+  return streamSink(name, write, () => file.close());
+}
 
-  private constructor(name: string, file: FileHandle) {
-    this.name = name;
-    this.#file = file;
-  }
+/** What is written cannot be taken back, and whoever reads it decides what is kept. */
+function streamSink(
+  name: string,
+  writeBytes: (bytes: Buffer) => Promise<void>,
+  close: () => Promise<void>,
+): Sink {
+  const file = {
+    mark: { bytes: 0, crc: 0 },
+    write: async (bytes: Buffer) => {
+      await writeBytes(bytes);
+      file.mark = { bytes: file.mark.bytes + bytes.length, crc: 0 };
+    },
+    truncate: () => {
+      throw new Error(`${name} cannot be taken back`);
+    },
+    sync: async () => undefined,
+  };
+  return { name, rewindable: false, file, publish: close, close };
+}
 
-  get mark(): FileMark {
-    return { bytes: this.#bytes, crc: 0 };
-  }
+const closedCodes = new Set(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
 
-  async write(bytes: Buffer): Promise<void> {
-    try {
-      await writeAll(this.#file, bytes, null);
-    } catch (error) {
-      throw fileError(this.name, 'written', error);
-    }
-    this.#bytes += bytes.length;
-  }
-
-  truncate(): Promise<void> {
-    throw new Error(`${this.name} cannot be taken back`);
-  }
-
-  async sync(): Promise<void> {} // what reads it decides
-
-  publish(): Promise<void> {
-    return this.close();
-  }
-
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    await this.#file.close();
-  }
+function closedOr(error: NodeJS.ErrnoException): EngagectlError {
+  if (!closedCodes.has(error.code ?? '')) return fileError('stdout', 'written', error);
+  return new EngagectlError('E-STDOUT-CLOSED', 'stdout was closed by its reader', { cause: error });
 }

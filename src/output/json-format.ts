@@ -1,14 +1,11 @@
-import { openDocument, type Encoding } from './document-output.js';
 import { ndjsonLines } from './ndjson-format.js';
-import type { OpenFormat } from './output.js';
+import type { Encoding } from './output.js';
 
 const opening = Buffer.from('[\n');
 const separator = Buffer.from(',\n');
 
 /** One array, each record on a line of its own as in NDJSON: `[\n{…},\n{…}\n]\n`. */
-export const open: OpenFormat = (opening) => openDocument(opening, encoding);
-
-const encoding: Encoding = {
+export const encoding = (): Encoding => ({
   page: (page, isFirst) => {
     const lines = ndjsonLines(page);
     const parts: Buffer[] = [];
@@ -20,6 +17,4 @@ const encoding: Encoding = {
     return Buffer.concat(parts);
   },
   end: (isEmpty) => Buffer.from(isEmpty ? '[]\n' : '\n]\n'),
-  formulas: 0,
-  warnings: [],
-};
+});
