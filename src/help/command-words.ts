@@ -1,4 +1,4 @@
-import type { Argument, Command, Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { topics } from './topics.js';
 
 /** What may stand in a place: words, names from the configuration, files, or any text. */
@@ -14,48 +14,41 @@ export interface OptionWords {
 
 /** A command as completion scripts know it. */
 export interface CommandWords {
-  readonly name: string;
   /** The words that lead to it, without the program: empty for the program itself. */
   readonly path: string;
-  readonly description: string;
-  readonly commands: readonly CommandWords[];
-  /** Its own ones; those of the program may stand with every command. */
+  readonly commands: readonly { readonly name: string; readonly description: string }[];
+  readonly ownOptions: readonly OptionWords[];
+  /** Those of the program may stand with every command. */
   readonly options: readonly OptionWords[];
   /** Undefined where no operand may stand. */
   readonly operands: Values | undefined;
 }
 
-/** The command tree without what is hidden. */
-export function commandWords(command: Command, path = ''): CommandWords {
-  const help = command.createHelp();
-  const own = help.visibleOptions(command).filter((option) => isOwn(option, command));
-  return {
-    name: command.name(),
-    path,
-    description: help.subcommandDescription(command),
-    commands: help
-      .visibleCommands(command)
-      .map((child) => commandWords(child, `${path} ${child.name()}`.trim())),
-    options: own.map(optionWords),
-    operands: operandsOf(command),
+/** The program and, each before its subcommands, all commands that are not hidden. */
+export function commandWords(program: Command): CommandWords[] {
+  const help = program.createHelp();
+  const ownOptionsOf = (command: Command) =>
+    help
+      .visibleOptions(command)
+      .filter((option) => command.options.includes(option) || option.long === '--help')
+      .map(optionWords);
+  const global = ownOptionsOf(program);
+  const walk = (command: Command, path: string): CommandWords[] => {
+    const children = help.visibleCommands(command);
+    const commands = children.map((child) => ({
+      name: child.name(),
+      description: help.subcommandDescription(child),
+    }));
+    const ownOptions = ownOptionsOf(command);
+    const own = new Set(ownOptions.map(({ names }) => names.at(-1)));
+    const options = [...ownOptions, ...global.filter(({ names }) => !own.has(names.at(-1)))];
+    return [
+      { path, commands, ownOptions, options, operands: operandsOf(command) },
+      ...children.flatMap((child) => walk(child, `${path} ${child.name()}`.trim())),
+    ];
   };
+  return walk(program, '');
 }
-
-/** A command's options, and those of the program, which may stand with every command; each once. */
-export function optionsAt(command: CommandWords, program: CommandWords): readonly OptionWords[] {
-  if (command === program) return program.options;
-  const own = new Set(command.options.map(({ names }) => names.at(-1)));
-  return [...command.options, ...program.options.filter(({ names }) => !own.has(names.at(-1)))];
-}
-
-/** The command and all below it. */
-export const withSubcommands = (command: CommandWords): CommandWords[] => [
-  command,
-  ...command.commands.flatMap(withSubcommands),
-];
-
-const isOwn = (option: Option, command: Command): boolean =>
-  command.options.includes(option) || option.long === '--help';
 
 const optionWords = (option: Option): OptionWords => ({
   names: [option.short, option.long].filter((name) => name !== undefined),
@@ -77,15 +70,11 @@ function operandsOf(command: Command): Values | undefined {
     return [...commands.map((each) => each.name()), ...Object.keys(topics)];
   }
   const [operand] = command.registeredArguments;
-  return operand && operandValues(operand);
+  return operand && (operand.argChoices ?? valuesByName[operand.name()] ?? 'text');
 }
 
-function operandValues(operand: Argument): Values {
-  if (operand.argChoices) return operand.argChoices;
-  const byName: Readonly<Record<string, Values>> = {
-    file: 'files',
-    profile: 'profiles',
-    id: 'runs',
-  };
-  return byName[operand.name()] ?? 'text';
-}
+const valuesByName: Readonly<Record<string, Values>> = {
+  file: 'files',
+  profile: 'profiles',
+  id: 'runs',
+};

@@ -1,25 +1,24 @@
-import { optionsAt, withSubcommands, type CommandWords, type Values } from './command-words.js';
+import type { CommandWords, Values } from './command-words.js';
 
 /**
  * A completion script for bash from 3.2 on. Where it offers nothing, bash offers file names; where
  * no file is meant, they are switched off.
  */
-export function bashCompletion(program: CommandWords): string {
-  const commands = withSubcommands(program);
+export function bashCompletion(commands: readonly CommandWords[]): string {
   return `# Completion of engagectl for bash. Load it with: source <(engagectl completion bash)
 
 # Sets kind to what the value of an option is: words, names, files, text; or to nothing.
 _engagectl_value() {
   kind=
   case "$1 $2" in
-${commands.flatMap((command) => command.options.flatMap((option) => valueCases(command, option))).join('\n')}
+${commands.flatMap(valueCases).join('\n')}
   esac
 }
 
 # Sets flags and kind to the options and operands of a command.
 _engagectl_command() {
   case "$1" in
-${commands.map((command) => commandCase(command, program)).join('\n')}
+${commands.map(commandCase).join('\n')}
   esac
 }
 
@@ -63,18 +62,17 @@ complete -o bashdefault -o default -F _engagectl engagectl
 }
 
 /** Options of the program may stand with every command. */
-function valueCases({ path }: CommandWords, { names, values }: CommandWords['options'][number]) {
-  if (values === undefined) return [];
-  const patterns = names.map((name) => (path === '' ? `*' ${name}'` : `'${path} ${name}'`));
-  return [`    ${patterns.join(' | ')}) kind=${kind(values)} ;;`];
-}
+const valueCases = ({ path, ownOptions }: CommandWords): string[] =>
+  ownOptions.flatMap(({ names, values }) => {
+    if (values === undefined) return [];
+    const patterns = names.map((name) => (path === '' ? `*' ${name}'` : `'${path} ${name}'`));
+    return [`    ${patterns.join(' | ')}) kind=${kind(values)} ;;`];
+  });
 
-function commandCase(command: CommandWords, program: CommandWords): string {
-  const names = optionsAt(command, program).flatMap((option) => option.names);
-  const flags = names.filter((name) => name !== '-V').join(' ');
-  const words = command.commands.map(({ name }) => name);
-  const operands = words.length > 0 ? words : command.operands;
-  return `    '${command.path}') flags='${flags}' kind=${kind(operands)} ;;`;
+function commandCase({ path, commands, options, operands }: CommandWords): string {
+  const flags = options.flatMap(({ names }) => names).filter((name) => name !== '-V');
+  const words = commands.length > 0 ? commands.map(({ name }) => name) : operands;
+  return `    '${path}') flags='${flags.join(' ')}' kind=${kind(words)} ;;`;
 }
 
 const kind = (values: Values = 'text'): string =>

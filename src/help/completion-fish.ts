@@ -1,14 +1,8 @@
-import {
-  withSubcommands,
-  type CommandWords,
-  type OptionWords,
-  type Values,
-} from './command-words.js';
+import type { CommandWords, OptionWords, Values } from './command-words.js';
 
 /** A completion script for fish from 3.0 on. */
-export function fishCompletion(program: CommandWords): string {
-  const commands = withSubcommands(program);
-  const options = commands.flatMap((command) => command.options);
+export function fishCompletion(commands: readonly CommandWords[]): string {
+  const options = commands.flatMap(({ ownOptions }) => ownOptions);
   const valued = options.filter(({ values }) => values !== undefined);
   return `# Completion of engagectl for fish. Load it with: engagectl completion fish | source
 
@@ -32,31 +26,32 @@ end
 
 complete -c engagectl -e
 complete -c engagectl -f
-${program.options.map((option) => line([], option)).join('\n')}
-${commands.flatMap((command) => linesOf(command, program)).join('\n')}
+${commands.flatMap(linesOf).join('\n')}
 `;
 }
 
-function linesOf(command: CommandWords, program: CommandWords): string[] {
-  const at = ['-n', quoted(`__engagectl_at ${quoted(command.path)}`)];
-  const children = command.commands.map(
-    ({ name, description }) =>
-      `complete -c engagectl ${at.join(' ')} -a ${name} -d ${quoted(description)}`,
+/** Those of the program hold everywhere. */
+function linesOf({ path, commands, ownOptions, operands }: CommandWords): string[] {
+  const at = `-n ${quoted(`__engagectl_at ${quoted(path)}`)}`;
+  const children = commands.map(
+    ({ name, description }) => `${at} -a ${name} -d ${quoted(description)}`,
   );
-  const operands =
-    command.operands === undefined || command.operands === 'text'
-      ? []
-      : [`complete -c engagectl ${at.join(' ')} ${valuesOf(command.operands)}`];
-  const own = command === program ? [] : command.options.map((option) => line(at, option));
-  return [...children, ...own, ...operands];
+  const options = ownOptions.map(
+    (option) => `${path === '' ? '' : `${at} `}${optionWords(option)}`,
+  );
+  const values =
+    operands === undefined || operands === 'text' ? [] : [`${at} ${valuesOf(operands)}`];
+  const lines =
+    path === '' ? [...options, ...children, ...values] : [...children, ...options, ...values];
+  return lines.map((line) => `complete -c engagectl ${line}`);
 }
 
-function line(at: readonly string[], { names, description, values }: OptionWords): string {
+function optionWords({ names, description, values }: OptionWords): string {
   const flags = names.map((name) =>
     name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,
   );
   const value = values === undefined ? [] : ['-r', valuesOf(values)];
-  return ['complete -c engagectl', ...at, ...flags, ...value, '-d', quoted(description)].join(' ');
+  return [...flags, ...value, '-d', quoted(description)].join(' ');
 }
 
 function valuesOf(values: Values): string {

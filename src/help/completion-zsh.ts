@@ -1,13 +1,7 @@
-import {
-  optionsAt,
-  withSubcommands,
-  type CommandWords,
-  type OptionWords,
-  type Values,
-} from './command-words.js';
+import type { CommandWords, OptionWords, Values } from './command-words.js';
 
 /** A completion script for zsh, to be sourced or put into a folder of fpath as _engagectl. */
-export function zshCompletion(program: CommandWords): string {
+export function zshCompletion(commands: readonly CommandWords[]): string {
   return `#compdef engagectl
 # Completion of engagectl for zsh. Load it with: source <(engagectl completion zsh)
 
@@ -17,9 +11,7 @@ _engagectl_names() {
   compadd -a names
 }
 
-${withSubcommands(program)
-  .map((command) => functionOf(command, program))
-  .join('\n\n')}
+${commands.map(functionOf).join('\n\n')}
 
 if [[ $funcstack[1] == _engagectl ]]; then
   _engagectl "$@"
@@ -29,22 +21,20 @@ fi
 `;
 }
 
-function functionOf(command: CommandWords, program: CommandWords): string {
-  const specs = optionsAt(command, program).flatMap(optionSpecs);
-  return command.commands.length > 0
-    ? branch(command, specs)
-    : `${nameOf(command)}() {
-  _arguments -s -S${[...specs, ...operandSpecs(command.operands)].map(continued).join('')}
-}`;
-}
-
 /** A command with subcommands hands over to the function of the one that is named. */
-function branch(command: CommandWords, specs: readonly string[]): string {
-  const described = command.commands.map(({ name, description }) =>
+function functionOf({ path, commands, options, operands }: CommandWords): string {
+  const specs = options.flatMap(optionSpecs);
+  if (commands.length === 0) {
+    const operand = operands === undefined ? [] : [quoted(`*:operand:${action(operands)}`)];
+    return `${nameOf(path)}() {
+  _arguments -s -S${[...specs, ...operand].map(continued).join('')}
+}`;
+  }
+  const described = commands.map(({ name, description }) =>
     quoted(`${name}:${description.replaceAll(':', String.raw`\:`)}`),
   );
-  const cases = command.commands.map((child) => `    ${child.name}) ${nameOf(child)} ;;`);
-  return `${nameOf(command)}() {
+  const cases = commands.map(({ name }) => `    ${name}) ${nameOf(`${path} ${name}`)} ;;`);
+  return `${nameOf(path)}() {
   local curcontext=$curcontext state line
   local -A opt_args
   local -a commands
@@ -61,7 +51,8 @@ function branch(command: CommandWords, specs: readonly string[]): string {
 }`;
 }
 
-const nameOf = ({ path }: CommandWords): string => `_engagectl ${path}`.trim().replaceAll(' ', '_');
+const nameOf = (path: string): string =>
+  ['_engagectl', ...path.split(' ')].filter(Boolean).join('_');
 
 const continued = (spec: string): string => ` \\\n    ${spec}`;
 
@@ -74,9 +65,6 @@ function optionSpecs({ names, description, values }: OptionWords): string[] {
     return quoted(`*${name}${separator}[${text}]:value:${action(values)}`);
   });
 }
-
-const operandSpecs = (values: Values | undefined): string[] =>
-  values === undefined ? [] : [quoted(`*:operand:${action(values)}`)];
 
 /** A space before a call keeps zsh from adding arguments of its own. */
 function action(values: Values): string {

@@ -1,5 +1,5 @@
 import { Help, type Argument, type Command, type Option } from 'commander';
-import { topics } from './topics.js';
+import { topics, type TopicTable } from './topics.js';
 
 /**
  * How help looks, as overrides of commander's: subcommands stand above the options, and the global
@@ -18,9 +18,14 @@ export const helpFormat = (helpWidth: number): Partial<Help> => ({
   formatHelp: sectionsOf,
 });
 
+/** The program, and so on down to the command. */
+export const lineage = (command: Command): Command[] =>
+  command.parent === null ? [command] : [...lineage(command.parent), command];
+
 function optionsOf(this: Help, command: Command): Option[] {
   const own = Help.prototype.visibleOptions.call(this, command);
-  const inherited = ancestors(command)
+  const inherited = lineage(command)
+    .slice(0, -1)
     .flatMap(({ options }) => options)
     .filter(({ hidden, long }) => !hidden && long !== '--version');
   return [...own.filter((option) => !isHelp(option)), ...inherited, ...own.filter(isHelp)];
@@ -28,53 +33,46 @@ function optionsOf(this: Help, command: Command): Option[] {
 
 const isHelp = ({ long }: Option): boolean => long === '--help';
 
-const ancestors = ({ parent }: Command): Command[] =>
-  parent === null ? [] : [parent, ...ancestors(parent)];
-
 function sectionsOf(this: Help, command: Command, help: Help): string {
   const width = help.padWidth(command, help);
-  const item = (term: string, text: string) => help.formatItem(term, width, text, help);
-  const list = (title: string, items: string[]) => this.formatItemList(title, items, help);
-  const description = help.boxWrap(help.commandDescription(command), help.helpWidth ?? 80);
-  const commands = this.groupItems([], help.visibleCommands(command), groupOfCommand);
-  const options = this.groupItems([], help.visibleOptions(command), groupOfOption);
-  return [
-    `Usage: ${help.commandUsage(command)}`,
-    '',
-    ...(description === '' ? [] : [description, '']),
-    ...[...commands].flatMap(([title, group]) =>
-      list(
-        title,
-        group.map((each) => item(help.subcommandTerm(each), help.subcommandDescription(each))),
-      ),
-    ),
-    ...list(
-      'Topics, as in help exit-codes:',
-      topicsOf(command).map(([name, text]) => item(name, text)),
-    ),
-    ...list(
-      'Arguments:',
-      help
+  const commands = help.groupItems([], help.visibleCommands(command), groupOfCommand);
+  const hasTopics = command.parent === null || command.name() === 'help';
+  const tables: TopicTable[] = [
+    ...[...commands].map(([heading, group]) => ({ heading, rows: commandRows(group, help) })),
+    { heading: 'Topics, as in help exit-codes:', rows: hasTopics ? Object.entries(topics) : [] },
+    {
+      heading: 'Arguments:',
+      rows: help
         .visibleArguments(command)
-        .map((each) => item(help.argumentTerm(each), help.argumentDescription(each))),
-    ),
-    ...[...options].flatMap(([title, group]) =>
-      list(
-        title,
-        group.map((each) => item(help.optionTerm(each), help.optionDescription(each))),
-      ),
-    ),
-  ].join('\n');
+        .map((each) => [help.argumentTerm(each), help.argumentDescription(each)]),
+    },
+    ...optionTables(command, help),
+  ];
+  const description = help.boxWrap(help.commandDescription(command), help.helpWidth ?? 80);
+  const lists = tables.flatMap(({ heading, rows }) => {
+    const items = rows.map(([term, text]) => help.formatItem(term, width, text, help));
+    return help.formatItemList(heading, items, help);
+  });
+  const opening = [`Usage: ${help.commandUsage(command)}`, description].filter(Boolean);
+  return [...opening.flatMap((part) => [part, '']), ...lists].join('\n');
 }
 
-/** They stand in the help of the program and of `help`. */
-const topicsOf = (command: Command): [name: string, text: string][] =>
-  command.parent === null || command.name() === 'help' ? Object.entries(topics) : [];
+const groupOfCommand = (command: Command): string => command.helpGroup() || 'Commands:';
+
+export const commandRows = (commands: readonly Command[], help: Help): TopicTable['rows'] =>
+  commands.map((each) => [help.subcommandTerm(each), help.subcommandDescription(each)]);
+
+export const optionRows = (options: readonly Option[], help: Help): TopicTable['rows'] =>
+  options.map((each) => [help.optionTerm(each), help.optionDescription(each)]);
+
+/** The options that may stand with a command, in their groups. */
+export function optionTables(command: Command, help: Help): TopicTable[] {
+  const groupOf = ({ helpGroupHeading }: Option) => helpGroupHeading ?? 'Options:';
+  const groups = help.groupItems([], help.visibleOptions(command), groupOf);
+  return [...groups].map(([heading, options]) => ({ heading, rows: optionRows(options, help) }));
+}
 
 const argumentText = (argument: Argument): string => {
   const name = argument.variadic ? `${argument.name()}...` : argument.name();
   return argument.required ? `<${name}>` : `[${name}]`;
 };
-
-const groupOfCommand = (command: Command): string => command.helpGroup() || 'Commands:';
-const groupOfOption = (option: Option): string => option.helpGroupHeading ?? 'Options:';

@@ -1,6 +1,7 @@
-import type { Command, Help, Option } from 'commander';
-import { examplesOf, type Example } from './examples.js';
-import { topicNames, type Topic, type TopicName, type TopicPart } from './topics.js';
+import type { Command, Help } from 'commander';
+import { examplesOf } from './examples.js';
+import { commandRows, lineage, optionRows, optionTables } from './help-format.js';
+import { topicNames, type Topic, type TopicName, type TopicTable } from './topics.js';
 
 /** A manual page in the man(7) language. */
 export interface ManualPage {
@@ -19,88 +20,63 @@ interface ManualParts {
 export function manualPages(program: Command, { topics, date }: ManualParts): ManualPage[] {
   const help = program.createHelp();
   const commands = help.visibleCommands(program);
-  const others = [program, ...commands].map(pageName).toSorted();
+  const names = [program, ...commands].map(pageName).toSorted();
   return [program, ...commands].map((command) => {
-    const seeAlso = others.filter((name) => name !== pageName(command));
+    const name = pageName(command);
+    const isProgram = command === program;
+    const others = names.filter((other) => other !== name);
     const lines = [
-      ...opening(command, { program, date }),
-      ...body(command, help),
-      ...(command === program
-        ? topicNames.flatMap((name) => topicSection(name, topics[name]))
-        : []),
+      `.TH ${name.toUpperCase()} 1 "${date}" "engagectl ${program.version() ?? ''}" "engagectl"`,
+      '.SH NAME',
+      `${hyphens(name)} \\-`,
+      ...filled((command.summary() || command.description()).replace(/\.$/, '')),
+      ...opening(isProgram ? [program] : [command, ...command.commands], help),
+      ...(isProgram ? ['.SH COMMANDS', ...tagged(commandRows(commands, help))] : []),
+      '.SH OPTIONS',
+      ...optionTables(command, help).flatMap(part),
+      ...(isProgram ? [] : command.commands.flatMap((child) => subcommand(child, help))),
+      ...(isProgram ? topicNames.flatMap((topic) => topicSection(topic, topics[topic])) : []),
       '.SH SEE ALSO',
-      seeAlso.map((name) => `.BR ${hyphens(name)} (1)`).join(' ,\n'),
+      others.map((other) => `.BR ${hyphens(other)} (1)`).join(' ,\n'),
     ];
-    return { file: `${pageName(command)}.1`, text: `${lines.join('\n')}\n` };
+    return { file: `${name}.1`, text: `${lines.join('\n')}\n` };
   });
 }
 
 const pageName = (command: Command): string =>
-  command.parent === null ? command.name() : `${pageName(command.parent)}-${command.name()}`;
+  lineage(command)
+    .map((each) => each.name())
+    .join('-');
 
-function opening(
-  command: Command,
-  { program, date }: { readonly program: Command; readonly date: string },
-): string[] {
-  const name = pageName(command);
-  const what = command.summary() || command.description();
+/** Of a command and its subcommands. */
+function opening(commands: readonly [Command, ...Command[]], help: Help): string[] {
+  const [command] = commands;
+  const usages = commands.map((each) => `.B ${escaped(help.commandUsage(each))}`);
+  const examples = commands.flatMap(examplesOf);
   return [
-    `.TH ${name.toUpperCase()} 1 "${date}" "engagectl ${program.version() ?? ''}" "engagectl"`,
-    '.SH NAME',
-    `${hyphens(name)} \\-`,
-    ...filled(what.replace(/\.$/, '')),
-  ];
-}
-
-/** What help says of a command, and of its subcommands in sections of their own. */
-function body(command: Command, help: Help): string[] {
-  const isProgram = command.parent === null;
-  const children = isProgram ? [] : command.commands;
-  const lines = ['.SH SYNOPSIS'];
-  for (const each of [command, ...children]) {
-    if (each !== command) lines.push('.br');
-    lines.push(`.B ${escaped(help.commandUsage(each))}`);
-  }
-  lines.push(
+    '.SH SYNOPSIS',
+    usages.join('\n.br\n'),
     '.SH DESCRIPTION',
     ...filled(command.description() || command.summary()),
     '.SH EXAMPLES',
-  );
-  for (const [what, line] of [command, ...children].flatMap(examplesOf).filter(isFirst)) {
-    lines.push('.TP', ...filled(`${what}:`), `.B ${escaped(line)}`);
-  }
-  if (isProgram) lines.push(...commandList(command, help));
-  lines.push(...options(command, help));
-  for (const child of children) lines.push(...subcommand(child, help));
-  return lines;
-}
-
-const commandList = (program: Command, help: Help): string[] => [
-  '.SH COMMANDS',
-  ...help
-    .visibleCommands(program)
-    .flatMap((each) => tagged(help.subcommandTerm(each), help.subcommandDescription(each))),
-];
-
-function options(command: Command, help: Help): string[] {
-  const groups = new Map<string, string[]>();
-  for (const option of help.visibleOptions(command)) {
-    const group = option.helpGroupHeading ?? 'Options:';
-    const items = groups.get(group) ?? [heading(group)];
-    groups.set(group, items.concat(optionItem(option, help)));
-  }
-  return ['.SH OPTIONS', ...[...groups.values()].flat()];
+    // One may stand in the help of a command and of its subcommand.
+    ...examples
+      .filter(([, line], at) => examples.findIndex((other) => other[1] === line) === at)
+      .flatMap(([what, line]) => ['.TP', ...filled(`${what}:`), `.B ${escaped(line)}`]),
+  ];
 }
 
 /** Its own options only: the others stand above. */
 const subcommand = (command: Command, help: Help): string[] => [
   `.SH ${escaped(command.name().toUpperCase())}`,
   ...filled(help.subcommandDescription(command)),
-  ...command.options.filter(({ hidden }) => !hidden).flatMap((option) => optionItem(option, help)),
+  ...tagged(
+    optionRows(
+      command.options.filter(({ hidden }) => !hidden),
+      help,
+    ),
+  ),
 ];
-
-const optionItem = (option: Option, help: Help): string[] =>
-  tagged(help.optionTerm(option), help.optionDescription(option));
 
 /** Topics have the headings that manual pages are known by. */
 const headings: Partial<Record<TopicName, string>> = {
@@ -110,26 +86,16 @@ const headings: Partial<Record<TopicName, string>> = {
 
 const topicSection = (name: TopicName, { parts }: Topic): string[] => [
   `.SH ${headings[name] ?? name.toUpperCase()}`,
-  ...parts.flatMap(topicPart).slice(typeof parts[0] === 'string' ? 1 : 0), // no .PP behind .SH
+  ...parts.flatMap(part).slice(typeof parts[0] === 'string' ? 1 : 0), // no .PP behind .SH
 ];
 
-function topicPart(part: TopicPart): string[] {
-  if (typeof part === 'string') return ['.PP', ...filled(part)];
-  const rows = part.rows.flatMap(([term, meaning]) => tagged(term.trimEnd(), meaning));
-  return [heading(part.heading), ...rows];
-}
+const part = (shown: string | TopicTable): string[] =>
+  typeof shown === 'string'
+    ? ['.PP', ...filled(shown)]
+    : [`.SS ${escaped(shown.heading.replace(/:$/, ''))}`, ...tagged(shown.rows)];
 
-const heading = (text: string): string => `.SS ${escaped(text.replace(/:$/, ''))}`;
-
-const tagged = (term: string, text: string): string[] => [
-  '.TP',
-  `.B ${escaped(term)}`,
-  ...filled(text),
-];
-
-/** An example may stand in the help of a command and of its subcommand. */
-const isFirst = (example: Example, at: number, all: readonly Example[]): boolean =>
-  all.findIndex(([, line]) => line === example[1]) === at;
+const tagged = (rows: TopicTable['rows']): string[] =>
+  rows.flatMap(([term, text]) => ['.TP', `.B ${escaped(term.trimEnd())}`, ...filled(text)]);
 
 /** Text in source lines of at most 60 characters, before roff's escapes; roff fills them again. */
 const filled = (text: string): string[] =>

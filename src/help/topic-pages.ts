@@ -1,253 +1,186 @@
-/* oxlint-disable max-lines -- a table */
-import { exitCodes } from '../errors.js';
-import { errorsTopic } from './topic-errors.js';
-import type { Asked, Topic, TopicName } from './topics.js';
+/**
+ * What the topics say, but for `errors`. Examples stand first; behind them paragraphs and tables, each
+ * after an empty line. A table begins with a line that ends with a colon; in its rows two spaces or
+ * more stand between a term and what it means.
+ */
+export const topicPages = {
+  environment: (flags: string) => `
+    # in the place of a flag
+    ENGAGECTL_REGION=local engagectl upload users.csv
+    # runs kept elsewhere
+    ENGAGECTL_STATE_DIR=./state engagectl runs list
+    # where each value comes from
+    engagectl config show
 
-const meanings = {
-  ok: 'everything done and accounted for',
-  defect: 'a defect in the program',
-  usage: 'wrong usage or configuration; nothing was sent',
-  rejected: 'finished; some records were rejected, or a user was not found',
-  credentials: 'the service refused the credentials',
-  unavailable: 'the service stayed unreachable, failing or pending after all attempts',
-  unknown: 'records whose outcome is unknown are in the rejects file',
-  protocol: 'the service broke the protocol',
-  refused: 'input, journal or existing output refused before anything was sent',
-  file: 'a local file could not be read or written',
-  interrupted: 'interrupted by SIGINT (Ctrl-C)',
-  closedPipe: 'standard output was closed by its reader',
-  terminated: 'interrupted by SIGTERM',
-} as const satisfies Record<keyof typeof exitCodes, string>;
+    A flag wins over the environment, the environment over the config profile, that over the
+    default. An empty variable counts as unset.
 
-/** What each topic says. Throws E-USAGE for an error id that does not exist. */
-export const topicPages: Readonly<Record<TopicName, Topic | ((asked: Asked) => Topic)>> = {
-  environment: ({ flags }) => ({
-    examples: [
-      ['in the place of a flag', 'ENGAGECTL_REGION=local engagectl upload users.csv'],
-      ['runs kept elsewhere', 'ENGAGECTL_STATE_DIR=./state engagectl runs list'],
-      ['where each value comes from', 'engagectl config show'],
-    ],
-    parts: [
-      'A flag wins over the environment, the environment over the config profile, that over the ' +
-        'default. An empty variable counts as unset.',
-      {
-        heading: 'In the place of flags:',
-        rows: flags.map(({ flags, variable, help }) => [variable, `${help} (${flags})`]),
-      },
-      {
-        heading: 'Credentials, as one unit:',
-        rows: [
-          [
-            'ENGAGECTL_ACCOUNT_ID',
-            'the account id; an id from here never mixes with a saved passcode',
-          ],
-          ['ENGAGECTL_PASSCODE', 'the passcode'],
-          ['ENGAGECTL_PASSCODE_FILE', 'a file that holds it; a newline at its end is dropped'],
-        ],
-      },
-      {
-        heading: 'Places:',
-        rows: [
-          ['ENGAGECTL_CONFIG_DIR', 'folder of the config file'],
-          ['ENGAGECTL_STATE_DIR', 'folder of unfinished runs and of the local service'],
-          ['XDG_CONFIG_HOME, XDG_STATE_HOME', 'on Linux, what these folders are made in'],
-          ['XDG_CACHE_HOME', 'where newer Nodes keep the compiled program, for a quicker start'],
-          ['APPDATA, LOCALAPPDATA', 'on Windows, the same'],
-          ['HOME, USERPROFILE', 'where none of these is set'],
-          ['TMPDIR', 'where the rows of a CSV to standard output wait for its columns'],
-        ],
-      },
-      {
-        heading: 'Network:',
-        rows: [
-          ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'also in small letters; loopback is never proxied'],
-          ['NODE_EXTRA_CA_CERTS', 'a file of further certificate authorities'],
-          ['NODE_TLS_REJECT_UNAUTHORIZED', '0 is refused: the passcode would go to anybody'],
-        ],
-      },
-      {
-        heading: 'Terminal and continuous integration:',
-        rows: [
-          ['NO_COLOR', 'no colours, like --no-color'],
-          ['TERM', 'dumb: no colours, no bars'],
-          ['COLUMNS', 'width of help; 60 to 120, else that of the terminal'],
-          ['GITHUB_ACTIONS', 'true: the first rejects become annotations of the run'],
-          ['GITHUB_WORKSPACE', 'folder that the file names in them are relative to'],
-          ['GITHUB_STEP_SUMMARY', 'file to which a table of the figures is appended'],
-        ],
-      },
-    ],
-  }),
-  'exit-codes': {
-    examples: [
-      ['what a script does with it', 'engagectl upload users.csv --quiet || echo "exit code $?"'],
-      ['what leads to one', 'engagectl help errors E-UNAVAILABLE'],
-    ],
-    parts: [
-      'Scripts may branch on these numbers: they never change their meaning. Treat a number that is ' +
-        'not listed as a failure.',
-      {
-        heading: 'Exit codes:',
-        rows: Object.entries(exitCodes)
-          .map(([name, code]) => [String(code), meanings[name as keyof typeof exitCodes]] as const)
-          .toSorted(([one], [other]) => Number(one) - Number(other)),
-      },
-      'When several apply, the most serious one wins: 6, then 130 or 143, 7, 9, 4, 5, 3. After 4, 5, ' +
-        '9, 130 and 143 the same command with --resume goes on; so it does after 6, for what is known.',
-    ],
-  },
-  errors: ({ errorId }) => errorsTopic(errorId),
-  formats: {
-    examples: [
-      ['what is read, and what is wrong with it', 'engagectl upload users.csv --check'],
-      [
-        'other column names, types',
-        'engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer',
-      ],
-      [
-        'not RFC 4180',
-        "engagectl upload semicolons.txt --input-format csv --delimiter ';' --encoding windows-1252",
-      ],
-      ['a table', 'engagectl export-events --event Charged --from 7d --to today -o charged.csv'],
-    ],
-    parts: [
-      'Input is told by its name, else by its content, else by --input-format. Gzip is recognised by ' +
-        'content, UTF-8 and UTF-16 by their byte order mark; other encodings need --encoding.',
-      {
-        heading: 'Input:',
-        rows: [
-          [
-            '.csv, .tsv',
-            'RFC 4180 with a header line; for other dialects --delimiter, --quote, --escape, --comment',
-          ],
-          ['.ndjson, .jsonl', 'one JSON object a line; numbers are passed on as they are written'],
-          ['.json', 'one array of such objects'],
-          ['list', 'one value a line, for subscribe, demerge and get-profile'],
-        ],
-      },
-      {
-        heading: 'Columns of profiles:',
-        rows: [
-          ['identity', 'who it is; another column with --identity, or --object-id'],
-          ['all others', 'profile data of the same name; --map, --drop and --only choose'],
-          ['MSG-…', 'boolean, so that an opt-out never goes out as text'],
-        ],
-      },
-      {
-        heading: 'Columns of events (--type event):',
-        rows: [
-          [
-            'identity, ts, evtName',
-            'who, when (epoch seconds or ISO 8601), what (or --event-name)',
-          ],
-          ['all others', 'event properties'],
-        ],
-      },
-      {
-        heading: 'Types (--types <column>:<type>):',
-        rows: [
-          ['string', 'the default'],
-          ['integer, number', 'with every digit as it is written'],
-          ['boolean', 'true, false, 1, 0, yes, no, in any case'],
-          ['date', 'ISO 8601 or epoch seconds'],
-          ['json', 'any JSON value'],
-        ],
-      },
-      'A cell that does not fit its type rejects its record, and the rejects file says why. Empty ' +
-        'cells are left out; --empty null or string sends them. For wide files all of this goes into a ' +
-        'JSON file for --mapping: {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}',
-      {
-        heading: 'Output of exports, by the name of --output or by --format:',
-        rows: [
-          ['.ndjson', 'each record byte for byte as the service sent it; the default'],
-          [
-            '.csv',
-            'dotted columns (profileData.City), arrays as JSON; --columns chooses, --bom for Excel',
-          ],
-          ['.json', 'one array'],
-          ['.gz', 'behind any of these: compressed'],
-        ],
-      },
-    ],
-  },
-  resume: {
-    examples: [
-      ['what did not finish', 'engagectl runs list'],
-      ['go on with it, or start', 'engagectl upload users.csv --resume'],
-      ['forget it, and start', 'engagectl upload users.csv --fresh'],
-      ['forget the old ones', 'engagectl runs prune --older-than 30d'],
-    ],
-    parts: [
-      'A run that did not finish (killed, interrupted, disk full, service away) goes on with ' +
-        '--resume, given to the same command, or with engagectl runs resume <id> from any folder. It ' +
-        'ends as a run that nothing disturbed would have ended. Where nothing is unfinished, --resume ' +
-        'starts afresh, so that a cron job may always carry it.',
-      {
-        heading: 'What happened, and what to do:',
-        rows: [
-          ['killed, power cut', 'what was settled is on the disk: --resume'],
-          ['130, 143', 'requests in flight got up to 10 s to finish: --resume'],
-          ['4, 5', '--resume when account or service work again'],
-          ['9', 'free space, then --resume'],
-          ['6', 'never sent again by itself: see stage "unknown" in the rejects file'],
-          ['8', 'input, options or files are not those of the run: restore them, or --fresh'],
-          ['7, cursor', 'an expired cursor: --fresh starts the export again'],
-        ],
-      },
-      {
-        heading: 'Flags:',
-        rows: [
-          ['--resume', 'go on with the unfinished run; without one, start'],
-          ['--fresh', 'forget it and start anew; of an export, set its partial file aside'],
-          ['--no-journal', 'keep nothing to resume from, where no folder can be written'],
-          ['--retry-unknown', 'send records of unknown outcome again, knowingly'],
-        ],
-      },
-      'Records that do harm when sent twice (events, demerges, $incr, $decr, $add) are noted before ' +
-        'they are sent; those without an outcome count as unknown. Not resumed: input from a pipe ' +
-        '(records not sent are in the rejects file), output to standard output, --check, --dry-run.',
-      'Runs are kept in the state folder (engagectl help environment), readable by you only; a ' +
-        'finished one leaves nothing there.',
-    ],
-  },
-  security: {
-    examples: [
-      ['from a file', 'engagectl config set --region eu1 --passcode-file passcode.txt'],
-      [
-        'from a mounted secret',
-        'ENGAGECTL_ACCOUNT_ID=ACC-1 ENGAGECTL_PASSCODE_FILE=passcode.txt engagectl config check',
-      ],
-      ['never the passcode itself', 'engagectl config show'],
-    ],
-    parts: [
-      {
-        heading: 'Passcodes:',
-        rows: [
-          ['given by', 'config set (asks without echo), --passcode-stdin, --passcode-file'],
-          ['or by', 'ENGAGECTL_PASSCODE_FILE, else ENGAGECTL_PASSCODE, for jobs; never by a flag'],
-          ['or by', 'the command of a secret store: config set --passcode-command'],
-          ['kept in', 'the config file, 0600 in a folder of 0700; a looser mode is refused'],
-          ['shown', 'nowhere: not in output, errors, logs, journals, rejects, process arguments'],
-        ],
-      },
-      {
-        heading: 'Network:',
-        rows: [
-          ['address', 'the one you configured and nothing else: no telemetry, no update check'],
-          ['https only', 'but to loopback; redirects are never followed'],
-          ['local service', 'loopback only, with a passcode made for it'],
-        ],
-      },
-      {
-        heading: 'Files:',
-        rows: [
-          ['private', 'rejects files, partial outputs, journals: 0600, as they hold personal data'],
-          ['formulas', 'cells that a spreadsheet would run are counted; --csv-formulas escape'],
-          ['foreign text', 'is made harmless before a terminal shows it'],
-        ],
-      },
-      'Writes with a config profile marked production (config set --production) ask on a terminal. ' +
-        'A demerge asks for its count to be typed; without a terminal it needs --yes.',
-    ],
-  },
+    In the place of flags:
+    ${flags}
+
+    Credentials, as one unit:
+    ENGAGECTL_ACCOUNT_ID     the account id; an id from here never mixes with a saved passcode
+    ENGAGECTL_PASSCODE       the passcode
+    ENGAGECTL_PASSCODE_FILE  a file that holds it; a newline at its end is dropped
+
+    Places:
+    ENGAGECTL_CONFIG_DIR             folder of the config file
+    ENGAGECTL_STATE_DIR              folder of unfinished runs and of the local service
+    XDG_CONFIG_HOME, XDG_STATE_HOME  on Linux, what these folders are made in
+    XDG_CACHE_HOME                   where newer Nodes keep the compiled program, for a quicker start
+    APPDATA, LOCALAPPDATA            on Windows, the same
+    HOME, USERPROFILE                where none of these is set
+    TMPDIR                           where the rows of a CSV to standard output wait for its columns
+
+    Network:
+    HTTPS_PROXY, HTTP_PROXY, NO_PROXY  also in small letters; loopback is never proxied
+    NODE_EXTRA_CA_CERTS                a file of further certificate authorities
+    NODE_TLS_REJECT_UNAUTHORIZED       0 is refused: the passcode would go to anybody
+
+    Terminal and continuous integration:
+    NO_COLOR             no colours, like --no-color
+    TERM                 dumb: no colours, no bars
+    COLUMNS              width of help; 60 to 120, else that of the terminal
+    GITHUB_ACTIONS       true: the first rejects become annotations of the run
+    GITHUB_WORKSPACE     folder that the file names in them are relative to
+    GITHUB_STEP_SUMMARY  file to which a table of the figures is appended
+  `,
+  'exit-codes': `
+    # what a script does with it
+    engagectl upload users.csv --quiet || echo "exit code $?"
+    # what leads to one
+    engagectl help errors E-UNAVAILABLE
+
+    Scripts may branch on these numbers: they never change their meaning. Treat a number that is
+    not listed as a failure.
+
+    Exit codes:
+    0    everything done and accounted for
+    1    a defect in the program
+    2    wrong usage or configuration; nothing was sent
+    3    finished; some records were rejected, or a user was not found
+    4    the service refused the credentials
+    5    the service stayed unreachable, failing or pending after all attempts
+    6    records whose outcome is unknown are in the rejects file
+    7    the service broke the protocol
+    8    input, journal or existing output refused before anything was sent
+    9    a local file could not be read or written
+    130  interrupted by SIGINT (Ctrl-C)
+    141  standard output was closed by its reader
+    143  interrupted by SIGTERM
+
+    When several apply, the most serious one wins: 6, then 130 or 143, 7, 9, 4, 5, 3. After 4, 5,
+    9, 130 and 143 the same command with --resume goes on; so it does after 6, for what is known.
+  `,
+  formats: `
+    # what is read, and what is wrong with it
+    engagectl upload users.csv --check
+    # other column names, types
+    engagectl upload crm.csv --identity CustomerId --map mail=Email --types Age:integer
+    # not RFC 4180
+    engagectl upload semicolons.txt --input-format csv --delimiter ';' --encoding windows-1252
+    # a table
+    engagectl export-events --event Charged --from 7d --to today -o charged.csv
+
+    Input is told by its name, else by its content, else by --input-format. Gzip is recognised by
+    content, UTF-8 and UTF-16 by their byte order mark; other encodings need --encoding.
+
+    Input:
+    .csv, .tsv       RFC 4180 with a header line; for other dialects --delimiter, --quote, --escape, --comment
+    .ndjson, .jsonl  one JSON object a line; numbers are passed on as they are written
+    .json            one array of such objects
+    list             one value a line, for subscribe, demerge and get-profile
+
+    Columns of profiles:
+    identity    who it is; another column with --identity, or --object-id
+    all others  profile data of the same name; --map, --drop and --only choose
+    MSG-…       boolean, so that an opt-out never goes out as text
+
+    Columns of events (--type event):
+    identity, ts, evtName  who, when (epoch seconds or ISO 8601), what (or --event-name)
+    all others             event properties
+
+    Types (--types <column>:<type>):
+    string           the default
+    integer, number  with every digit as it is written
+    boolean          true, false, 1, 0, yes, no, in any case
+    date             ISO 8601 or epoch seconds
+    json             any JSON value
+
+    A cell that does not fit its type rejects its record, and the rejects file says why. Empty
+    cells are left out; --empty null or string sends them. For wide files all of this goes into a
+    JSON file for --mapping:
+    {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}
+
+    Output of exports, by the name of --output or by --format:
+    .ndjson  each record byte for byte as the service sent it; the default
+    .csv     dotted columns (profileData.City), arrays as JSON; --columns chooses, --bom for Excel
+    .json    one array
+    .gz      behind any of these: compressed
+  `,
+  resume: `
+    # what did not finish
+    engagectl runs list
+    # go on with it, or start
+    engagectl upload users.csv --resume
+    # forget it, and start
+    engagectl upload users.csv --fresh
+    # forget the old ones
+    engagectl runs prune --older-than 30d
+
+    A run that did not finish (killed, interrupted, disk full, service away) goes on with
+    --resume, given to the same command, or with engagectl runs resume <id> from any folder. It
+    ends as a run that nothing disturbed would have ended. Where nothing is unfinished, --resume
+    starts afresh, so that a cron job may always carry it.
+
+    What happened, and what to do:
+    killed, power cut  what was settled is on the disk: --resume
+    130, 143           requests in flight got up to 10 s to finish: --resume
+    4, 5               --resume when account or service work again
+    9                  free space, then --resume
+    6                  never sent again by itself: see stage "unknown" in the rejects file
+    8                  input, options or files are not those of the run: restore them, or --fresh
+    7, cursor          an expired cursor: --fresh starts the export again
+
+    Flags:
+    --resume         go on with the unfinished run; without one, start
+    --fresh          forget it and start anew; of an export, set its partial file aside
+    --no-journal     keep nothing to resume from, where no folder can be written
+    --retry-unknown  send records of unknown outcome again, knowingly
+
+    Records that do harm when sent twice (events, demerges, $incr, $decr, $add) are noted before
+    they are sent; those without an outcome count as unknown. Not resumed: input from a pipe
+    (records not sent are in the rejects file), output to standard output, --check, --dry-run.
+
+    Runs are kept in the state folder (engagectl help environment), readable by you only; a
+    finished one leaves nothing there.
+  `,
+  security: `
+    # from a file
+    engagectl config set --region eu1 --passcode-file passcode.txt
+    # from a mounted secret
+    ENGAGECTL_ACCOUNT_ID=ACC-1 ENGAGECTL_PASSCODE_FILE=passcode.txt engagectl config check
+    # never the passcode itself
+    engagectl config show
+
+    Passcodes:
+    given by  config set (asks without echo), --passcode-stdin, --passcode-file
+    or by     ENGAGECTL_PASSCODE_FILE, else ENGAGECTL_PASSCODE, for jobs; never by a flag
+    or by     the command of a secret store: config set --passcode-command
+    kept in   the config file, 0600 in a folder of 0700; a looser mode is refused
+    shown     nowhere: not in output, errors, logs, journals, rejects, process arguments
+
+    Network:
+    address        the one you configured and nothing else: no telemetry, no update check
+    https only     but to loopback; redirects are never followed
+    local service  loopback only, with a passcode made for it
+
+    Files:
+    private       rejects files, partial outputs, journals: 0600, as they hold personal data
+    formulas      cells that a spreadsheet would run are counted; --csv-formulas escape
+    foreign text  is made harmless before a terminal shows it
+
+    Writes with a config profile marked production (config set --production) ask on a terminal. A
+    demerge asks for its count to be typed; without a terminal it needs --yes.
+  `,
 };

@@ -19,33 +19,31 @@ export const isTopic = (name: string | undefined): name is TopicName =>
 export interface Topic {
   /** Runnable command lines, which every help opens with. */
   readonly examples: readonly Example[];
-  readonly parts: readonly TopicPart[];
+  /** A string is a paragraph. */
+  readonly parts: readonly (string | TopicTable)[];
 }
 
-/** A paragraph, or rows of a term and what it means under a heading. */
-export type TopicPart =
-  | string
-  | {
-      readonly heading: string;
-      readonly rows: readonly (readonly [term: string, meaning: string])[];
-    };
+/** Rows of a term and what it means, under a heading. */
+export interface TopicTable {
+  readonly heading: string;
+  readonly rows: readonly (readonly [term: string, meaning: string])[];
+}
 
 /** What the pages of some topics depend on. */
 export interface Asked {
-  readonly flags: readonly EnvironmentFlag[];
+  /** Global flags, and the variables that stand in for them. */
+  readonly flags: readonly Readonly<Record<'flags' | 'variable' | 'help', string>>[];
   readonly errorId: string | undefined;
 }
 
-/** A global flag and the variable that stands in for it. */
-export interface EnvironmentFlag {
-  readonly flags: string;
-  readonly variable: string;
-  readonly help: string;
-}
-
 /** Loads the topics when one is asked for. Throws E-USAGE for an error id that does not exist. */
-export async function loadTopic(name: TopicName, asked: Asked): Promise<Topic> {
-  const { topicPages } = await import('./topic-pages.js');
-  const page = topicPages[name];
-  return typeof page === 'function' ? page(asked) : page;
+export async function loadTopic(name: TopicName, { flags, errorId }: Asked): Promise<Topic> {
+  if (name === 'errors') return (await import('./topic-errors.js')).errorsTopic(errorId);
+  const [{ topicPages }, { topicIn }] = await Promise.all([
+    import('./topic-pages.js'),
+    import('./topic-text.js'),
+  ]);
+  if (name !== 'environment') return topicIn(topicPages[name]);
+  const rows = flags.map(({ flags: flag, variable, help }) => `${variable}  ${help} (${flag})`);
+  return topicIn(topicPages.environment(rows.join('\n')));
 }

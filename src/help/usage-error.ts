@@ -1,5 +1,6 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { EngagectlError } from '../errors.js';
+import { lineage } from './help-format.js';
 import { topics } from './topics.js';
 
 /**
@@ -14,7 +15,8 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const message =
     thrown.code === 'commander.help' ? 'a subcommand is missing' : withoutValue(first);
   const typed = /^unknown (?:command|option) '([^']+)'/.exec(message)?.[1];
-  const names = typed === undefined ? [] : namesLike(typed, { nearest, command, help });
+  const known = typed?.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
+  const names = typed === undefined ? [] : namesLike(typed, known, nearest);
   const path = pathOf(command, help);
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
   return new EngagectlError('E-USAGE', message, {
@@ -36,20 +38,12 @@ function commandOf(program: Command, argv: readonly string[]): Command {
   return command;
 }
 
-interface Place {
-  /** commander's own hint. */
-  readonly nearest: string;
-  readonly command: Command;
-  readonly help: boolean;
-}
-
-function namesLike(typed: string, { nearest, command, help }: Place): readonly string[] {
-  const names = typed.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
-  const begun = typed === '--' ? [] : names.filter((name) => name.startsWith(typed));
+/** `nearest` is commander's own hint. */
+function namesLike(typed: string, known: readonly string[], nearest: string): readonly string[] {
+  const begun = typed === '--' ? [] : known.filter((name) => name.startsWith(typed));
   if (begun.length > 0) return begun;
-  return (
-    nearest.match(/(?<=[ ,])[\w-]+(?=[,?])/g) ?? names.filter((name) => beginsBut(typed, name))
-  );
+  const hinted = nearest.match(/(?<=[ ,])[\w-]+(?=[,?])/g);
+  return hinted ?? known.filter((name) => beginsBut(typed, name));
 }
 
 const flagsOf = (command: Command): string[] =>
@@ -78,9 +72,4 @@ function beginsBut(typed: string, name: string): boolean {
 function pathOf(command: Command, help: boolean): string {
   const [program = '', ...names] = lineage(command).map((each) => each.name());
   return [program, ...(help ? ['help'] : []), ...names].join(' ');
-}
-
-/** The program, and so on down to the command. */
-function lineage(command: Command): Command[] {
-  return [...(command.parent ? lineage(command.parent) : []), command];
 }
