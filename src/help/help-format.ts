@@ -58,6 +58,7 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
 }
 
 const groupOfCommand = (command: Command): string => command.helpGroup() || 'Commands:';
+const groupOfOption = (option: Option): string => option.helpGroupHeading ?? 'Options:';
 
 export const commandRows = (commands: readonly Command[], help: Help): TopicTable['rows'] =>
   commands.map((each) => [help.subcommandTerm(each), help.subcommandDescription(each)]);
@@ -67,8 +68,7 @@ export const optionRows = (options: readonly Option[], help: Help): TopicTable['
 
 /** The options that may stand with a command, in their groups. */
 export function optionTables(command: Command, help: Help): TopicTable[] {
-  const groupOf = ({ helpGroupHeading }: Option) => helpGroupHeading ?? 'Options:';
-  const groups = help.groupItems([], help.visibleOptions(command), groupOf);
+  const groups = help.groupItems([], help.visibleOptions(command), groupOfOption);
   return [...groups].map(([heading, options]) => ({ heading, rows: optionRows(options, help) }));
 }
 

@@ -62,7 +62,7 @@ function opening(commands: readonly [Command, ...Command[]], help: Help): string
     // One may stand in the help of a command and of its subcommand.
     ...examples
       .filter(([, line], at) => examples.findIndex((other) => other[1] === line) === at)
-      .flatMap(([what, line]) => ['.TP', ...filled(`${what}:`), `.B ${escaped(line)}`]),
+      .flatMap(([what, line]) => ['.TP'].concat(filled(`${what}:`), `.B ${escaped(line)}`)),
   ];
 }
 
