@@ -2,7 +2,7 @@ import { CellText } from './cell-text.js';
 import { keyParts, shown, takeKey, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
 import type { JsonText } from './json-text.js';
-import { skipDigits, token } from './json-tokens.js';
+import { token } from './json-tokens.js';
 import type { RecordBuilder } from './record-builder.js';
 
 /** The one that orders the record comes last. */
@@ -48,11 +48,9 @@ function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
 function tsFault(json: JsonText): string | undefined {
   const index = json.find('ts');
   if (index < 0) return undefined;
-  const [start, end] = [json.valueStart(index), json.valueEnd(index)];
-  const isEpoch = end - start <= epochDigits && skipDigits(json.bytes, start, end) === end;
-  if (isEpoch) return undefined;
-  const value = shown(text.ofCell(json.bytes, start, end));
-  return `ts: ${value} is no number of epoch seconds with at most ${epochDigits} digits`;
+  const value = text.of(json.bytes, json.valueStart(index), json.valueEnd(index));
+  if (value.end - value.start <= epochDigits && /^\d+$/.test(value.toString())) return undefined;
+  return `ts: ${shown(value)} is no number of epoch seconds with at most ${epochDigits} digits`;
 }
 
 function eventFault(json: JsonText): string | undefined {

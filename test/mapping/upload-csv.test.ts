@@ -167,6 +167,7 @@ describe('a column with a type', () => {
     ],
     ['date', '19850312', 'may be a day or epoch seconds: write 1985-03-12, or 019850312'],
     ['date', '2024-02-30', 'is neither ISO 8601 nor epoch seconds'],
+    ['date', '2024-06-01\u000012:30', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01T24:00', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01T12:60', 'is neither ISO 8601 nor epoch seconds'],
     ['date', '2024-06-01T12', 'is neither ISO 8601 nor epoch seconds'],
