@@ -1,3 +1,4 @@
+import { csvProgram } from '../text/csv-program.js';
 import { rawOf, type Cut, type Cutter } from './cutter.js';
 import type { Position, RowBlock, RowFault } from './rows.js';
 import { overlong, screen } from './screen.js';
@@ -80,10 +81,8 @@ function blockOf(
   const { header, state } = cutter;
   const memory = window.memory!;
   memory.hold(count + faults.length);
-  const cells =
-    header && cut.cells
-      ? { header, bounds: memory.keep(cut.cells), loaded: cut.loaded }
-      : undefined;
+  const cells = header && cut.cells ? { header, bounds: memory.keep(cut.cells) } : undefined;
+  if (cells && csvProgram.cells === cut.cells) csvProgram.cells = cells.bounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };
   const text = behind ? Buffer.concat([bytes, behind]) : bytes;

@@ -1,4 +1,3 @@
-import type { CsvProgram } from '../text/csv-program.js';
 import { CsvScanner, type CsvFault, type Markers } from '../text/csv-scanner.js';
 import { rawOf, type Cut, type Cutter } from './cutter.js';
 import { endOfLine, skipLine } from './line-ends.js';
@@ -20,10 +19,10 @@ export class CsvCutter implements Cutter {
   readonly #markers: Markers;
   readonly #scanner: CsvScanner;
 
-  constructor(header: readonly string[], program: CsvProgram, markers: Markers) {
+  constructor(header: readonly string[], markers: Markers) {
     this.header = header;
     this.#markers = markers;
-    this.#scanner = new CsvScanner(program, markers);
+    this.#scanner = new CsvScanner(markers);
   }
 
   /** Most windows whole; the scanner copies its text, and a long one is cut many times. */

@@ -1,4 +1,3 @@
-import type { LoadedText } from '../text/csv-program.js';
 import type { RowFault } from './rows.js';
 
 /** Whole records found in a stretch of text, in the arrays of a RowBlock. */
@@ -12,8 +11,6 @@ export interface Cut {
   readonly lines: Uint32Array;
   /** Cell bounds as in Cells, only lent until the next cut; undefined for JSON texts. */
   readonly cells: Int32Array | undefined;
-  /** They are still in the memory of the program that cut them, like the text. */
-  readonly loaded?: LoadedText | undefined;
   /** Contents of cells that do not stand in the text as RowBlock wants them: bounds beyond `used`. */
   readonly behind?: Buffer;
   readonly faults: readonly RowFault[];

@@ -1,5 +1,4 @@
 import { EngagectlError } from '../errors.js';
-import type { CsvProgram } from '../text/csv-program.js';
 import type { CutInput } from './blocks.js';
 import { CsvCutter } from './csv.js';
 import type { Cutter } from './cutter.js';
@@ -27,7 +26,6 @@ export interface OpenInput extends CutInput {
 }
 
 interface OpenContext {
-  readonly csv: CsvProgram;
   readonly signal?: AbortSignal;
   /** Whether a digest is wanted. */
   readonly digests?: boolean;
@@ -42,7 +40,7 @@ export async function openInput(
   source: Source,
   options: InputOptions,
   from: Position,
-  { csv, signal, digests = false }: OpenContext,
+  { signal, digests = false }: OpenContext,
 ): Promise<OpenInput> {
   const { name } = source;
   const text = digests ? new DigestedText() : undefined;
@@ -56,7 +54,7 @@ export async function openInput(
     await window.grow(); // a source that cannot be read at all shows it here
     const format = options.format ?? formatOfName(name) ?? (await formatOfText(window, options));
     const { maxRecordBytes } = options;
-    const input = { window, csv, name, maxRecordBytes };
+    const input = { window, name, maxRecordBytes };
     const { cutter, line } = await cutterFor(format, input, options, from.state);
     // A place in the middle lies behind the header, and the text before it was there before.
     if (!(await window.skipTo(from.offset))) throw changedInput(name, 'it is shorter now');
@@ -100,7 +98,7 @@ async function cutterFor(
   if (format !== 'list' && options.delimiter === undefined) {
     expectDelimiter(names, { name: input.name, line: nextLine - 1 });
   }
-  return { cutter: new CsvCutter(names, input.csv, markers), line: nextLine };
+  return { cutter: new CsvCutter(names, markers), line: nextLine };
 }
 
 function listColumn({ listColumn }: InputOptions): string {

@@ -1,5 +1,3 @@
-import type { LoadedText } from '../text/csv-program.js';
-
 /** Formats of the write commands' input. `list` is one bare value a line. */
 export const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;
 export type InputFormat = (typeof inputFormats)[number];
@@ -72,8 +70,6 @@ export interface Cells {
    * a backslash or a control character, and cannot stand in a JSON string as it is.
    */
   readonly bounds: Int32Array;
-  /** Where text and cells still are, if nothing was cut since. */
-  readonly loaded?: LoadedText | undefined;
 }
 
 /** A record that could not be read. */

@@ -63,6 +63,5 @@ function pick(cut: Cut, kept: readonly number[]): Cut {
     bounds: of(cut.bounds, 2),
     lines: Uint32Array.from(kept, (i) => cut.lines[i]!),
     cells: cut.cells && of(cut.cells, perRecord),
-    loaded: undefined,
   };
 }

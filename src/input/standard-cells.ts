@@ -19,9 +19,7 @@ export function standardCells(text: Buffer, cut: Cut, markers: Markers): Cut {
     length += content.length;
     cells[at + 1] = ~length;
   }
-  return behind.length === 0
-    ? cut
-    : { ...cut, cells, loaded: undefined, behind: Buffer.concat(behind) };
+  return behind.length === 0 ? cut : { ...cut, cells, behind: Buffer.concat(behind) };
 }
 
 const quotationMark = Buffer.from('"');

@@ -1,5 +1,5 @@
 import type { Cells, RowBlock } from '../input/rows.js';
-import { CsvProgram } from '../text/csv-program.js';
+import { csvProgram } from '../text/csv-program.js';
 import { JsonWriter } from './json-writer.js';
 import type { RecordBlock } from './records.js';
 import type { RowForm } from './row-form.js';
@@ -17,13 +17,11 @@ const longestEscape = 6;
 
 /**
  * Writes the rows of one block after the other to `out`, as records, but for what the caller has to
- * write there. `wasm/csv-records.ts` does it, in the program that cut the block, where text and cells
- * still are; those that are not are copied to a program of its own.
+ * write there. `wasm/csv-records.ts` does it, where the block was cut and its text and cells mostly
+ * still are.
  */
 export class RowWriter {
   readonly out = new JsonWriter((length) => this.#outOf(length));
-  #program = new CsvProgram();
-  readonly #own = this.#program;
   #form: RowForm = { bytes: Buffer.alloc(0), members: 0 };
   /** Where what is written begins. */
   #outAt = 0;
@@ -38,23 +36,19 @@ export class RowWriter {
   }
 
   /** Takes up a block; what was written before is lost. */
-  setBlock({ bytes, count }: RowBlock, { header, bounds, loaded }: Cells): void {
-    if (loaded?.isThere) this.#program = loaded.program;
-    else this.#load(bytes, bounds);
-    const { code } = this.#program;
+  setBlock({ bytes, count }: RowBlock, { header, bounds }: Cells): void {
+    const { code } = csvProgram;
+    if (csvProgram.cells !== bounds) {
+      csvProgram.load(bytes);
+      csvProgram.numbers(code.cells.value, bounds.length).set(bounds);
+    }
     const formAt = code.text.value + roundUp(bytes.length + 1, numberBytes);
     this.#outAt = formAt + this.#form.bytes.length;
     this.#rowBytes = longestEscape * bytes.length + this.#formBytes;
     this.out.length = 0;
     this.out.bytes = this.#outOf(this.#rowBytes);
-    this.#form.bytes.copy(this.#program.bytes(formAt, this.#form.bytes.length));
+    this.#form.bytes.copy(csvProgram.bytes(formAt, this.#form.bytes.length));
     code.beginRecords(formAt, this.#outAt, count, header.length, this.#form.members);
-  }
-
-  #load(bytes: Buffer, bounds: Int32Array): void {
-    this.#program = this.#own;
-    this.#program.load(bytes);
-    this.#program.numbers(this.#program.code.cells.value, bounds.length).set(bounds);
   }
 
   /**
@@ -63,7 +57,7 @@ export class RowWriter {
    */
   next(): number {
     const { out } = this;
-    const { code } = this.#program;
+    const { code } = csvProgram;
     for (;;) {
       out.reserve(this.#rowBytes);
       const last = this.#outAt + out.bytes.length - this.#rowBytes;
@@ -75,34 +69,34 @@ export class RowWriter {
 
   /** Gives up the row. */
   skip(): void {
-    const { code } = this.#program;
+    const { code } = csvProgram;
     code.skipRow();
     this.#goTo(code.writtenStart.value);
   }
 
   /** The row that is being written. */
   get row(): number {
-    return this.#program.code.writtenRow.value;
+    return csvProgram.code.writtenRow.value;
   }
 
   /** Hash of its key, for who writes the head. */
   set key(key: number) {
-    this.#program.code.writtenKey.value = key;
+    csvProgram.code.writtenKey.value = key;
   }
 
   /** Records written. */
   get count(): number {
-    return this.#program.code.writtenCount.value;
+    return csvProgram.code.writtenCount.value;
   }
 
   /** Of the records written their row, bounds in `out`, and key. */
   get records(): Pick<RecordBlock, 'row' | 'bounds' | 'keys'> {
-    const { code } = this.#program;
+    const { code } = csvProgram;
     const { count } = this;
     return {
-      row: this.#program.numbers(code.rows.value, count).slice(),
-      bounds: this.#program.numbers(code.writtenBounds.value, 2 * count).slice(),
-      keys: this.#program.numbers(code.keys.value, count).slice(),
+      row: csvProgram.numbers(code.rows.value, count).slice(),
+      bounds: csvProgram.numbers(code.writtenBounds.value, 2 * count).slice(),
+      keys: csvProgram.numbers(code.keys.value, count).slice(),
     };
   }
 
@@ -112,8 +106,8 @@ export class RowWriter {
 
   /** What is written lies at the end of the memory. */
   #outOf(length: number): Buffer {
-    this.#program.reserve(this.#outAt + length);
-    return this.#program.restFrom(this.#outAt);
+    csvProgram.reserve(this.#outAt + length);
+    return csvProgram.restFrom(this.#outAt);
   }
 }
 
