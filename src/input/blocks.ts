@@ -1,4 +1,3 @@
-import { csvProgram } from '../text/csv-program.js';
 import { rawOf, type Cut, type Cutter } from './cutter.js';
 import type { Position, RowBlock, RowFault } from './rows.js';
 import { overlong, screen } from './screen.js';
@@ -78,11 +77,11 @@ function blockOf(
   { cut, first, line, ordinal }: { cut: Cut; first: number; line: number; ordinal: number },
 ): RowBlock {
   const { count, bounds, lines, faults, behind } = cut;
-  const { header, state } = cutter;
+  const { header, program, state } = cutter;
   const memory = window.memory!;
   memory.hold(count + faults.length);
-  const cells = header && cut.cells ? { header, bounds: memory.keep(cut.cells) } : undefined;
-  if (cells && csvProgram.cells === cut.cells) csvProgram.cells = cells.bounds;
+  const cells = header && cut.cells && { header, program, bounds: memory.keep(cut.cells) };
+  if (cells && program && program.cells === cut.cells) program.cells = cells.bounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };
   const text = behind ? Buffer.concat([bytes, behind]) : bytes;

@@ -1,3 +1,4 @@
+import type { CsvProgram } from '../text/csv-program.js';
 import { CsvScanner, type CsvFault, type Markers } from '../text/csv-scanner.js';
 import { rawOf, type Cut, type Cutter } from './cutter.js';
 import { endOfLine, skipLine } from './line-ends.js';
@@ -14,15 +15,17 @@ const usualBytes = 256 * 1024;
  */
 export class CsvCutter implements Cutter {
   readonly header: readonly string[];
+  readonly program: CsvProgram;
   readonly state = undefined;
   readonly skip = skipLine;
   readonly #markers: Markers;
   readonly #scanner: CsvScanner;
 
-  constructor(header: readonly string[], markers: Markers) {
+  constructor(header: readonly string[], program: CsvProgram, markers: Markers) {
     this.header = header;
+    this.program = program;
     this.#markers = markers;
-    this.#scanner = new CsvScanner(markers);
+    this.#scanner = new CsvScanner(program, markers);
   }
 
   /** Most windows whole; the scanner copies its text, and a long one is cut many times. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError, type ErrorId } from '../errors.js';
+import type { CsvProgram } from '../text/csv-program.js';
 import { BEYOND, CsvScanner, type CsvRecord, type Markers } from '../text/csv-scanner.js';
 import { standardCell } from './standard-cells.js';
 import type { TextWindow } from './text-window.js';
@@ -25,6 +26,7 @@ export interface Header {
 
 export interface HeaderInput {
   readonly window: TextWindow;
+  readonly csv: CsvProgram;
   /** The file, for messages. */
   readonly name: string;
   readonly maxRecordBytes: number;
@@ -62,10 +64,10 @@ export async function takeListHeader(
 
 /** The first row that is neither blank nor a comment; undefined when the text holds none. */
 async function firstRow(
-  { window, name, maxRecordBytes }: HeaderInput,
+  { window, csv, name, maxRecordBytes }: HeaderInput,
   markers: Markers,
 ): Promise<FirstRow | undefined> {
-  const scanner = new CsvScanner(markers);
+  const scanner = new CsvScanner(csv, markers);
   scanner.begin(window.bytes, mostColumns, window.ended);
   let start = 0;
   for (let line = 1; ; line++) {

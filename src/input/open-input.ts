@@ -1,4 +1,5 @@
 import { EngagectlError } from '../errors.js';
+import type { CsvProgram } from '../text/csv-program.js';
 import type { CutInput } from './blocks.js';
 import { CsvCutter } from './csv.js';
 import type { Cutter } from './cutter.js';
@@ -26,6 +27,7 @@ export interface OpenInput extends CutInput {
 }
 
 interface OpenContext {
+  readonly csv: CsvProgram;
   readonly signal?: AbortSignal;
   /** Whether a digest is wanted. */
   readonly digests?: boolean;
@@ -40,7 +42,7 @@ export async function openInput(
   source: Source,
   options: InputOptions,
   from: Position,
-  { signal, digests = false }: OpenContext,
+  { csv, signal, digests = false }: OpenContext,
 ): Promise<OpenInput> {
   const { name } = source;
   const text = digests ? new DigestedText() : undefined;
@@ -54,7 +56,7 @@ export async function openInput(
     await window.grow(); // a source that cannot be read at all shows it here
     const format = options.format ?? formatOfName(name) ?? (await formatOfText(window, options));
     const { maxRecordBytes } = options;
-    const input = { window, name, maxRecordBytes };
+    const input = { window, csv, name, maxRecordBytes };
     const { cutter, line } = await cutterFor(format, input, options, from.state);
     // A place in the middle lies behind the header, and the text before it was there before.
     if (!(await window.skipTo(from.offset))) throw changedInput(name, 'it is shorter now');
@@ -98,7 +100,7 @@ async function cutterFor(
   if (format !== 'list' && options.delimiter === undefined) {
     expectDelimiter(names, { name: input.name, line: nextLine - 1 });
   }
-  return { cutter: new CsvCutter(names, markers), line: nextLine };
+  return { cutter: new CsvCutter(names, input.csv, markers), line: nextLine };
 }
 
 function listColumn({ listColumn }: InputOptions): string {

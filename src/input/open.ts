@@ -1,5 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
+import { CsvProgram } from '../text/csv-program.js';
 import { readBlocks } from './blocks.js';
 import { checkEncoding } from './decode.js';
 import { openInput, type OpenInput } from './open-input.js';
@@ -49,7 +50,9 @@ export async function openInputs(
   const sources = await Promise.all(
     names.map(async (name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd))),
   );
-  return new SequentialInputs(await checkAll(sources, options, signal), options);
+  const csv = new CsvProgram();
+  const checked = await checkAll(sources, options, { csv, signal });
+  return new SequentialInputs(checked, options, csv);
 }
 
 /** An input whose start was read. One that can be read only once is still open. */
@@ -63,12 +66,12 @@ interface CheckedInput {
 async function checkAll(
   sources: readonly Source[],
   options: InputOptions,
-  signal: AbortSignal,
+  context: { readonly csv: CsvProgram; readonly signal: AbortSignal },
 ): Promise<readonly CheckedInput[]> {
   const checked: CheckedInput[] = [];
   try {
     for (const source of sources) {
-      const open = await openInput(source, options, inputsStart, { signal });
+      const open = await openInput(source, options, inputsStart, context);
       const { header } = open.cutter;
       const once = source.size === undefined;
       checked.push({ source, header, open: once ? open : undefined });
@@ -87,13 +90,15 @@ class SequentialInputs implements Inputs {
   readonly first: string;
   readonly #inputs: readonly CheckedInput[];
   readonly #options: InputOptions;
+  readonly #csv: CsvProgram;
   readonly #digests: boolean;
   #current: OpenInput | undefined;
   #isClosed = false;
   #bytesBefore = 0;
   #taken: TextDigest[] = [];
 
-  constructor(inputs: readonly CheckedInput[], options: InputOptions) {
+  constructor(inputs: readonly CheckedInput[], options: InputOptions, csv: CsvProgram) {
+    this.#csv = csv;
     this.#inputs = inputs;
     this.#options = options;
     this.first = inputs[0]!.source.name;
@@ -112,9 +117,8 @@ class SequentialInputs implements Inputs {
     try {
       let start = from;
       for (const input of this.#inputs.slice(from.input)) {
-        const open =
-          input.open ??
-          (await openInput(input.source, this.#options, start, { digests: this.#digests }));
+        const context = { csv: this.#csv, digests: this.#digests };
+        const open = input.open ?? (await openInput(input.source, this.#options, start, context));
         this.#current = open;
         if (this.#isClosed) return; // meanwhile, by who did not wait for this input
         if (open.cutter.header?.join('\n') !== input.header?.join('\n')) throw changed(input);

@@ -1,3 +1,5 @@
+import type { CsvProgram } from '../text/csv-program.js';
+
 /** Formats of the write commands' input. `list` is one bare value a line. */
 export const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;
 export type InputFormat = (typeof inputFormats)[number];
@@ -61,6 +63,8 @@ export interface Memory {
 }
 
 export interface Cells {
+  /** In which they were found, if they were, and may still be with their text. */
+  readonly program?: CsvProgram | undefined;
   /** Column names, in order; a list has the one name it was opened with. */
   readonly header: readonly string[];
   /**

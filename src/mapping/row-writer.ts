@@ -1,5 +1,5 @@
 import type { Cells, RowBlock } from '../input/rows.js';
-import { csvProgram } from '../text/csv-program.js';
+import { CsvProgram } from '../text/csv-program.js';
 import { JsonWriter } from './json-writer.js';
 import type { RecordBlock } from './records.js';
 import type { RowForm } from './row-form.js';
@@ -22,6 +22,7 @@ const longestEscape = 6;
  */
 export class RowWriter {
   readonly out = new JsonWriter((length) => this.#outOf(length));
+  #program = new CsvProgram();
   #form: RowForm = { bytes: Buffer.alloc(0), members: 0 };
   /** Where what is written begins. */
   #outAt = 0;
@@ -36,18 +37,19 @@ export class RowWriter {
   }
 
   /** Takes up a block; what was written before is lost. */
-  setBlock({ bytes, count }: RowBlock, { header, bounds }: Cells): void {
-    const { code } = csvProgram;
-    if (csvProgram.cells !== bounds) {
-      csvProgram.load(bytes);
-      csvProgram.numbers(code.cells.value, bounds.length).set(bounds);
+  setBlock({ bytes, count }: RowBlock, { header, program, bounds }: Cells): void {
+    if (program) this.#program = program;
+    const { code } = this.#program;
+    if (this.#program.cells !== bounds) {
+      this.#program.load(bytes);
+      this.#program.numbers(code.cells.value, bounds.length).set(bounds);
     }
     const formAt = code.text.value + roundUp(bytes.length + 1, numberBytes);
     this.#outAt = formAt + this.#form.bytes.length;
     this.#rowBytes = longestEscape * bytes.length + this.#formBytes;
     this.out.length = 0;
     this.out.bytes = this.#outOf(this.#rowBytes);
-    this.#form.bytes.copy(csvProgram.bytes(formAt, this.#form.bytes.length));
+    this.#form.bytes.copy(this.#program.bytes(formAt, this.#form.bytes.length));
     code.beginRecords(formAt, this.#outAt, count, header.length, this.#form.members);
   }
 
@@ -57,7 +59,7 @@ export class RowWriter {
    */
   next(): number {
     const { out } = this;
-    const { code } = csvProgram;
+    const { code } = this.#program;
     for (;;) {
       out.reserve(this.#rowBytes);
       const last = this.#outAt + out.bytes.length - this.#rowBytes;
@@ -69,34 +71,34 @@ export class RowWriter {
 
   /** Gives up the row. */
   skip(): void {
-    const { code } = csvProgram;
+    const { code } = this.#program;
     code.skipRow();
     this.#goTo(code.writtenStart.value);
   }
 
   /** The row that is being written. */
   get row(): number {
-    return csvProgram.code.writtenRow.value;
+    return this.#program.code.writtenRow.value;
   }
 
   /** Hash of its key, for who writes the head. */
   set key(key: number) {
-    csvProgram.code.writtenKey.value = key;
+    this.#program.code.writtenKey.value = key;
   }
 
   /** Records written. */
   get count(): number {
-    return csvProgram.code.writtenCount.value;
+    return this.#program.code.writtenCount.value;
   }
 
   /** Of the records written their row, bounds in `out`, and key. */
   get records(): Pick<RecordBlock, 'row' | 'bounds' | 'keys'> {
-    const { code } = csvProgram;
+    const { code } = this.#program;
     const { count } = this;
     return {
-      row: csvProgram.numbers(code.rows.value, count).slice(),
-      bounds: csvProgram.numbers(code.writtenBounds.value, 2 * count).slice(),
-      keys: csvProgram.numbers(code.keys.value, count).slice(),
+      row: this.#program.numbers(code.rows.value, count).slice(),
+      bounds: this.#program.numbers(code.writtenBounds.value, 2 * count).slice(),
+      keys: this.#program.numbers(code.keys.value, count).slice(),
     };
   }
 
@@ -106,8 +108,8 @@ export class RowWriter {
 
   /** What is written lies at the end of the memory. */
   #outOf(length: number): Buffer {
-    csvProgram.reserve(this.#outAt + length);
-    return csvProgram.restFrom(this.#outAt);
+    this.#program.reserve(this.#outAt + length);
+    return this.#program.restFrom(this.#outAt);
   }
 }
 

@@ -28,21 +28,19 @@ type WrittenNumber = 'writtenCount' | 'writtenRow' | 'writtenStart' | 'writtenEn
 /** How far behind what it reads and writes the program may touch its memory. */
 const slack = 64;
 
-let code: CsvCode | undefined;
-
 /**
- * The instance of the text program in which CSV is cut into cells and written as records, for all
- * of a process: nobody who waits relies on what it holds. What was cut last need not be copied
- * there again to be written.
+ * An instance of the text program in which CSV is cut into cells and written as records. What was
+ * cut last need not be copied there again to be written.
  */
-export const csvProgram = {
+export class CsvProgram {
+  #code: CsvCode | undefined;
   /** The bounds of cells that it holds with their text, if it does. */
-  cells: undefined as Int32Array | undefined,
+  cells: Int32Array | undefined;
 
   /** It is made when it is first used. */
   get code(): CsvCode {
-    return (code ??= openTextProgram() as CsvCode);
-  },
+    return (this.#code ??= openTextProgram() as CsvCode);
+  }
 
   /** Copies a text there. */
   load(text: Buffer): void {
@@ -50,23 +48,23 @@ export const csvProgram = {
     const at = this.code.text.value;
     this.reserve(at + text.length);
     text.copy(this.bytes(at, text.length));
-  },
+  }
 
   /** Makes room up to this place. */
   reserve(end: number): void {
     reserve(this.code.memory, end + slack);
-  },
+  }
 
   bytes(at: number, length: number): Buffer {
     return Buffer.from(this.code.memory.buffer, at, length);
-  },
+  }
 
   /** All memory that may be used from there on. */
   restFrom(at: number): Buffer {
     return this.bytes(at, this.code.memory.buffer.byteLength - slack - at);
-  },
+  }
 
   numbers(at: number, count: number): Int32Array {
     return new Int32Array(this.code.memory.buffer, at, count);
-  },
-};
+  }
+}

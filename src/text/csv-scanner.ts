@@ -1,4 +1,4 @@
-import { csvProgram } from './csv-program.js';
+import type { CsvProgram } from './csv-program.js';
 
 /** How a CSV marks its cells, in UTF-8 bytes. An empty marker is one that does not occur. */
 export interface Markers {
@@ -61,19 +61,21 @@ const quotingFaults = new Map([
 
 /** Finds records of CSV and their cells: the grammar is in `wasm/csv-cells.ts`, which does it. */
 export class CsvScanner {
+  readonly #program: CsvProgram;
   readonly #markers: Markers;
   #columns = 0;
 
-  constructor(markers: Markers) {
+  constructor(program: CsvProgram, markers: Markers) {
+    this.#program = program;
     this.#markers = markers;
   }
 
   /** Takes up a text with so many cells in a record. `last`: nothing follows it. */
   begin(text: Buffer, columns: number, last: boolean): void {
-    const { code } = csvProgram;
+    const { code } = this.#program;
     const { delimiter, quote, escape, comment } = this.#markers;
     [delimiter, quote, escape, comment].forEach((marker, index) => {
-      marker.copy(csvProgram.bytes(code.markers.value + index * longestMarker, longestMarker));
+      marker.copy(this.#program.bytes(code.markers.value + index * longestMarker, longestMarker));
     });
     code.useMarkers(
       delimiter.length,
@@ -82,25 +84,25 @@ export class CsvScanner {
       comment.length,
       escape.equals(quote),
     );
-    csvProgram.load(text);
+    this.#program.load(text);
     this.#columns = columns;
     code.beginCut(text.length, columns, last);
   }
 
   /** Cuts its records, the first of which begins on this line, until the tables are full. */
   cut(firstLine: number): CsvRecords {
-    const { code } = csvProgram;
+    const { code } = this.#program;
     code.cut(firstLine);
     const count = code.cutCount.value;
-    csvProgram.cells = csvProgram.numbers(code.cells.value, 2 * this.#columns * count);
-    const faults = csvProgram.numbers(code.faults.value, 5 * code.faultCount.value);
+    this.#program.cells = this.#program.numbers(code.cells.value, 2 * this.#columns * count);
+    const faults = this.#program.numbers(code.faults.value, 5 * code.faultCount.value);
     return {
       used: code.cutAt.value,
       line: code.cutLine.value,
       count,
-      bounds: csvProgram.numbers(code.bounds.value, 2 * count),
+      bounds: this.#program.numbers(code.bounds.value, 2 * count),
       lines: new Uint32Array(code.memory.buffer, code.lines.value, count),
-      cells: csvProgram.cells,
+      cells: this.#program.cells,
       faults: Array.from({ length: code.faultCount.value }, (_, index) => {
         const [what = 0, where = 0, at = 0, line = 0, lineEnds = 0] = faults.subarray(5 * index);
         return { at, line, what: quotingFaults.get(what) ?? what, where, lineEnds };
@@ -110,7 +112,7 @@ export class CsvScanner {
 
   /** Finds the one record at `start`, however wide. */
   scan(start: number): CsvRecord {
-    const { code } = csvProgram;
+    const { code } = this.#program;
     const next = code.scan(start);
     const what = quotingFaults.get(next);
     const width = code.width.value;
@@ -118,7 +120,7 @@ export class CsvScanner {
       next,
       end: code.scannedEnd.value,
       width,
-      cells: csvProgram.numbers(code.cells.value, 2 * Math.min(width, this.#columns)),
+      cells: this.#program.numbers(code.cells.value, 2 * Math.min(width, this.#columns)),
       lineEnds: code.lineEnds.value,
       fault: what === undefined ? undefined : { what, where: code.faultAt.value },
     };

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { CsvProgram } from '../../src/text/csv-program.js';
 import { CsvScanner, type Markers } from '../../src/text/csv-scanner.js';
 import { chunked, readText } from './read-rows.js';
 import {
@@ -11,6 +12,8 @@ import {
   SlowScanner,
 } from './slow-scanner.js';
 
+const program = new CsvProgram();
+
 // The scanner in WebAssembly looks at 64 bytes at a time, the one for comparison at each byte by itself.
 
 /** Both scanners of a CSV with these markers. */
@@ -21,7 +24,7 @@ function scannersOf(delimiter: string, quote = '"', escape = quote, comment = ''
     escape: Buffer.from(escape),
     comment: Buffer.from(comment),
   };
-  return { fast: new CsvScanner(markers), slow: new SlowScanner(markers) };
+  return { fast: new CsvScanner(program, markers), slow: new SlowScanner(markers) };
 }
 
 const standard = new Map(
