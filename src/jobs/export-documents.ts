@@ -44,6 +44,9 @@ export interface ExportRequest extends ExportOptions, FileOptions {
   readonly into?: Output;
 }
 
+/** What an export writes, apart from how its requests are made. */
+export type ExportWork = Pick<ExportJob, 'documents' | 'log' | 'resumed' | 'prepare' | 'restarts'>;
+
 interface Planned {
   readonly kind: ExportKind;
   readonly request: ExportRequest;
@@ -54,7 +57,7 @@ interface Planned {
 }
 
 /** The documents of a run and what fills them. Throws what stands in the way of any of them. */
-export async function exportJob(planned: Planned): Promise<ExportJob> {
+export async function exportWork(planned: Planned): Promise<ExportWork> {
   const { kind, request, zone, range, run, runtime } = planned;
   const { restarts, prepare } = kind;
   const resumed = run.kept?.resumed === true;

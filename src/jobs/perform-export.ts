@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { runExport } from '../bulk/export/export.js';
-import type { ExportJob } from '../bulk/export/export-job.js';
-import { startState, type ExportContext, type ExportState } from '../bulk/export/export-context.js';
+import { startState, type ExportState } from '../bulk/export/export-state.js';
 import { exportEntries, type ExportEntry, type ExportPlan } from '../bulk/export/export-entries.js';
 import { Gate } from '../bulk/gate.js';
 import { formatDay } from '../contract/dates.js';
@@ -11,10 +10,11 @@ import { dateRange } from './date-range.js';
 import { datedArgv, datedOutput } from './dated-output.js';
 import {
   documentsPlanned,
-  exportJob,
+  exportWork,
   meaningOf,
   type ExportKind,
   type ExportRequest,
+  type ExportWork,
 } from './export-documents.js';
 import { refuseCsvOptions } from './output-of.js';
 import { exportDefaults } from './job-options.js';
@@ -89,11 +89,11 @@ async function runConnected(exporting: Exporting, asked: { from: number; to: num
     });
     const days = `${formatDay(range.from)} to ${formatDay(range.to)}, ${zone.name}`;
     world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
-    const job = await exportJob({ kind, request, zone, range, run, runtime: world.runtime });
+    const work = await exportWork({ kind, request, zone, range, run, runtime: world.runtime });
     keep = true;
-    const ending = await perform(exporting, run, job);
+    const ending = await perform(exporting, run, work);
     const isTold = (await hooks.ended?.(ending)) ?? true;
-    keep = ending.result.unfinished || (!isTold && isKept(job));
+    keep = ending.result.unfinished || (!isTold && isKept(work));
     return { ...ending.result, unfinished: keep };
   } finally {
     run.close({ keep });
@@ -143,31 +143,31 @@ async function rangeOf({ kept }: OpenRun<ExportEntry>, { world }: Exporting, pla
 async function perform(
   { kind, request, world, connection, hooks }: Exporting,
   run: OpenRun<ExportEntry>,
-  job: ExportJob,
+  work: ExportWork,
 ): Promise<ExportEnding> {
   const { runtime, said } = world;
-  const state = { ...startState(), ...job.log.earlier.counts };
+  const state = { ...startState(), ...work.log.earlier.counts };
   const started = runtime.monotonic();
   const { client, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => state.records,
     runtime,
   });
-  const context: ExportContext = {
+  const exported = runExport({
+    ...work,
     client,
     policy: connection.policy,
     runtime,
     signal: runtime.signal,
     option: world.words.option,
-    log: (line) => said.verbose(line),
+    verbose: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
     state,
     budget: new Gate(kind.concurrency),
     scanners: [],
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
-  };
-  const exported = runExport(job, context);
+  });
   hooks.begun?.(() => progressOf(state, runtime.monotonic() - started));
   const error = await failureOf(exported, runtime.signal);
   const { records, pages, requests, retries, pendingMs, bytes } = state;
@@ -185,10 +185,10 @@ async function perform(
       output: request.into || isStdout(request.output) ? null : request.output,
       exitCode: error?.exitCode ?? exitCodes.ok,
       error,
-      unfinished: error !== undefined && isKept(job),
+      unfinished: error !== undefined && isKept(work),
     },
     history: history(),
-    wasResumed: job.resumed,
+    wasResumed: work.resumed,
   };
 }
 
@@ -198,6 +198,6 @@ function progressOf(state: ExportState, milliseconds: number): ExportProgress {
 }
 
 /** There is something to go on with, and something to go on from. */
-const isKept = ({ log }: ExportJob): boolean => log.resumable && !log.isEmpty;
+const isKept = ({ log }: ExportWork): boolean => log.resumable && !log.isEmpty;
 
 const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;

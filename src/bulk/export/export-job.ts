@@ -1,6 +1,13 @@
+import type { Client } from '../../client/client.js';
+import type { RetryPolicy } from '../../client/retry.js';
+import type { OptionName } from '../../errors.js';
 import type { Checkpoint, FileMark, Output, RecordPage } from '../../output/output.js';
+import type { Runtime } from '../../runtime.js';
+import type { PageScanner } from '../../text/page-scanner.js';
+import type { Budget } from '../budget.js';
 import type { PlannedSlice } from './export-ahead.js';
 import type { ExportLog } from './export-log.js';
+import type { ExportState } from './export-state.js';
 
 /** One document and the cursors whose records it holds, in order. */
 export interface ExportDocument {
@@ -13,6 +20,7 @@ export interface ExportDocument {
   readonly tidy: () => Promise<void>;
 }
 
+/** One export: what is written, from where, and what its requests need. */
 export interface ExportJob {
   readonly documents: readonly ExportDocument[];
   readonly log: ExportLog;
@@ -22,4 +30,19 @@ export interface ExportJob {
   readonly prepare?: (page: RecordPage, eventName: string) => RecordPage;
   /** Whether a slice whose cursor is refused is asked for again, once: days of events. */
   readonly restarts: boolean;
+  readonly client: Client;
+  readonly policy: RetryPolicy;
+  readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
+  /** Aborted by Ctrl-C: reads are given up at once. */
+  readonly signal: AbortSignal;
+  /** Gets one line for each retry and poll. */
+  readonly verbose: (line: string) => void;
+  readonly warn: (text: string) => void;
+  readonly state: ExportState;
+  readonly budget: Budget;
+  /** Those that no page needs at the moment: they are large, and days of events are many. */
+  readonly scanners: PageScanner[];
+  readonly option: OptionName;
+  readonly pollIntervalMs: number;
+  readonly pendingTimeoutMs: number;
 }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { CursorQuery, ReadKind } from '../../client/client.js';
-import { withRetry, type RetryContext } from '../../client/with-retry.js';
+import type { Attempt } from '../../client/attempt.js';
+import { withRetry } from '../../client/with-retry.js';
 import { paths } from '../../contract/endpoints.js';
 import { EngagectlError, type OptionName } from '../../errors.js';
-import type { ExportContext } from './export-context.js';
+import type { ExportJob } from './export-job.js';
 import { readPage, type PageAnswer } from './page-answer.js';
 import { PageWatch } from './page-watch.js';
 import { PageScanner, type ScannedPage } from '../../text/page-scanner.js';
@@ -24,12 +25,8 @@ export class CursorRefusedError extends EngagectlError {
 }
 
 /** Asks for a cursor. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER. */
-export async function openSlice(query: CursorQuery, context: ExportContext): Promise<string> {
-  return withRetry(
-    (signal) => inSlot(context, () => context.client.openCursor(query, signal)),
-    retryContext(context, `POST ${paths[query.kind]}`),
-  );
-}
+export const openSlice = (query: CursorQuery, job: ExportJob): Promise<string> =>
+  request(job, `POST ${paths[query.kind]}`, (signal) => job.client.openCursor(query, signal));
 
 /** A cursor to follow from here on; `seen` are those that led to it. */
 export interface CursorTrail {
@@ -49,49 +46,40 @@ export interface ExportedPage {
  * CursorRefusedError, E-CURSOR (a loop), E-ANSWER, E-PENDING, E-CREDENTIALS, E-UNAVAILABLE.
  */
 export async function* exportPages(
-  trail: CursorTrail,
-  context: ExportContext,
+  { kind, cursor, seen: earlier }: CursorTrail,
+  job: ExportJob,
 ): AsyncGenerator<ExportedPage> {
   const left = new AbortController();
-  const signal = AbortSignal.any([context.signal, left.signal]);
-  try {
-    yield* follow(trail, { ...context, signal });
-  } finally {
-    left.abort(); // the page that was asked for ahead
-  }
-}
-
-async function* follow(
-  { kind, cursor, seen: earlier }: CursorTrail,
-  context: ExportContext,
-): AsyncGenerator<ExportedPage> {
+  const asking = { ...job, signal: AbortSignal.any([job.signal, left.signal]) };
+  const { scanners, budget, option } = job;
   const seen = new Set([...earlier].map(digestOf));
-  const { scanners } = context;
-  const watch = new PageWatch(context.option);
-  const request = (wanted: string): Asked => {
+  const watch = new PageWatch(option);
+  const askFor = (wanted: string): Asked => {
     seen.add(digestOf(wanted));
-    return ask(wanted, { kind, scanner: scanners.pop() ?? new PageScanner(), context });
+    return ask(wanted, { kind, scanner: scanners.pop() ?? new PageScanner(), job: asking });
   };
-  let asked = request(cursor);
-  for (;;) {
-    const early = await asked.nextCursor;
-    const isNew = early !== undefined && !seen.has(digestOf(early));
-    // Only where no other slice needs the slot.
-    const hasRoom = context.budget.inFlight < context.budget.limit;
-    const ahead = isNew && hasRoom ? request(early) : undefined;
-    const { page, next } = await asked.answer;
-    watch.pass(page);
-    yield { page: page.members.records === 'array' ? page : undefined, next };
-    scanners.push(asked.scanner);
-    if (next === undefined) return;
-    if (ahead?.cursor === next) {
-      asked = ahead;
-    } else {
+  try {
+    for (let asked = askFor(cursor); ;) {
+      const early = await asked.nextCursor;
+      const isNew = early !== undefined && !seen.has(digestOf(early));
+      // Only where no other slice needs the slot.
+      const ahead = isNew && budget.inFlight < budget.limit ? askFor(early) : undefined;
+      const { page, next } = await asked.answer;
+      watch.pass(page);
+      yield { page: page.members.records === 'array' ? page : undefined, next };
+      scanners.push(asked.scanner);
+      if (next === undefined) return;
+      if (ahead?.cursor === next) {
+        asked = ahead;
+        continue;
+      }
       // A page that was asked for twice may have come with another cursor the second time.
       await ahead?.answer.catch(() => undefined);
-      if (seen.has(digestOf(next))) throw cursorLoop(seen.size, context.option);
-      asked = request(next);
+      if (seen.has(digestOf(next))) throw cursorLoop(seen.size, option);
+      asked = askFor(next);
     }
+  } finally {
+    left.abort(); // the page that was asked for ahead
   }
 }
 
@@ -116,47 +104,46 @@ interface Asked {
 interface Asking {
   readonly kind: ReadKind;
   readonly scanner: PageScanner;
-  readonly context: ExportContext;
+  readonly job: ExportJob;
 }
 
-function ask(cursor: string, { kind, scanner, context }: Asking): Asked {
-  let tell!: (cursor?: string) => void;
+function ask(cursor: string, { kind, scanner, job }: Asking): Asked {
+  let tellNext!: (cursor?: string) => void;
   const nextCursor = new Promise<string | undefined>((resolve) => {
-    tell = resolve;
+    tellNext = resolve;
   });
-  const attempt = () =>
-    withRetry(
-      (signal) =>
-        inSlot(context, async () =>
-          readPage(await context.client.page(kind, cursor, signal), scanner, {
-            shown: context.client.shown,
-            tellNext: tell,
-          }),
-        ),
-      retryContext(context, `GET ${paths[kind]}`),
-    );
-  const answer = whenReady(attempt, context);
-  answer.then(
-    () => tell(),
-    () => tell(), // who waits for the answer is told why
+  const { client } = job;
+  const answer = whenReady(job, () =>
+    request(job, `GET ${paths[kind]}`, async (signal) =>
+      readPage(await client.page(kind, cursor, signal), scanner, { shown: client.shown, tellNext }),
+    ),
   );
+  const done = () => tellNext();
+  answer.then(done, done); // who waits for the answer is told why it failed
   return { cursor, scanner, nextCursor, answer };
 }
 
-/** No more requests at a time than allowed; pauses between attempts take no slot. */
-async function inSlot<T>({ budget }: ExportContext, request: () => Promise<T>): Promise<T> {
-  await budget.enter();
-  try {
-    return await request();
-  } finally {
-    budget.leave();
-  }
+/** No more requests at a time than there are slots; pauses between attempts take none. */
+async function request<T>(
+  { policy, runtime, signal, verbose, state, budget }: ExportJob,
+  what: string,
+  attempt: (signal: AbortSignal) => Promise<Attempt<T>>,
+): Promise<T> {
+  const inSlot = async () => {
+    await budget.enter();
+    try {
+      return await attempt(signal);
+    } finally {
+      budget.leave();
+    }
+  };
+  return withRetry(inSlot, { policy, runtime, signal, log: verbose, counts: state, what });
 }
 
 /** Asks with growing pauses until the cursor's data is there. */
 async function whenReady(
+  { runtime, signal, state, verbose, option, pollIntervalMs, pendingTimeoutMs }: ExportJob,
   attempt: () => Promise<PageAnswer>,
-  { runtime, signal, state, log, option, pollIntervalMs, pendingTimeoutMs }: ExportContext,
 ): Promise<PageAnswer & { kind: 'page' }> {
   let waitedMs = 0;
   for (let polls = 1; ; polls += 1) {
@@ -171,7 +158,7 @@ async function whenReady(
     const growing = Math.min(pollIntervalMs * 1.5 ** (polls - 1), ceiling);
     const waitMs = Math.min(growing, pendingTimeoutMs - waitedMs);
     state.note = `pending for ${seconds(waitedMs)}, asked ${polls} times, next in ${seconds(waitMs)}`;
-    log(state.note);
+    verbose(state.note);
     await runtime.sleep(waitMs, signal);
     waitedMs += waitMs;
     state.pendingMs += waitMs;
@@ -187,12 +174,3 @@ function stillPending(waitedMs: number, polls: number, option: OptionName): Enga
 }
 
 const seconds = (milliseconds: number): string => `${Math.round(milliseconds / 100) / 10} s`;
-
-const retryContext = (context: ExportContext, what: string): RetryContext => ({
-  policy: context.policy,
-  runtime: context.runtime,
-  signal: context.signal,
-  log: context.log,
-  counts: context.state,
-  what,
-});

@@ -1,5 +1,4 @@
 import type { PageTarget, PlannedSlice } from './export-ahead.js';
-import type { ExportContext } from './export-context.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
 import type { ExportJob } from './export-job.js';
 import type { SliceProgress } from './export-progress.js';
@@ -13,7 +12,6 @@ interface SliceJob {
   /** Whether the target is a spill of the slice's own. */
   readonly spilled: boolean;
   readonly job: ExportJob;
-  readonly context: ExportContext;
 }
 
 /** What of a slice stands in its target. */
@@ -27,18 +25,10 @@ interface SliceCounts {
  * refused are taken back: no mixed snapshots.
  */
 export async function readSlice(sliceJob: SliceJob): Promise<void> {
-  const { planned, job, context } = sliceJob;
+  const { planned, target, job } = sliceJob;
+  const { state } = job;
   const earlier = job.log.earlier.slices.get(planned.index);
   if (earlier?.cursor === null) return;
-  await readOpenSlice(sliceJob, earlier);
-  context.state.slicesDone += 1;
-}
-
-async function readOpenSlice(
-  sliceJob: SliceJob,
-  earlier: SliceProgress | undefined,
-): Promise<void> {
-  const { planned, target, job, context } = sliceJob;
   const start = earlier?.start ?? target.checkpoint();
   const counts = { records: earlier?.records ?? 0, pages: earlier?.pages ?? 0 };
   try {
@@ -48,17 +38,18 @@ async function readOpenSlice(
     if (counts.records > 0 && !target.rewindable) throw cannotTakeBack(error, sliceJob, counts);
     await job.log.note({ kind: 'refused', slice: planned.index });
     if (counts.records > 0) await target.rewind(start);
-    context.state.records -= counts.records;
-    context.state.pages -= counts.pages;
+    state.records -= counts.records;
+    state.pages -= counts.pages;
     const { eventName, from } = planned.query;
-    context.warn(`${eventName}, ${from}: ${error.message}; starting this slice again`);
+    job.warn(`${eventName}, ${from}: ${error.message}; starting this slice again`);
     await copyPages(sliceJob, { records: 0, pages: 0 }, undefined);
   }
+  state.slicesDone += 1;
 }
 
 function cannotTakeBack(
   { message }: Error,
-  { target, context: { option } }: SliceJob,
+  { target, job: { option } }: SliceJob,
   { records }: SliceCounts,
 ) {
   const { name } = target;
@@ -72,13 +63,13 @@ async function copyPages(
   counts: SliceCounts,
   earlier: SliceProgress | undefined,
 ): Promise<void> {
-  const { planned, target, job, context } = sliceJob;
-  const { state } = context;
+  const { planned, target, job } = sliceJob;
+  const { state } = job;
   const { eventName } = planned.query;
   let waiting = 0;
   let committed = Promise.resolve();
   try {
-    for await (const { page, next } of exportPages(await trailOf(sliceJob, earlier), context)) {
+    for await (const { page, next } of exportPages(await trailOf(sliceJob, earlier), job)) {
       const records = page?.count ?? 0;
       if (page) {
         await target.writePage(job.prepare ? job.prepare(page, eventName) : page);
@@ -102,14 +93,14 @@ async function copyPages(
 }
 
 async function trailOf(
-  { planned: { index, query }, spilled, job, context }: SliceJob,
+  { planned: { index, query }, spilled, job }: SliceJob,
   earlier: SliceProgress | undefined,
 ): Promise<CursorTrail> {
   const { kind } = query;
   if (typeof earlier?.cursor === 'string') {
     return { kind, cursor: earlier.cursor, seen: earlier.seen };
   }
-  const cursor = await openSlice(query, context);
+  const cursor = await openSlice(query, job);
   await job.log.note({ kind: 'opened', slice: index, cursor, spilled });
   return { kind, cursor, seen: [] };
 }

@@ -1,32 +1,32 @@
 import { EngagectlError, interruption, type ErrorId } from '../../errors.js';
 import type { Output } from '../../output/output.js';
 import { SlicesAhead, type PlannedSlice, type Spill } from './export-ahead.js';
-import type { ExportContext } from './export-context.js';
 import type { ExportDocument, ExportJob } from './export-job.js';
 import type { ExportLog } from './export-log.js';
 import { readSlice } from './export-slice.js';
 
 /** Writes every document, one after the other. What it throws leaves partial files behind. */
-export async function runExport(job: ExportJob, context: ExportContext): Promise<void> {
-  const { documents, log } = job;
-  const { most } = context.budget;
+export async function runExport(job: ExportJob): Promise<void> {
+  const { documents, log, signal, state } = job;
+  const { most } = job.budget;
   const slices = documents.flatMap((document) => document.slices).filter(isOpen(log));
   const ahead = new SlicesAhead({
     slices,
     width: most,
     // A reader of stdout that is slow must not fill the disk with what waits for it.
     window: log.resumable ? slices.length : most,
-    read: (planned, signal) => readAhead(planned, job, joined(context, signal)),
+    read: (planned, left) =>
+      readAhead(planned, { ...job, signal: AbortSignal.any([signal, left]) }),
   });
-  context.state.slices = documents.reduce((sum, document) => sum + document.slices.length, 0);
+  state.slices = documents.reduce((sum, document) => sum + document.slices.length, 0);
   let late: EngagectlError | undefined;
   try {
     for (const [index, document] of documents.entries()) {
-      const failure = await exportDocument({ document, index, ahead, job, context });
+      const failure = await exportDocument({ document, index, ahead, job });
       late ??= failure;
     }
   } catch (error) {
-    throw error === context.signal.reason ? interruption(error) : error;
+    throw error === signal.reason ? interruption(error) : error;
   } finally {
     await ahead.close();
   }
@@ -41,24 +41,19 @@ const isOpen =
     return !progress || (progress.spilled ? !progress.merged : progress.cursor !== null);
   };
 
-const joined = (context: ExportContext, signal: AbortSignal): ExportContext => ({
-  ...context,
-  signal: AbortSignal.any([context.signal, signal]),
-});
-
 interface DocumentJob {
   readonly document: ExportDocument;
   readonly index: number;
   readonly ahead: SlicesAhead;
   readonly job: ExportJob;
-  readonly context: ExportContext;
 }
 
 /** Returns why it could not be completed when that concerns single days of it. */
 async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError | undefined> {
-  const { document, index, job, context } = documentJob;
+  const { document, index, job } = documentJob;
+  const { state, warn } = job;
   const { at, sealed, published } = job.log.earlier.document(index);
-  if (sealed) context.state.bytes += sealed.bytes;
+  if (sealed) state.bytes += sealed.bytes;
   if (published) return undefined;
   if (sealed) {
     await document.publish(sealed);
@@ -67,7 +62,6 @@ async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError 
     return undefined;
   }
   const output = await document.open(job.resumed ? at : undefined);
-  const { state, warn } = context;
   const earlier = state.bytes;
   try {
     const failure = await writeSlices(documentJob, output);
@@ -89,50 +83,37 @@ const ofOneDay = new Set<ErrorId>(['E-PENDING', 'E-CURSOR']);
 
 /** Behind a day that failed, the others are read and kept, so that only that day is missing. */
 async function writeSlices(
-  { document, ahead, job, context }: DocumentJob,
+  { document, ahead, job }: DocumentJob,
   output: Output,
 ): Promise<EngagectlError | undefined> {
-  const { log } = job;
-  const earlier = context.state.bytes;
+  const { log, state } = job;
+  const earlier = state.bytes;
   let late: EngagectlError | undefined;
   for (const planned of document.slices.filter(isOpen(log))) {
     const spilled = late !== undefined || log.earlier.slices.get(planned.index)?.spilled === true;
     try {
       const spill = await ahead.take(planned, { spilled });
-      if (!spill) await readSlice({ planned, target: output, spilled: false, job, context });
-      else if (!late) await merge({ planned, spill, output, log });
+      if (!spill) await readSlice({ planned, target: output, spilled: false, job });
+      else if (!late) {
+        for await (const page of spill.pages()) await output.writePage(page);
+        await log.merged(planned.index, output);
+        await spill.discard();
+      }
     } catch (error) {
       if (!log.resumable || !(error instanceof EngagectlError) || !ofOneDay.has(error.id)) {
         throw error;
       }
       late ??= error;
     }
-    context.state.bytes = earlier + output.bytes;
+    state.bytes = earlier + output.bytes;
   }
   return late;
 }
 
-interface Merge {
-  readonly planned: PlannedSlice;
-  readonly spill: Spill;
-  readonly output: Output;
-  readonly log: ExportLog;
-}
-
-async function merge({ planned, spill, output, log }: Merge): Promise<void> {
-  for await (const page of spill.pages()) await output.writePage(page);
-  await log.merged(planned.index, output);
-  await spill.discard();
-}
-
-async function readAhead(
-  planned: PlannedSlice,
-  job: ExportJob,
-  context: ExportContext,
-): Promise<Spill> {
+async function readAhead(planned: PlannedSlice, job: ExportJob): Promise<Spill> {
   const spill = await planned.openSpill(job.log.earlier.slices.get(planned.index)?.at);
   try {
-    await readSlice({ planned, target: spill, spilled: true, job, context });
+    await readSlice({ planned, target: spill, spilled: true, job });
     return spill;
   } catch (error) {
     await spill.close();
