@@ -50,8 +50,6 @@ export class History implements RequestObserver {
   #stretchMs = shortestStretchMs;
   #counted: number;
   #inFlight = 0;
-  #mostInFlight = 0;
-  #throttled = 0;
 
   constructor({ monotonic }: Pick<Runtime, 'monotonic'>, records: () => number) {
     this.#monotonic = monotonic;
@@ -63,7 +61,6 @@ export class History implements RequestObserver {
   began(): (failure?: Failure) => void {
     const stretch = this.#now();
     this.#inFlight += 1;
-    this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight);
     stretch.mostInFlight = Math.max(stretch.mostInFlight, this.#inFlight);
     const since = this.#monotonic();
     return (failure) => this.#ended(this.#monotonic() - since, failure);
@@ -72,20 +69,16 @@ export class History implements RequestObserver {
   /** To be called once, when the run has ended. */
   figures(): HistoryFigures {
     this.#now();
-    const requests = this.#stretches.reduce((sum, stretch) => sum + stretch.requests, 0);
-    while (
-      this.#stretches.length > manyStretches &&
-      requests < fewRequests * this.#stretches.length
-    ) {
-      this.#halve();
-    }
+    const { requests, mostInFlight, throttled } = this.#stretches.reduce(joined);
+    const fewest = Math.max(manyStretches, requests / fewRequests);
+    while (this.#stretches.length > fewest) this.#halve();
     return {
       stretchMs: this.#stretchMs,
       milliseconds: this.#monotonic() - this.#started,
       stretches: this.#stretches,
       latency: this.#latencies.figures(),
-      mostInFlight: this.#mostInFlight,
-      throttled: this.#throttled,
+      mostInFlight,
+      throttled,
       failures: this.#failures,
     };
   }
@@ -98,10 +91,8 @@ export class History implements RequestObserver {
     stretch.slowestMs = Math.max(stretch.slowestMs, milliseconds);
     this.#latencies.add(milliseconds);
     if (failure === undefined) return;
-    if (isThrottled(failure)) {
-      stretch.throttled += 1;
-      this.#throttled += 1;
-    } else stretch.failed += 1;
+    if (isThrottled(failure)) stretch.throttled += 1;
+    else stretch.failed += 1;
     const name = nameOf(failure);
     this.#failures.set(name, (this.#failures.get(name) ?? 0) + 1);
   }

@@ -9,13 +9,6 @@ export interface Frame {
   readonly close: Buffer;
 }
 
-/** Neighbouring rows of one block. */
-interface RowRun {
-  readonly rows: RowBlock;
-  readonly row: number;
-  readonly count: number;
-}
-
 /** The key of a record that has no order; hashes of keys are never negative. */
 export const noKey = -1;
 
@@ -147,16 +140,12 @@ export class Batch {
     return this.#body.subarray(0, this.#end + close.length);
   }
 
-  key(position: number): number {
-    return this.keys[position] ?? noKey;
-  }
-
   isConvergent(position: number): boolean {
     return this.#converges[position] === 1;
   }
 
   /** Where the records were read, in their order: most follow each other, and are accounted for together. */
-  *runs(): Generator<RowRun> {
+  *runs(): Generator<{ rows: RowBlock; row: number; count: number }> {
     for (let first = 0, end = 0; first < this.#size; first = end) {
       const [rows, row] = this.source(first);
       while (
@@ -183,7 +172,7 @@ export class Batch {
     return {
       rows,
       row,
-      key: this.key(position),
+      key: this.keys[position] ?? noKey,
       converges: this.isConvergent(position),
       json: this.#body,
       start: this.#starts[position] ?? 0,

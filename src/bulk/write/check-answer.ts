@@ -3,55 +3,52 @@ import type { WriteAnswer } from '../../contract/answers.js';
 import { recordCodes } from '../../contract/codes.js';
 import type { Batch } from './batch.js';
 
-/** How one record of an answered batch ended. */
-export type RecordOutcome =
-  | { readonly status: 'accepted' }
-  | { readonly status: 'rejected'; readonly code: number | undefined; readonly error: string }
-  /** Code 555: the service asks for this record again. */
-  | { readonly status: 'again'; readonly code: number; readonly error: string };
+/** A record that an answer does not accept. */
+interface Refusal {
+  /** Code 555: the service asks for it again. */
+  readonly again: boolean;
+  readonly code: number | undefined;
+  readonly error: string;
+}
 
-export type CheckedAnswer =
-  /** Without outcomes: all were accepted. */
-  | { readonly addsUp: true; readonly outcomes?: readonly RecordOutcome[] }
-  | { readonly addsUp: false; readonly why: string };
+/** By position; all other records were accepted. */
+export type Refusals = ReadonlyMap<number, Refusal>;
 
-const accepted: RecordOutcome = { status: 'accepted' };
-/** Of an answer that names no record. */
-export const allAccepted: CheckedAnswer = { addsUp: true };
+/** The answer does not account for every record: it settles nothing. */
+export interface Doubt {
+  readonly why: string;
+}
 
 /**
  * Holds an answer of endpoint 1 or 2 against the batch: `processed` and `unprocessed` must
  * account for every record, and each entry must belong to exactly one of them
  * (specification, Errors 1; service-facts, Answers).
  */
-export function checkAnswer(answer: WriteAnswer, batch: Batch): CheckedAnswer {
+export function checkAnswer(answer: WriteAnswer, batch: Batch): Refusals | Doubt {
   const { processed, status } = answer;
   const entries = answer.unprocessed ?? [];
   if (status === 'fail' && processed === 0 && entries.length === 0) {
     const error = wordsOf(answer['error']) ?? 'the service refused all records and gave no reason';
-    const outcome: RecordOutcome = { status: 'rejected', code: numberOf(answer['code']), error };
-    return { addsUp: true, outcomes: Array.from({ length: batch.size }, () => outcome) };
+    const refusal = { again: false, code: numberOf(answer['code']), error };
+    return new Map(batch.positions().map((position) => [position, refusal]));
   }
   if (processed + entries.length !== batch.size) {
     const counts = `processed ${processed} and ${entries.length} unprocessed`;
-    return { addsUp: false, why: `${counts} for ${batch.size} records sent` };
+    return { why: `${counts} for ${batch.size} records sent` };
   }
-  if (entries.length === 0) return allAccepted;
-  const outcomes: RecordOutcome[] = Array.from({ length: batch.size }, () => accepted);
+  const refusals = new Map<number, Refusal>();
   const find = recordFinder(batch);
   for (const entry of entries) {
     const error = wordsOf(entry.error) ?? 'no reason given';
     const position = find(error, entry.record);
-    if (position === undefined) return { addsUp: false, why: `"${error}" names no record sent` };
-    if (outcomes[position] !== accepted) {
-      return { addsUp: false, why: `record ${position + 1} of the request is named twice` };
+    if (position === undefined) return { why: `"${error}" names no record sent` };
+    if (refusals.has(position)) {
+      return { why: `record ${position + 1} of the request is named twice` };
     }
-    outcomes[position] =
-      entry.code === recordCodes.serverError
-        ? { status: 'again', code: entry.code, error }
-        : { status: 'rejected', code: entry.code, error };
+    const { code } = entry;
+    refusals.set(position, { again: code === recordCodes.serverError, code, error });
   }
-  return { addsUp: true, outcomes };
+  return refusals;
 }
 
 /** By the record number in the message, else by identity or value where that is unambiguous. */

@@ -30,7 +30,7 @@ export class Filler {
     this.#job = job;
     this.#sender = sender;
     sender.onSettled = (batch) => {
-      if (batch.key(0) !== noKey) this.#window.settle(batch.keys, batch.size);
+      if (batch.keys[0] !== noKey) this.#window.settle(batch.keys, batch.size);
     };
   }
 
@@ -68,24 +68,24 @@ export class Filler {
   }
 
   /** Submits what is full, and waits while the window is. Returns at once when the run stops. */
-  async makeRoom(): Promise<void> {
-    while (!this.#sender.isStopped) {
-      this.#putReady();
-      if (this.#full.length > 0) await this.#submitFull();
-      else if (!this.#window.isFull) return;
-      else await this.#submitRestOrWait();
-    }
+  makeRoom(): Promise<void> {
+    return this.#submitUntil(() => !this.#window.isFull);
   }
 
   /** Submits everything that is left, held records included, and waits until it is settled. */
   async finish(): Promise<void> {
+    await this.#submitUntil(() => this.#window.heldCount === 0 && this.#filling.size === 0);
+    await this.#sender.idle();
+  }
+
+  /** Submits full batches and, until it is `enough`, others as well. */
+  async #submitUntil(enough: () => boolean): Promise<void> {
     while (!this.#sender.isStopped) {
       this.#putReady();
       if (this.#full.length > 0) await this.#submitFull();
-      else if (this.#window.heldCount === 0 && this.#filling.size === 0) break;
+      else if (enough()) return;
       else await this.#submitRestOrWait();
     }
-    await this.#sender.idle();
   }
 
   /** Submits whatever there is, as slots become free, until more input is heard. */

@@ -4,7 +4,7 @@ import { failureError } from '../../client/failure-error.js';
 import { backOff, decide, isThrottled } from '../../client/retry.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import type { Batch } from './batch.js';
-import { allAccepted, checkAnswer, type RecordOutcome } from './check-answer.js';
+import { checkAnswer, type Doubt, type Refusals } from './check-answer.js';
 import type { Halt } from './halt.js';
 import { ordinalOfRow } from '../ordinals.js';
 import { SlotRelease } from './slot-release.js';
@@ -23,13 +23,10 @@ export interface Fate {
   synced: Promise<void> | undefined;
 }
 
-/** What an answer left open. */
-interface Rest {
-  /** Positions of records that the service did not process, and asks for again. */
-  readonly again: readonly number[];
-  /** Set when the answer does not add up, and settles nothing. */
-  readonly why?: string;
-}
+/** Positions of records that the service did not process, and asks for again. */
+type Again = readonly number[];
+
+const noRefusals: Refusals = new Map();
 
 /** Sends a batch until each of its records has one outcome in the tally, if not on the disk yet. */
 export class Settler {
@@ -72,7 +69,7 @@ export class Settler {
   }
 
   /** One request and what its answer settles; undefined when the run stopped before it. */
-  async #attempt(batch: Batch, fate: Fate): Promise<Attempt<Rest> | undefined> {
+  async #attempt(batch: Batch, fate: Fate): Promise<Attempt<Again | Doubt> | undefined> {
     fate.synced = undefined;
     const { budget, send } = this.#job;
     const body = batch.body();
@@ -128,34 +125,34 @@ export class Settler {
     }
   }
 
-  /** Counts what an answer settles, and gives the request's slot back. */
-  #book(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Rest {
+  /** Counts what an answer settles, and gives the request's slot back; in doubt it settles nothing. */
+  #book(batch: Batch, answer: WriteAnswer | undefined, fate: Fate): Again | Doubt {
     this.#job.budget.succeeded();
-    const checked = answer === undefined ? allAccepted : checkAnswer(answer, batch);
-    if (!checked.addsUp) return { again: [], why: checked.why };
-    const again = checked.outcomes ? this.#bookEach(batch, checked.outcomes, fate) : [];
-    if (!checked.outcomes) this.#accept(batch, fate);
+    const refusals = answer === undefined ? noRefusals : checkAnswer(answer, batch);
+    if ('why' in refusals) return refusals;
+    const again = refusals.size > 0 ? this.#bookEach(batch, refusals, fate) : [];
+    if (refusals.size === 0) this.#accept(batch, fate);
     fate.synced = this.slots.leave(batch);
-    return { again };
+    return again;
   }
 
-  /** Returns the positions of the records that are to be sent again. */
-  #bookEach(batch: Batch, outcomes: readonly RecordOutcome[], fate: Fate): number[] {
+  #bookEach(batch: Batch, refusals: Refusals, fate: Fate): Again {
     const again: number[] = [];
-    for (const [position, outcome] of outcomes.entries()) {
-      if (outcome.status === 'accepted') this.#job.tally.accept(...batch.source(position));
-      else if (outcome.status === 'again' && this.#mayRepeat(fate)) again.push(position);
+    for (const position of batch.positions()) {
+      const refusal = refusals.get(position);
+      if (!refusal) this.#job.tally.accept(...batch.source(position));
+      else if (refusal.again && this.#mayRepeat(fate)) again.push(position);
       else {
-        const { code, error } = outcome;
+        const { code, error } = refusal;
         this.#turnDown(batch, [position], { stage: 'service', code, error });
       }
     }
     return again;
   }
 
-  async #settleRest(batch: Batch, { again, why }: Rest, fate: Fate): Promise<void> {
-    if (why !== undefined) return this.#doesNotAddUp(batch, why, fate);
-    if (again.length > 0) await this.#sendAgain(batch.pick(again), fate);
+  async #settleRest(batch: Batch, rest: Again | Doubt, fate: Fate): Promise<void> {
+    if ('why' in rest) return this.#doesNotAddUp(batch, rest.why, fate);
+    if (rest.length > 0) await this.#sendAgain(batch.pick(rest), fate);
   }
 
   #mayRepeat({ attempts }: Fate): boolean {
