@@ -8,7 +8,7 @@ import type { InputRecord, Scenario } from './scenario.js';
 import type { Truth } from './truth.js';
 
 export const passcode = 'seeded-secret-7f3a';
-const older = 'rejects of an earlier run\n';
+export const olderRejects = 'rejects of an earlier run\n';
 
 export interface Summary {
   readonly run: string;
@@ -53,7 +53,7 @@ const rejectsFile = (world: World, { argv }: Scenario): string =>
 /** Lays out the input, and a rejects file of an earlier run that must not get lost. */
 export function layOut(world: World, scenario: Scenario): void {
   for (const [name, content] of scenario.files) writeFileSync(world.path(name), content);
-  writeFileSync(rejectsFile(world, scenario), older);
+  writeFileSync(rejectsFile(world, scenario), olderRejects);
 }
 
 /** True when the run needs no further part. */
@@ -138,8 +138,8 @@ function rejectsOf(world: World, scenario: Scenario): readonly Reject[] {
   const file = rejectsFile(world, scenario);
   // A run that died once it had made way for its own file may have nothing to reject any more.
   const text = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-  if (text === older) return [];
-  expect(readFileSync(`${file}.1`, 'utf8'), 'the older rejects file').toBe(older);
+  if (text === olderRejects) return [];
+  expect(readFileSync(`${file}.1`, 'utf8'), 'the older rejects file').toBe(olderRejects);
   if (text === undefined) return [];
   return text
     .trimEnd()

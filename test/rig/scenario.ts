@@ -23,7 +23,7 @@ export interface Scenario {
   readonly records: readonly InputRecord[];
 }
 
-export type ScenarioKind = 'profiles' | 'events' | 'mixed' | 'demerge';
+export type ScenarioKind = 'profiles' | 'events' | 'mixed' | 'demerge' | 'subscribe';
 
 /** Random input of some `size` records: few identities, so that keys repeat; some that are no good. */
 export function scenarioOf(kind: ScenarioKind, size: number, random: Random): Scenario {
@@ -42,6 +42,10 @@ export function scenarioOf(kind: ScenarioKind, size: number, random: Random): Sc
   if (kind === 'events') {
     draft.events('e.csv', size);
     return draft.done(['upload', '--type', 'event', '--event-name', 'Visit']);
+  }
+  if (kind === 'subscribe') {
+    draft.subscriptions('s.csv', size);
+    return draft.done(['subscribe', '--type', 'email']);
   }
   draft.identities('ids.csv', size);
   return draft.done(['demerge', '--yes']);
@@ -72,6 +76,14 @@ class Draft {
     this.#write(name, 'identity,ts,Id\n', count, (add) => {
       const { id, fate } = add({ key: undefined, once: true });
       return `${this.#identity()},${fate === 'unreadable' ? 'never' : '1700000000'},${id}\n`;
+    });
+  }
+
+  /** Addresses, each of them once. */
+  subscriptions(name: string, count: number): void {
+    this.#write(name, 'value,status\n', count, (add) => {
+      const { id, fate } = add({ key: undefined, once: false });
+      return `${id},${fate === 'unreadable' ? 'Maybe' : 'Unsubscribe'}\n`;
     });
   }
 

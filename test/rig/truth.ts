@@ -30,6 +30,8 @@ export interface Truth extends AsyncDisposable {
    */
   die(): void;
   revive(): void;
+  /** Called when a request was carried out, before it is answered. */
+  worked: (() => void) | undefined;
 }
 
 type Answer = Readonly<Record<string, unknown>>;
@@ -41,7 +43,7 @@ export async function startTruth({ records }: Scenario, random: Random): Promise
   const executed: string[] = [];
   const refused = new Set<string>();
   const onDeath = new Set<() => void>();
-  const truth = { faultRate: 0, dead: false };
+  const truth = { faultRate: 0, dead: false, worked: undefined as Truth['worked'] };
 
   const work = (ids: readonly string[], isDemerge: boolean): Answer => {
     const bad = (id: string) => known.get(id)?.fate === 'refused' && !isDemerge;
@@ -49,6 +51,7 @@ export async function startTruth({ records }: Scenario, random: Random): Promise
       if (bad(id)) refused.add(id);
       else executed.push(id);
     }
+    running.worked?.();
     if (isDemerge) return { status: 'success' };
     const unprocessed = ids.flatMap((id, index) => (bad(id) ? [entry(index, 515)] : []));
     const processed = ids.length - unprocessed.length;
@@ -83,7 +86,7 @@ export async function startTruth({ records }: Scenario, random: Random): Promise
   };
 
   const server = await startFaultServer(() => step);
-  return Object.assign(truth, {
+  const running: Truth = Object.assign(truth, {
     server,
     executed,
     refused,
@@ -96,16 +99,25 @@ export async function startTruth({ records }: Scenario, random: Random): Promise
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   });
+  return running;
+}
+
+interface Sent {
+  readonly profileData?: { readonly Id: string };
+  readonly evtData?: { readonly Id: string };
+  /** Of a subscription. */
+  readonly value?: string;
 }
 
 /** The ids of the records in a request. */
 function sentIn(body: Buffer): { readonly ids: readonly string[]; readonly isDemerge: boolean } {
   const { d, identities } = JSON.parse(body.toString()) as {
-    readonly d?: readonly Record<'profileData' | 'evtData', { readonly Id: string } | undefined>[];
+    readonly d?: readonly Sent[];
     readonly identities?: readonly string[];
   };
   const ids =
-    identities ?? d?.map(({ profileData, evtData }) => (profileData ?? evtData)?.Id ?? '');
+    identities ??
+    d?.map(({ profileData, evtData, value }) => (profileData ?? evtData)?.Id ?? value ?? '');
   return { ids: ids ?? [], isDemerge: identities !== undefined };
 }
 
