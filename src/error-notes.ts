@@ -337,6 +337,17 @@ export const errorNotes = {
     causes: ['kill, a time limit, a container or a machine that was shut down'],
     next: ['a run from files goes on with the same command and --resume', 'engagectl runs list'],
   },
+  'E-HUNG-UP': {
+    means: 'SIGHUP stopped the command',
+    causes: [
+      'the terminal or its connection was closed',
+      'a service manager that reloads by SIGHUP',
+    ],
+    next: [
+      'a run from files goes on with the same command and --resume',
+      'tmux, screen or setsid keep it when the terminal goes; nohup does not: Node undoes it',
+    ],
+  },
   'E-STDOUT-CLOSED': {
     means: 'the reader of standard output closed it; the work stopped at once, without a message',
     causes: ['head, or another program in the pipe that had enough'],

@@ -10,6 +10,7 @@ export const exitCodes = {
   protocol: 7,
   refused: 8,
   file: 9,
+  hungUp: 129,
   interrupted: 130,
   closedPipe: 141,
   terminated: 143,
@@ -54,6 +55,7 @@ export const errorIds = {
   'E-FILE-WRITE': exitCodes.file,
   'E-INTERRUPTED': exitCodes.interrupted,
   'E-TERMINATED': exitCodes.terminated,
+  'E-HUNG-UP': exitCodes.hungUp,
   'E-STDOUT-CLOSED': exitCodes.closedPipe,
 } as const satisfies Record<string, ExitCode>;
 export type ErrorId = keyof typeof errorIds;
@@ -91,6 +93,7 @@ const bySeverity: readonly ExitCode[] = [
   exitCodes.unknown,
   exitCodes.interrupted,
   exitCodes.terminated,
+  exitCodes.hungUp,
   exitCodes.closedPipe,
   exitCodes.protocol,
   exitCodes.file,

@@ -8,14 +8,14 @@ const graceMilliseconds = 10_000;
 /** Runs this process's command line: owns its signal handlers and its exit code, nothing else. */
 export async function runProcess(): Promise<void> {
   const stop = new AbortController();
-  const onSignal = (signal: 'SIGINT' | 'SIGTERM', id: 'E-INTERRUPTED' | 'E-TERMINATED') => {
-    const exitCode = signal === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated;
-    if (stop.signal.aborted) return leave(exitCode);
-    stop.abort(new EngagectlError(id, `stopped by ${signal}`));
-    setTimeout(() => process.exit(exitCode), graceMilliseconds + 1000).unref();
-  };
-  process.on('SIGINT', () => onSignal('SIGINT', 'E-INTERRUPTED'));
-  process.on('SIGTERM', () => onSignal('SIGTERM', 'E-TERMINATED'));
+  for (const [signal, id] of Object.entries(stops)) {
+    process.on(signal, () => {
+      const error = new EngagectlError(id, `stopped by ${signal}`);
+      if (stop.signal.aborted) return leave(error.exitCode);
+      stop.abort(error);
+      setTimeout(() => process.exit(error.exitCode), graceMilliseconds + 1000).unref();
+    });
+  }
   const onStatusRequest = listenForStatusRequests();
   let unwritten: EngagectlError | undefined;
   process.stdout.on('error', (error) => (unwritten ??= stdoutFailure(error)));
@@ -31,6 +31,8 @@ export async function runProcess(): Promise<void> {
   }
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);
 }
+
+const stops = { SIGINT: 'E-INTERRUPTED', SIGTERM: 'E-TERMINATED', SIGHUP: 'E-HUNG-UP' } as const;
 
 /** Opened at its first use, as the other streams. */
 function quietStderr(): NodeJS.WriteStream {

@@ -31,7 +31,7 @@ export interface Runtime {
   readonly token: () => string;
   /** Resolves after `ms`; rejects with the signal's reason when aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** Aborted by the first SIGINT or SIGTERM; its reason is the EngagectlError to end with. */
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP; its reason is the EngagectlError to end with. */
   readonly signal: AbortSignal;
   /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
   readonly onStatusRequest: (show: () => void) => () => void;

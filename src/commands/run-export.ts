@@ -97,6 +97,7 @@ const passing = new Set<number>([
   exitCodes.file,
   exitCodes.interrupted,
   exitCodes.terminated,
+  exitCodes.hungUp,
 ]);
 
 function sayHowToGoOn(

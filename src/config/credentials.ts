@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { readText } from '../files/read-text.js';
 import type { Runtime } from '../runtime.js';
 import type { Saved } from './saved-account.js';
 
@@ -19,7 +19,10 @@ export interface SourcedCredentials extends Credentials {
 export async function environmentCredentials({
   env,
   cwd,
-}: Pick<Runtime, 'env' | 'cwd'>): Promise<SourcedCredentials | undefined> {
+  signal,
+}: Pick<Runtime, 'env' | 'cwd'> & Partial<Pick<Runtime, 'signal'>>): Promise<
+  SourcedCredentials | undefined
+> {
   const accountId = env['ENGAGECTL_ACCOUNT_ID'];
   const passcode = env['ENGAGECTL_PASSCODE'];
   const file = env['ENGAGECTL_PASSCODE_FILE'];
@@ -44,7 +47,7 @@ export async function environmentCredentials({
     passcode:
       file === undefined
         ? checkedPasscode(passcode ?? '', sources.passcode)
-        : await passcodeFromFile(path.resolve(cwd, file), sources.passcode),
+        : await passcodeFromFile(path.resolve(cwd, file), sources.passcode, signal),
     sources,
   };
 }
@@ -90,11 +93,16 @@ export async function savedCredentials(
 }
 
 /** The file's mode is not checked: mounted secrets are often 0444. One trailing newline is dropped. */
-export async function passcodeFromFile(file: string, source: string): Promise<string> {
+export async function passcodeFromFile(
+  file: string,
+  source: string,
+  signal?: AbortSignal,
+): Promise<string> {
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
+    text = await readText(file, signal);
   } catch (error) {
+    if (error instanceof EngagectlError) throw error;
     throw new EngagectlError('E-CONFIG', `the passcode cannot be read from ${file} (${source})`, {
       why: (error as NodeJS.ErrnoException).code ?? 'the file cannot be read',
       fix: 'name a readable file that holds nothing but the passcode',

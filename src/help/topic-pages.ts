@@ -65,12 +65,14 @@ export const topicPages = {
     7    the service broke the protocol
     8    input, journal or existing output refused before anything was sent
     9    a local file could not be read or written
+    129  interrupted by SIGHUP: the terminal was closed
     130  interrupted by SIGINT (Ctrl-C)
     141  standard output was closed by its reader
     143  interrupted by SIGTERM
 
-    When several apply, the most serious one wins: 6, then 130 or 143, 7, 9, 4, 5, 3. After 4, 5,
-    9, 130 and 143 the same command with --resume goes on; so it does after 6, for what is known.
+    When several apply, the most serious one wins: 6, then 130, 143 or 129, 7, 9, 4, 5, 3. After 4, 5,
+    9, 129, 130 and 143 the same command with --resume goes on; so it does after 6, for what is
+    known.
   `,
   formats: `
     # what is read, and what is wrong with it
@@ -135,7 +137,7 @@ export const topicPages = {
 
     What happened, and what to do:
     killed, power cut  what was settled is on the disk: --resume
-    130, 143           requests in flight got up to 10 s to finish: --resume
+    129, 130, 143      requests in flight got up to 10 s to finish: --resume
     4, 5               --resume when account or service work again
     9                  free space, then --resume
     6                  never sent again by itself: see stage "unknown" in the rejects file

@@ -1,8 +1,8 @@
-import { constants, createReadStream, openSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { fifoStream } from '../files/fifo-stream.js';
 import type { Runtime } from '../runtime.js';
 
 /** Small enough that the event loop turns between reads, large enough to be fast. */
@@ -69,15 +69,6 @@ function openFile({ name, path, size }: { name: string; path: string; size: numb
   const chunks = counted(name, read());
   const close = (): void => void chunks.chunks.return(undefined).catch(() => undefined);
   return { ...chunks, close };
-}
-
-/**
- * A FIFO is waited for by polling: an open or a read that blocks would hold a thread that nothing
- * ends but a writer, so that not even process.exit would.
- */
-function fifoStream(path: string): Socket {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  return new Socket({ fd, readable: true, writable: false });
 }
 
 export function stdinSource(stdin: Runtime['stdin']): Source {

@@ -24,7 +24,7 @@ const pageBytes = 256 * 1024;
 export async function openProfileSink(
   name: string | undefined,
   how: FileOptions,
-  runtime: Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token'>,
+  runtime: Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token' | 'sleep' | 'signal'>,
 ): Promise<ProfileSink> {
   const options = outputOf(name, how);
   await prepareOutputs([options], runtime, { ownPartials: false });

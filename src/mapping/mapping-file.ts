@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { readText } from '../files/read-text.js';
 import { cellTypes, type CellType, type UploadMapping } from './upload-mapping.js';
 
 /** What the flags of `upload` say about columns, as typed. */
@@ -20,12 +20,17 @@ type ColumnMapping = Pick<
   'identity' | 'identityGiven' | 'objectId' | 'map' | 'types' | 'drop' | 'only'
 >;
 
+interface MappingWorld {
+  readonly cwd: string;
+  readonly signal?: AbortSignal;
+}
+
 /** Flags and mapping file together; a flag wins over the file. Throws E-USAGE, E-FILE-READ. */
 export async function columnMapping(
   flags: ColumnFlags,
-  { cwd }: { readonly cwd: string },
+  world: MappingWorld,
 ): Promise<ColumnMapping> {
-  const file = flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, cwd);
+  const file = flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, world);
   const identity = flags.identity ?? file.identity;
   const objectId = flags.objectId ?? file.objectId;
   const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap((list) => list.split(','))];
@@ -88,9 +93,9 @@ function parseTypes(text: string): [column: string, type: CellType][] {
 }
 
 /** All of a mapping file. zod is loaded then only: other uploads need not wait for it. */
-async function readMappingFile(name: string, cwd: string) {
+async function readMappingFile(name: string, world: MappingWorld) {
   const { mappingFileSchema } = await import('./mapping-file-schema.js');
-  const parsed = mappingFileSchema.safeParse(await readJson(name, cwd));
+  const parsed = mappingFileSchema.safeParse(await readJson(name, world));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new EngagectlError('E-USAGE', `${name}: ${issue?.path.join('.') ?? ''} ${issue?.message}`, {
@@ -106,8 +111,9 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
 };
 
-async function readJson(file: string, cwd: string): Promise<unknown> {
-  const text = await readFile(path.resolve(cwd, file), 'utf8').catch((cause: unknown) => {
+async function readJson(file: string, { cwd, signal }: MappingWorld): Promise<unknown> {
+  const text = await readText(path.resolve(cwd, file), signal).catch((cause: unknown) => {
+    if (cause instanceof EngagectlError) throw cause;
     const { code = '', message } = cause as NodeJS.ErrnoException;
     throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${file}`, {
       why: reasons[code] ?? message,

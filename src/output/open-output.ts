@@ -22,7 +22,7 @@ import {
   type Target,
 } from './target.js';
 
-type World = Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token'>;
+type World = Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token' | 'sleep' | 'signal'>;
 
 /**
  * Opens what the records go to; who opens, publishes or aborts. `resume`: goes on from there in
@@ -132,6 +132,6 @@ interface Sinking {
 
 function openSink(target: Target, { options, resume, runtime }: Sinking): Promise<Sink> | Sink {
   if (target.kind === 'stdout') return openStdout(runtime.stdout);
-  if (target.kind === 'stream') return openStream(target.name, target.path);
+  if (target.kind === 'stream') return openStream(target.name, target.path, runtime);
   return openFileSink(target, { overwrite: options.overwrite, resume });
 }

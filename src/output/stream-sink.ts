@@ -1,6 +1,6 @@
-import { open } from 'node:fs/promises';
-import { EngagectlError } from '../errors.js';
-import type { OutputStream } from '../runtime.js';
+import { constants, open, type FileHandle } from 'node:fs/promises';
+import { EngagectlError, interruption } from '../errors.js';
+import type { OutputStream, Runtime } from '../runtime.js';
 import { fileError } from './file-error.js';
 import { writeAll } from './marked-file.js';
 import type { Sink } from './sink.js';
@@ -17,10 +17,32 @@ export function openStdout(stream: OutputStream): Sink {
   return streamSink('stdout', write, async () => undefined);
 }
 
+type Waiting = Pick<Runtime, 'sleep' | 'signal'>;
+
+/** Milliseconds between two looks for the reader of a FIFO. */
+const lookAgain = 50;
+
+/**
+ * Opens once a FIFO has a reader. To wait for it in the open would hold a thread that nothing ends
+ * but a reader, so that not even process.exit would.
+ */
+async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileHandle> {
+  for (;;) {
+    if (signal.aborted) throw interruption(signal.reason);
+    try {
+      const reader = await open(path, constants.O_WRONLY | constants.O_NONBLOCK);
+      return await open(path, 'w').finally(() => reader.close());
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
+    }
+    await sleep(lookAgain, signal);
+  }
+}
+
 /** A FIFO or a device, written directly. */
-export async function openStream(name: string, path: string): Promise<Sink> {
-  const file = await open(path, 'w').catch((error: unknown) => {
-    throw fileError(name, 'opened', error);
+export async function openStream(name: string, path: string, world: Waiting): Promise<Sink> {
+  const file = await openRead(path, world).catch((error: unknown) => {
+    throw error instanceof EngagectlError ? error : fileError(name, 'opened', error);
   });
   const write = (bytes: Buffer) =>
     writeAll(file, bytes, null).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises';
+import { appendFile, constants } from 'node:fs/promises';
 import type { ExportResult, RunResult, WriteResult } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
 import { bytesText, grouped, secondsText } from './figures.js';
@@ -90,6 +90,10 @@ function asText(summary: Summary): string {
 export const verdict = ({ exitCode }: Summary): string =>
   exitCode === 0 ? 'done' : `exit ${exitCode}`;
 
+/** Of a FIFO that nobody reads, opening fails at once instead of waiting. */
+const appending =
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+
 /** GitHub Actions shows this file beside the job; that it cannot be written fails no run. */
 async function appendStepSummary(summary: Summary, { runtime, messages }: SummaryWorld) {
   const file = runtime.env['GITHUB_STEP_SUMMARY'];
@@ -97,7 +101,8 @@ async function appendStepSummary(summary: Summary, { runtime, messages }: Summar
   const rows = summaryFigures(summary).map(([label, value]) => `| ${label} | ${markdown(value)} |`);
   const title = `### engagectl ${markdown(summary.command)}: ${verdict(summary)}`;
   try {
-    await appendFile(file, `${title}\n\n| | |\n|---|---|\n${rows.join('\n')}\n\n`);
+    const table = `${title}\n\n| | |\n|---|---|\n${rows.join('\n')}\n\n`;
+    await appendFile(file, table, { flag: appending });
   } catch (error) {
     messages.warn(`the step summary could not be written: ${(error as Error).message}`);
   }

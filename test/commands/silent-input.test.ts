@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -64,5 +64,44 @@ describe.skipIf(process.platform === 'win32')('a FIFO', () => {
     child.kill('SIGINT');
     const [code] = (await once(child, 'close')) as [number | null];
     expect(code).toBe(130);
+  });
+
+  const account = {
+    ENGAGECTL_BASE_URL: 'http://127.0.0.1:9',
+    ENGAGECTL_ACCOUNT_ID: 'A',
+    ENGAGECTL_PASSCODE_FILE: 'pipe',
+  };
+  const days = '--event A --from 2024-01-01 --to 2024-01-01';
+  const startAt = (line: string, env: Readonly<Record<string, string>> = {}) => {
+    const world = makeWorld();
+    execFileSync('mkfifo', [world.path('pipe')]);
+    writeFileSync(world.path('users.csv'), 'identity,x\na,1\n');
+    const folders = { ENGAGECTL_CONFIG_DIR: world.configDir, ENGAGECTL_STATE_DIR: world.stateDir };
+    return spawn(process.execPath, [bin, ...line.split(' ')], {
+      cwd: world.cwd,
+      env: { ...folders, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+    });
+  };
+
+  it.each([
+    ['--mapping', 'upload users.csv --check --mapping pipe', {}],
+    ['the passcode', 'upload users.csv', account],
+    ['-o', `export-profiles --region local ${days} -o pipe`, {}],
+  ])('at %s that nobody opens can be left', async (_, line, env) => {
+    const child = startAt(line, env);
+    const ended = once(child, 'close');
+    await delay(1500);
+    expect(child.exitCode).toBe(null);
+    child.kill('SIGINT');
+    expect(((await ended) as [number | null])[0]).toBe(130);
+  });
+
+  it('at the step summary that nobody reads is a warning', async () => {
+    const child = startAt('upload users.csv --check', { GITHUB_STEP_SUMMARY: 'pipe' });
+    const [stderr, [code]] = await Promise.all([text(child.stderr!), once(child, 'close')]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('the step summary could not')]);
   });
 });

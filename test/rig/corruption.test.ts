@@ -190,7 +190,8 @@ describe.each(exports)('%s %s %s %s %s %s %s %s %s', (...argv) => {
         }
         checkRefusal(outcome.stderr);
         expect((await run(['runs', 'list'])).code).toBe(0);
-        const anew = await run([...whole, '--fresh']);
+        // Days that had their final name already.
+        const anew = await run([...whole, '--fresh', '--overwrite']);
         expect([anew.code, contents(here)], anew.stderr).toEqual([
           0,
           expect.objectContaining(expected),

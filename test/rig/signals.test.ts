@@ -47,6 +47,7 @@ describe('the first signal', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
+    ['SIGHUP', 129],
   ] as const)('%s lets requests in flight finish, and %i can be resumed', async (signal, code) => {
     await using run = await stage(slowSecond(600));
     const child = run.start();

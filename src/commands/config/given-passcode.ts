@@ -28,7 +28,11 @@ export async function givenPasscode(
   if (passcodeCommand !== undefined) return { passcode_command: passcodeCommand };
   if (passcodeFile !== undefined)
     return {
-      passcode: await passcodeFromFile(path.resolve(runtime.cwd, passcodeFile), '--passcode-file'),
+      passcode: await passcodeFromFile(
+        path.resolve(runtime.cwd, passcodeFile),
+        '--passcode-file',
+        runtime.signal,
+      ),
     };
   if (!needed && passcodeStdin !== true) return {};
   if (runtime.stdin.isTTY === true) {
