@@ -38,7 +38,10 @@ export async function upload(
 /** How rows become records; the zone is the account's. Throws E-USAGE, E-FILE-READ. */
 export async function uploadMapping(
   options: UploadOptions,
-  { runtime, words }: { readonly runtime: Pick<Runtime, 'cwd' | 'now' | 'signal'>; readonly words: Words },
+  {
+    runtime,
+    words,
+  }: { readonly runtime: Pick<Runtime, 'cwd' | 'now' | 'signal'>; readonly words: Words },
 ): Promise<Omit<UploadMapping, 'zone'>> {
   const { type = 'profile', objectId, empty = 'omit', eventName, ts, retryUnknown } = options;
   if (type !== 'event' && ts !== undefined) {
