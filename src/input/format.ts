@@ -24,10 +24,7 @@ export function formatOfName(name: string): InputFormat | undefined {
   return extensions[extension?.toLowerCase() ?? ''];
 }
 
-/**
- * Format by what the first line that is neither blank nor a comment looks like. No text at all is NDJSON of no
- * records, so that an empty pipe is no error.
- */
+/** Format by what the first line looks like. No text at all is NDJSON of no records: an empty pipe is no error. */
 export async function formatOfText(
   window: TextWindow,
   { delimiter, comment, listColumn }: InputOptions,
@@ -43,13 +40,7 @@ export async function formatOfText(
 }
 
 /** Throws EngagectlError E-FORMAT for a text that does not start with `[`. */
-export async function expectArray({
-  window,
-  name,
-}: {
-  window: TextWindow;
-  name: string;
-}): Promise<void> {
+export async function expectArray(window: TextWindow, name: string): Promise<void> {
   const line = await firstLine(window);
   if (line[0] === openingBracket) return;
   throw new EngagectlError('E-FORMAT', `${name} is not a JSON array`, {
@@ -63,22 +54,17 @@ export async function expectArray({
   });
 }
 
+/** The first that is neither blank nor a comment. */
 async function firstLine(window: TextWindow, comment = ''): Promise<Buffer> {
   for (let above = 0; ;) {
     const start = window.bytes.findIndex((byte, at) => at >= above && byte > 32);
     const from = start === -1 ? window.bytes.length : start;
     const end = endOfLine(window.bytes, from);
-    const whole = end < window.bytes.length || end - from >= sampleBytes || window.ended;
     const line = window.bytes.subarray(from, end);
-    if (!whole) await window.grow();
-    else if (
-      comment === '' ||
-      !line
-        .subarray(0, 4 * comment.length)
-        .toString()
-        .startsWith(comment)
-    )
-      return line;
-    else above = end;
+    const isWhole = end < window.bytes.length || line.length >= sampleBytes || window.ended;
+    const isComment = comment !== '' && line.indexOf(comment) === 0;
+    if (isWhole && !isComment) return line;
+    if (isWhole) above = end;
+    else await window.grow();
   }
 }

@@ -8,16 +8,6 @@ import type { TextWindow } from './text-window.js';
 /** More columns than any record of the service may have keys. */
 const mostColumns = 16_384;
 
-/** A row of cells taken from the start of a text. */
-interface FirstRow {
-  readonly cells: readonly string[];
-  /** Physical line it starts on. */
-  readonly line: number;
-  /** Position and physical line of what follows. */
-  readonly next: number;
-  readonly nextLine: number;
-}
-
 export interface Header {
   readonly names: readonly string[];
   /** Physical line after it. */
@@ -45,9 +35,9 @@ export async function takeHeader(input: HeaderInput, markers: Markers): Promise<
       fix: 'put the column names on the first line',
     });
   }
-  checkHeader(row.cells, input.name, row.line);
+  checkHeader(row.names, input.name, row.line);
   input.window.drop(row.next);
-  return { names: row.cells, nextLine: row.nextLine };
+  return row;
 }
 
 /** A bare list has one column; a first line that is this column's own name is taken off. */
@@ -57,16 +47,16 @@ export async function takeListHeader(
   markers: Markers,
 ): Promise<Header> {
   const row = await firstRow(input, markers);
-  if (row?.cells[0] !== column) return { names: [column], nextLine: 1 };
+  if (row?.names[0] !== column) return { names: [column], nextLine: 1 };
   input.window.drop(row.next);
   return { names: [column], nextLine: row.nextLine };
 }
 
-/** The first row that is neither blank nor a comment; undefined when the text holds none. */
+/** The first row that is neither blank nor a comment, and where it ends; undefined when the text holds none. */
 async function firstRow(
   { window, csv, name, maxRecordBytes }: HeaderInput,
   markers: Markers,
-): Promise<FirstRow | undefined> {
+): Promise<(Header & { readonly line: number; readonly next: number }) | undefined> {
   const scanner = new CsvScanner(csv, markers);
   scanner.begin(window.bytes, mostColumns, window.ended);
   let start = 0;
@@ -83,8 +73,8 @@ async function firstRow(
     if (fault) throw quotingError(fault, { name, line, start });
     if (width > mostColumns) throw tooWide(name, line, width);
     if (end > start && width > 0) {
-      const cells = texts(window.bytes, record, { name, line, markers });
-      return { cells, line, next, nextLine: line + 1 + record.lineEnds };
+      const names = texts(window.bytes, record, { name, line, markers });
+      return { names, line, next, nextLine: line + 1 + record.lineEnds };
     }
     start = next;
   }

@@ -89,7 +89,7 @@ async function cutterFor(
 ): Promise<{ cutter: Cutter; line: number }> {
   if (format === 'ndjson') return { cutter: new NdjsonCutter(), line: 1 };
   if (format === 'json') {
-    await expectArray(input);
+    await expectArray(input.window, input.name);
     return { cutter: new JsonCutter(state), line: 1 };
   }
   const markers = markersOf(format, options);

@@ -170,12 +170,8 @@ class SequentialInputs implements Inputs {
 const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
 
 function total(sizes: readonly (number | undefined)[]): number | undefined {
-  let sum = 0;
-  for (const size of sizes) {
-    if (size === undefined) return undefined;
-    sum += size;
-  }
-  return sum;
+  const known = sizes.filter((size) => size !== undefined);
+  return known.length < sizes.length ? undefined : known.reduce((sum, size) => sum + size, 0);
 }
 
 const stdinTwice = (): EngagectlError =>

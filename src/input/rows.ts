@@ -1,4 +1,5 @@
 import type { CsvProgram } from '../text/csv-program.js';
+import type { TextMemory } from './text-memory.js';
 
 /** Formats of the write commands' input. `list` is one bare value a line. */
 export const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;
@@ -42,7 +43,7 @@ export interface RowBlock {
    * Where the bytes and cells lie, held once for each record and fault: who accounts for a record
    * lets go of it once its outcome is written down.
    */
-  readonly memory?: Memory;
+  readonly memory?: Pick<TextMemory, 'letGo'>;
   readonly count: number;
   /** Record i is `bytes[bounds[2i], bounds[2i+1])`, without its line end. */
   readonly bounds: Int32Array;
@@ -56,10 +57,6 @@ export interface RowBlock {
   readonly end: Position;
   /** Records in this stretch that could not be read, in order: each is one outcome (stage `parse`). */
   readonly faults: readonly RowFault[];
-}
-
-export interface Memory {
-  letGo(times?: number): void;
 }
 
 export interface Cells {

@@ -31,7 +31,7 @@ export interface CellRow {
 const openIdentity = Buffer.from('"identity":');
 const openObjectId = Buffer.from('"objectId":');
 export const openProfileData = Buffer.from(',"type":"profile","profileData":{');
-const openEvent = Buffer.from(',"type":"event","evtName":');
+export const openEvent = Buffer.from(',"type":"event","evtName":');
 const openTs = Buffer.from(',"ts":');
 const openEvtData = Buffer.from(',"evtData":{');
 

@@ -63,7 +63,12 @@ export function columnsOf(
     if (roles.has(role) || options[option] !== undefined) continue;
     throw missingColumns([role], header, source, fix);
   }
-  refuseSharedKeys(columns, source);
+  const [first, second] = sharedKey(columns) ?? [];
+  if (first && second) {
+    const message = `${source}: columns "${first.name}" and "${second.name}" are both sent as "${first.key}"`;
+    const fix = 'drop one with --drop <column>, or map it to another key';
+    throw new EngagectlError('E-HEADER-DUPLICATE', message, { fix, file: source, line: 1 });
+  }
   return columns;
 }
 
@@ -93,18 +98,17 @@ function namedColumns(options: UploadMapping): string[] {
   return [...named];
 }
 
-function refuseSharedKeys(columns: readonly Column[], source: string): void {
-  const senders = new Map<string, string>();
-  for (const { role, name, key } of columns) {
+/** The first two that would be sent as the same key, which no record may have twice. */
+export function sharedKey(columns: readonly Column[]): readonly [Column, Column] | undefined {
+  const senders = new Map<string, Column>();
+  for (const column of columns) {
+    const { role, key } = column;
     if (role === 'none' || role === 'identity' || role === 'objectId') continue;
     const other = senders.get(key);
-    if (other !== undefined) {
-      const message = `${source}: columns "${other}" and "${name}" are both sent as "${key}"`;
-      const fix = 'drop one with --drop <column>, or map it to another key';
-      throw new EngagectlError('E-HEADER-DUPLICATE', message, { fix, file: source, line: 1 });
-    }
-    senders.set(key, name);
+    if (other) return [other, column];
+    senders.set(key, column);
   }
+  return undefined;
 }
 
 export function missingColumns(

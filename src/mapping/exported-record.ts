@@ -1,3 +1,4 @@
+import { openEvent, openProfileData } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { shown, takeKey, type KeyPart } from './identity.js';
 import { exportedInstantOf } from './instants.js';
@@ -16,8 +17,6 @@ const profileFields = (
   ] as const
 ).map(([from, to]) => ({ from, to, prefix: Buffer.from(`,"${to}":`) }));
 
-const openProfileData = Buffer.from(',"type":"profile","profileData":{');
-const openEvent = Buffer.from(',"type":"event","evtName":');
 const openKey = { identity: Buffer.from('{"identity":'), objectId: Buffer.from('{"objectId":') };
 /** Of an object within the record. */
 const inner = new JsonText();

@@ -1,7 +1,7 @@
 import { writeHead, type CellRow, type Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { emptyValue, writeTyped } from './cell-types.js';
-import { columnFault, columnOf, type Column } from './columns.js';
+import { columnFault, columnOf, sharedKey, type Column } from './columns.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import type { RecordBuilder } from './record-builder.js';
@@ -42,7 +42,9 @@ export class JsonRow implements CellRow {
     }
     // without --object-id, a record is keyed by its objectId only where it has no identity
     if (this.#options.objectId === undefined && parts.identity < 0) parts.objectId = spare;
-    return this.#options.map.size > 0 ? this.#sharedKey() : undefined;
+    if (this.#options.map.size === 0) return undefined; // only --map can give two members one key
+    const [, second] = sharedKey(this.#columns.slice(0, this.#json.count)) ?? [];
+    return second && columnFault(second.name, `another column is sent as "${second.key}" too`);
   }
 
   name(index: number): string {
@@ -132,17 +134,5 @@ export class JsonRow implements CellRow {
     this.#columns[index] = column;
     this.#spellings[index] = Buffer.from(spelling);
     return column;
-  }
-
-  /** --map can give two members the same key, which no record may have. */
-  #sharedKey(): string | undefined {
-    const keys = new Set<string>();
-    for (let index = 0; index < this.#json.count; index++) {
-      const { role, name, key } = this.#columns[index]!;
-      if (role === 'none' || role === 'identity' || role === 'objectId') continue;
-      if (keys.has(key)) return columnFault(name, `another column is sent as "${key}" too`);
-      keys.add(key);
-    }
-    return undefined;
   }
 }
