@@ -146,7 +146,8 @@ const joined = (one: Stretch, other: Stretch): Stretch => ({
 function nameOf(failure: Failure): string {
   switch (failure.kind) {
     case 'refused':
-      return `HTTP ${failure.status}`;
+      // A longer one is no status, and might be anything.
+      return failure.status < 1000 ? `HTTP ${failure.status}` : 'a code of its own';
     case 'connection':
       return failure.message === 'given up' ? 'given up' : 'connection';
     case 'timeout':
