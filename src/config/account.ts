@@ -29,10 +29,8 @@ export interface Account {
   /** The config profile is marked so: writes ask first, where somebody sits at a terminal. */
   readonly production: boolean;
   /** Where each value came from, for people. */
-  readonly sources: Readonly<Record<AccountField, string>>;
+  readonly sources: Readonly<Record<Exclude<keyof Account, 'profile' | 'sources'>, string>>;
 }
-type AccountField =
-  'region' | 'baseUrl' | 'accountId' | 'passcode' | 'headerPrefix' | 'timezone' | 'production';
 
 type AccountRuntime = Pick<Runtime, 'env' | 'cwd' | 'platform' | 'token' | 'sleep' | 'signal'>;
 
@@ -44,24 +42,31 @@ type AccountRuntime = Pick<Runtime, 'env' | 'cwd' | 'platform' | 'token' | 'slee
 export async function resolveAccount(
   settings: AccountSettings,
   runtime: AccountRuntime,
-  run = passcodeFromCommand,
+  run: typeof passcodeFromCommand = passcodeFromCommand,
 ): Promise<Account> {
   const baseUrl = baseUrlSetting(settings);
   const region = setting(settings, 'region');
-  if (region?.value === localRegion) return localAccount(settings, { region, baseUrl }, runtime);
+  if (region?.value === localRegion) return localAccount(settings, region, baseUrl, runtime);
 
   const environment = settings.flags.has('profile')
     ? undefined
     : await environmentCredentials(runtime);
-  if (environment && baseUrl) return environmentAccount(settings, baseUrl, environment);
+  if (environment && baseUrl) {
+    // No config profile takes part, not even for the time zone: it may be another account's.
+    const address = checked(baseUrl);
+    const host = { value: new URL(address.value).host, source: 'host of the base URL' };
+    const credentials = environment;
+    return accountOf(settings, { region: region ?? host, baseUrl: address, credentials });
+  }
 
   const saved = await chooseSaved(settings, runtime);
   const from = { value: saved.region, source: region?.source ?? saved.source };
-  if (!saved.values) return localAccount(settings, { region: from, baseUrl }, runtime);
+  if (!saved.values) return localAccount(settings, from, baseUrl, runtime);
+  const runCommand = (command: string, source: string) => run(command, source, runtime);
   return accountOf(settings, {
     region: from,
     baseUrl: checked(baseUrl ?? { value: saved.values.baseUrl, source: saved.source }),
-    credentials: environment ?? (await savedCredentials(saved, runtime, run)),
+    credentials: environment ?? (await savedCredentials(saved.values, saved.source, runCommand)),
     saved,
   });
 }
@@ -81,21 +86,10 @@ const checked = ({ value, source }: Sourced): Sourced => ({
   source,
 });
 
-/** No config profile takes part, not even for the time zone: it may be another account's. */
-function environmentAccount(
-  settings: AccountSettings,
-  given: Sourced,
-  credentials: SourcedCredentials,
-): Account {
-  const baseUrl = checked(given);
-  const host = { value: new URL(baseUrl.value).host, source: 'host of the base URL' };
-  const region = setting(settings, 'region') ?? host;
-  return accountOf(settings, { region, baseUrl, credentials });
-}
-
 async function localAccount(
   settings: AccountSettings,
-  { region, baseUrl }: { readonly region: Sourced; readonly baseUrl: Sourced | undefined },
+  region: Sourced,
+  baseUrl: Sourced | undefined,
   runtime: AccountRuntime,
 ): Promise<Account> {
   if (baseUrl)
@@ -105,13 +99,11 @@ async function localAccount(
     });
   const folder = localFolder(runtime);
   const source = `made for region "local", kept in ${folder}`;
+  const credentials = await localCredentials(folder, runtime);
   return accountOf(settings, {
     region,
     baseUrl: { value: 'http://127.0.0.1:0', source: 'embedded service, any free port' },
-    credentials: {
-      ...(await localCredentials(folder, runtime)),
-      sources: { accountId: source, passcode: source },
-    },
+    credentials: { ...credentials, sources: { accountId: source, passcode: source } },
   });
 }
 
@@ -128,23 +120,26 @@ function accountOf(
   { region, baseUrl, credentials, saved }: Choice,
 ): Account {
   const choose = (name: 'headerPrefix' | 'timezone', fallback: string): Sourced => {
-    const value = saved?.values[name];
-    const kept = saved && value !== undefined ? { value, source: saved.source } : undefined;
-    return setting(settings, name) ?? kept ?? { value: fallback, source: 'default' };
+    const kept = saved?.values?.[name];
+    const otherwise =
+      saved && kept !== undefined
+        ? { value: kept, source: saved.source }
+        : { value: fallback, source: 'default' };
+    return setting(settings, name) ?? otherwise;
   };
   const headerPrefix = choose('headerPrefix', defaultHeaderPrefix);
   const timezone = choose('timezone', 'UTC');
+  const { sources, ...pair } = credentials;
   return {
     profile: saved?.profile,
     region: region.value,
     baseUrl: baseUrl.value,
-    accountId: credentials.accountId,
-    passcode: credentials.passcode,
+    ...pair,
     headerPrefix: checkedHeaderPrefix(headerPrefix.value, headerPrefix.source),
     timezone: timezone.value,
     production: saved?.production === true,
     sources: {
-      ...credentials.sources,
+      ...sources,
       region: region.source,
       baseUrl: baseUrl.source,
       headerPrefix: headerPrefix.source,

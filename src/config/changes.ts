@@ -1,6 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import { currentProfile, entry, findProfile, findRegion, localRegion } from './saved-account.js';
-import { namePattern, type Config, type SavedRegion } from './schema.js';
+import { namePattern, type Config, type SavedProfile, type SavedRegion } from './schema.js';
 
 /** A region of a profile, as it is to be saved; what is undefined stays as it was. */
 export interface RegionChange {
@@ -34,45 +34,49 @@ export function withRegion(config: Config, { profile, region, values }: RegionCh
   const merged: Partial<SavedRegion> = { ...kept, ...given };
   const { baseUrl, accountId } = merged;
   const secret = merged.passcode ?? merged.passcode_command;
-  if (baseUrl === undefined || accountId === undefined || secret === undefined)
+  if (baseUrl === undefined || accountId === undefined || secret === undefined) {
+    const parts = { '--base-url': baseUrl, '--account-id': accountId, passcode: secret };
+    const missing = Object.entries(parts).filter(([, value]) => value === undefined);
     throw new EngagectlError('E-CONFIG', `region "${region}" is new and not complete`, {
-      why: `missing: ${missing({ '--base-url': baseUrl, '--account-id': accountId, passcode: secret })}`,
+      why: `missing: ${missing.map(([name]) => name).join(', ')}`,
       fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>',
     });
-  const saved: SavedRegion = { ...merged, baseUrl, accountId };
-  const regions = { ...known?.regions, [region]: saved };
-  return { ...config, profiles: { ...config.profiles, [profile]: { ...known, regions } } };
+  }
+  const regions = { ...known?.regions, [region]: { ...merged, baseUrl, accountId } };
+  return withProfile(config, profile, { ...known, regions });
 }
 
 /** Marks a profile whose writes ask first, or takes the mark away. */
-export function withProduction(config: Config, name: string, production: boolean): Config {
-  const profile = findProfile(config, name);
-  return { ...config, profiles: { ...config.profiles, [name]: { ...profile, production } } };
-}
+export const withProduction = (config: Config, name: string, production: boolean): Config =>
+  withProfile(config, name, { ...findProfile(config, name), production });
 
 /** Chooses the profile, and its region if one is named, for commands that name none. */
 export function withCurrent(config: Config, name: string, region: string | undefined): Config {
   const profile = findProfile(config, name);
-  if (region === undefined) return { ...config, current: name };
+  const chosen = { ...config, current: name };
+  if (region === undefined) return chosen;
   if (region !== localRegion) findRegion(name, profile, region);
-  const profiles = { ...config.profiles, [name]: { ...profile, region } };
-  return { ...config, current: name, profiles };
+  return withProfile(chosen, name, { ...profile, region });
 }
 
-/** Forgets a region of a profile, or the whole profile; also that it was the chosen one. */
+/** Forgets a region of a profile, or with the last one the whole profile; also that it was the chosen one. */
 export function without(config: Config, name: string, region: string | undefined): Config {
   const profile = findProfile(config, name);
-  if (region !== undefined) findRegion(name, profile, region);
-  const regions = withoutKey(profile.regions, region);
-  if (region !== undefined && Object.keys(regions).length > 0) {
-    const { region: chosen, ...rest } = profile;
-    const kept = chosen === undefined || chosen === region ? rest : { ...rest, region: chosen };
-    return { ...config, profiles: { ...config.profiles, [name]: { ...kept, regions } } };
+  if (region !== undefined) {
+    findRegion(name, profile, region);
+    const regions = withoutKey(profile.regions, region);
+    const chosen = profile.region === region ? undefined : profile.region;
+    if (Object.keys(regions).length > 0)
+      return withProfile(config, name, { ...profile, region: chosen, regions });
   }
-  const { current, ...rest } = config;
-  const kept = current === undefined || current === name ? rest : { ...rest, current };
-  return { ...kept, profiles: withoutKey(config.profiles, name) };
+  const current = config.current === name ? undefined : config.current;
+  return { ...config, current, profiles: withoutKey(config.profiles, name) };
 }
+
+const withProfile = (config: Config, name: string, profile: SavedProfile): Config => ({
+  ...config,
+  profiles: { ...config.profiles, [name]: profile },
+});
 
 /** What `config list` prints: everything saved but passcodes and the commands that know them. */
 export function listed(config: Config) {
@@ -109,13 +113,8 @@ function checkName(what: 'profile' | 'region', name: string): void {
   });
 }
 
-const missing = (parts: Readonly<Record<string, string | undefined>>): string =>
-  Object.keys(parts)
-    .filter((name) => parts[name] === undefined)
-    .join(', ');
-
 const defined = (values: RegionChange['values']): Partial<SavedRegion> =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
-const withoutKey = <T>(map: Readonly<Record<string, T>>, key: string | undefined) =>
+const withoutKey = <T>(map: Readonly<Record<string, T>>, key: string) =>
   Object.fromEntries(Object.entries(map).filter(([name]) => name !== key));

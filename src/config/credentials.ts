@@ -2,7 +2,7 @@ import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { readText } from '../files/read-text.js';
 import type { Runtime } from '../runtime.js';
-import type { Saved } from './saved-account.js';
+import type { SavedRegion } from './schema.js';
 
 /** An account's two headers. They belong together: they always come from one source. */
 export interface Credentials {
@@ -26,69 +26,47 @@ export async function environmentCredentials({
   const accountId = env['ENGAGECTL_ACCOUNT_ID'];
   const passcode = env['ENGAGECTL_PASSCODE'];
   const file = env['ENGAGECTL_PASSCODE_FILE'];
+  const names = ['ENGAGECTL_PASSCODE', 'ENGAGECTL_PASSCODE_FILE'] as const;
   if (passcode !== undefined && file !== undefined)
-    throw new EngagectlError(
-      'E-CONFIG',
-      'ENGAGECTL_PASSCODE and ENGAGECTL_PASSCODE_FILE are both set',
-      {
-        why: 'only one of them can hold the passcode',
-        fix: 'unset one of them',
-      },
-    );
+    throw new EngagectlError('E-CONFIG', `${names.join(' and ')} are both set`, {
+      why: 'only one of them can hold the passcode',
+      fix: 'unset one of them',
+    });
   const hasPasscode = passcode !== undefined || file !== undefined;
   if (accountId === undefined && !hasPasscode) return undefined;
-  if (accountId === undefined || !hasPasscode) throw halfPair(accountId !== undefined);
-  const sources = {
-    accountId: 'ENGAGECTL_ACCOUNT_ID',
-    passcode: file === undefined ? 'ENGAGECTL_PASSCODE' : 'ENGAGECTL_PASSCODE_FILE',
-  };
+  if (accountId === undefined || !hasPasscode) {
+    const halves = ['ENGAGECTL_ACCOUNT_ID', names.join(' or ')];
+    const [set, missing] = hasPasscode ? halves.toReversed() : halves;
+    throw new EngagectlError('E-CONFIG', `${set} is set without ${missing}`, {
+      why: 'account id and passcode are one unit: a half from here never mixes with a config profile',
+      fix: `set ${missing} too; or name a config profile (--profile <name>), which sets the environment's half aside`,
+    });
+  }
+  const [byValue, byFile] = names;
   return {
-    accountId: checkedAccountId(accountId, sources.accountId),
+    accountId: checkedAccountId(accountId, 'ENGAGECTL_ACCOUNT_ID'),
     passcode:
       file === undefined
-        ? checkedPasscode(passcode ?? '', sources.passcode)
-        : await passcodeFromFile(path.resolve(cwd, file), sources.passcode, signal),
-    sources,
+        ? checkedPasscode(passcode!, byValue)
+        : await passcodeFromFile(path.resolve(cwd, file), byFile, signal),
+    sources: {
+      accountId: 'ENGAGECTL_ACCOUNT_ID',
+      passcode: file === undefined ? byValue : byFile,
+    },
   };
 }
-
-function halfPair(hasId: boolean): EngagectlError {
-  const passcode = 'ENGAGECTL_PASSCODE or ENGAGECTL_PASSCODE_FILE';
-  const [set, missing] = hasId
-    ? ['ENGAGECTL_ACCOUNT_ID', passcode]
-    : [passcode, 'ENGAGECTL_ACCOUNT_ID'];
-  return new EngagectlError('E-CONFIG', `${set} is set without ${missing}`, {
-    why: 'account id and passcode are one unit: a half from here never mixes with a config profile',
-    fix: `set ${missing} too; or name a config profile (--profile <name>), which sets the environment's half aside`,
-  });
-}
-
-export type CommandRuntime = Pick<Runtime, 'env' | 'cwd' | 'sleep' | 'signal'>;
-/** Gets a passcode from a shell command, which `source` names for people. */
-export type RunPasscodeCommand = (
-  command: string,
-  source: string,
-  runtime: CommandRuntime,
-) => Promise<string>;
 
 /** The pair of one saved region. E-CONFIG when a header could not carry it, or its command fails. */
 export async function savedCredentials(
-  { source, values }: Saved,
-  runtime: CommandRuntime,
-  run: RunPasscodeCommand,
+  { accountId, passcode = '', passcode_command: command }: SavedRegion,
+  source: string,
+  run: (command: string, source: string) => Promise<string>,
 ): Promise<SourcedCredentials> {
-  const { accountId, passcode, passcode_command: command } = values;
-  const sources = {
-    accountId: source,
-    passcode: command === undefined ? source : `passcode_command of ${source}`,
-  };
+  const from = command === undefined ? source : `passcode_command of ${source}`;
   return {
     accountId: checkedAccountId(accountId, source),
-    passcode:
-      command === undefined
-        ? checkedPasscode(passcode ?? '', source)
-        : await run(command, sources.passcode, runtime),
-    sources,
+    passcode: command === undefined ? checkedPasscode(passcode, from) : await run(command, from),
+    sources: { accountId: source, passcode: from },
   };
 }
 
@@ -119,21 +97,22 @@ export const withoutNewline = (text: string): string => text.replace(/\r?\n$/, '
 const headerValue =
   /^[\u0021-\u007E\u00A1-\u00FF](?:[\u0020-\u007E\u00A0-\u00FF]*[\u0021-\u007E\u00A1-\u00FF])?$/;
 
-/** Checks whether a header could carry a value. E-CONFIG, which does not show it, when not. */
-const fitForHeader =
-  (what: string) =>
-  (value: string, source: string): string => {
-    if (headerValue.test(value)) return value;
-    throw new EngagectlError('E-CONFIG', `${what} (${source}) cannot be sent in a header`, {
-      why:
-        value === ''
-          ? 'it is empty'
-          : 'it holds a control character (a newline?), begins or ends with a space, or has a character beyond Latin-1',
-      fix: 'copy it again from the account dashboard',
-    });
-  };
-export const checkedPasscode = fitForHeader('the passcode');
-export const checkedAccountId = fitForHeader('the account id');
+export const checkedPasscode = (value: string, source: string): string =>
+  fitForHeader('the passcode', value, source);
+export const checkedAccountId = (value: string, source: string): string =>
+  fitForHeader('the account id', value, source);
+
+/** E-CONFIG, which does not show the value, when a header could not carry it. */
+function fitForHeader(what: string, value: string, source: string): string {
+  if (headerValue.test(value)) return value;
+  throw new EngagectlError('E-CONFIG', `${what} (${source}) cannot be sent in a header`, {
+    why:
+      value === ''
+        ? 'it is empty'
+        : 'it holds a control character (a newline?), begins or ends with a space, or has a character beyond Latin-1',
+    fix: 'copy it again from the account dashboard',
+  });
+}
 
 /** A header name's alphabet (RFC 9110, token). */
 export function checkedHeaderPrefix(prefix: string, source: string): string {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
-import { checkedPasscode, type CommandRuntime } from './credentials.js';
+import { checkedPasscode } from './credentials.js';
 
 /** Somebody may have to unlock the secret store first. */
 const patienceMs = 60_000;
@@ -16,7 +16,7 @@ const mostBytes = 64 * 1024;
 export async function passcodeFromCommand(
   command: string,
   source: string,
-  runtime: CommandRuntime,
+  runtime: Pick<Runtime, 'env' | 'cwd' | 'sleep' | 'signal'>,
 ): Promise<string> {
   const { spawn } = await import('node:child_process'); // few commands need it
   const child = spawn(command, {

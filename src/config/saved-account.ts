@@ -12,14 +12,10 @@ export interface Saved {
   readonly region: string;
   /** For people: which profile. */
   readonly source: string;
-  readonly values: SavedRegion;
+  /** Undefined: `config use` chose the built-in region. */
+  readonly values: SavedRegion | undefined;
   /** As the profile says; undefined when it does not. */
   readonly production: boolean | undefined;
-}
-
-/** `config use` chose the built-in region. */
-interface SavedLocal extends Omit<Saved, 'values' | 'production'> {
-  readonly values: undefined;
 }
 
 /** The profile that is meant when none is named. */
@@ -30,17 +26,20 @@ const defaultProfile = 'default';
 export async function chooseSaved(
   wanted: { readonly profile?: string; readonly region?: string },
   runtime: Surroundings,
-): Promise<Saved | SavedLocal> {
+): Promise<Saved> {
   const config = await readConfig(runtime);
   const isEmpty = Object.keys(config.profiles).length === 0;
-  if (isEmpty && wanted.region && !wanted.profile) throw noRegions(wanted.region);
+  if (isEmpty && wanted.region && !wanted.profile)
+    throw new EngagectlError('E-REGION', `there is no region "${wanted.region}"`, {
+      why: `known: ${localRegion}, the built-in one; there is no config profile yet that could name others`,
+      fix: `engagectl config set --region ${wanted.region} --base-url <url> --account-id <id>; or try it without an account: --region ${localRegion}`,
+    });
   const name = wanted.profile ?? currentProfile(config);
   const profile = findProfile(config, name);
   const region = wanted.region ?? profile.region ?? onlyRegion(name, profile);
   const source = `config profile "${name}"`;
-  if (region === localRegion) return { profile: name, region, source, values: undefined };
-  const { production } = profile;
-  return { profile: name, region, source, production, values: findRegion(name, profile, region) };
+  const values = region === localRegion ? undefined : findRegion(name, profile, region);
+  return { profile: name, region, source, production: profile.production, values };
 }
 
 /** E-CONFIG for a profile that is not there. */
@@ -48,25 +47,21 @@ export function findProfile(config: Config, name: string): SavedProfile {
   const profile = entry(config.profiles, name);
   if (profile) return profile;
   const known = Object.keys(config.profiles);
+  const missing = `there is no config profile "${name}"`;
   if (known.length === 0)
-    throw new EngagectlError('E-CONFIG', noAccount(name), {
-      why: 'there is no config profile, and the environment does not hold base URL, account id and passcode',
-      fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>; or try it without an account: --region local',
-    });
-  throw new EngagectlError('E-CONFIG', `there is no config profile "${name}"`, {
+    throw new EngagectlError(
+      'E-CONFIG',
+      name === defaultProfile ? 'no account is set up' : missing,
+      {
+        why: 'there is no config profile, and the environment does not hold base URL, account id and passcode',
+        fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>; or try it without an account: --region local',
+      },
+    );
+  throw new EngagectlError('E-CONFIG', missing, {
     why: `known: ${known.join(', ')}`,
     fix: 'choose one with --profile <name>, or see engagectl config list',
   });
 }
-
-const noAccount = (name: string): string =>
-  name === defaultProfile ? 'no account is set up' : `there is no config profile "${name}"`;
-
-const noRegions = (region: string): EngagectlError =>
-  new EngagectlError('E-REGION', `there is no region "${region}"`, {
-    why: `known: ${localRegion}, the built-in one; there is no config profile yet that could name others`,
-    fix: `engagectl config set --region ${region} --base-url <url> --account-id <id>; or try it without an account: --region ${localRegion}`,
-  });
 
 /** E-REGION for a region that is not there. */
 export function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {
@@ -79,19 +74,14 @@ export function findRegion(name: string, profile: SavedProfile, region: string):
 }
 
 function onlyRegion(name: string, profile: SavedProfile): string {
-  const [first, ...others] = Object.keys(profile.regions);
-  if (first !== undefined && others.length === 0) return first;
-  const known = Object.keys(profile.regions).join(', ');
-  throw new EngagectlError(
-    'E-REGION',
-    first === undefined
-      ? `config profile "${name}" has no region`
-      : `config profile "${name}" has several regions: ${known}`,
-    {
-      why: 'account and passcode belong to one region',
-      fix: `--region <name>; or choose one for good: engagectl config use ${name} --region ${first ?? '<name>'}`,
-    },
-  );
+  const known = Object.keys(profile.regions);
+  const [first] = known;
+  if (first !== undefined && known.length === 1) return first;
+  const regions = first === undefined ? 'no region' : `several regions: ${known.join(', ')}`;
+  throw new EngagectlError('E-REGION', `config profile "${name}" has ${regions}`, {
+    why: 'account and passcode belong to one region',
+    fix: `--region <name>; or choose one for good: engagectl config use ${name} --region ${first ?? '<name>'}`,
+  });
 }
 
 /** An own entry of a map whose keys come from outside: `constructor` is none. */

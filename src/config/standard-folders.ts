@@ -7,14 +7,12 @@ import type { Runtime } from '../runtime.js';
 export type Surroundings = Pick<Runtime, 'env' | 'cwd' | 'platform'>;
 
 /** Absolute path of the folder with `config.json` (contract §1, `ENGAGECTL_CONFIG_DIR`). */
-export function configFolder(runtime: Surroundings): string {
-  return chosen(runtime, 'ENGAGECTL_CONFIG_DIR') ?? standard(runtime).config;
-}
+export const configFolder = (runtime: Surroundings): string =>
+  chosen(runtime, 'ENGAGECTL_CONFIG_DIR') ?? standard(runtime).config;
 
 /** Absolute path of the folder with the local service's data and the journals of runs. */
-export function stateFolder(runtime: Surroundings): string {
-  return chosen(runtime, 'ENGAGECTL_STATE_DIR') ?? standard(runtime).state;
-}
+export const stateFolder = (runtime: Surroundings): string =>
+  chosen(runtime, 'ENGAGECTL_STATE_DIR') ?? standard(runtime).state;
 
 function chosen({ env, cwd }: Surroundings, variable: string): string | undefined {
   const folder = env[variable];

@@ -42,7 +42,8 @@ export async function tryOtherRegions(
     if (name === region) continue;
     const ask = async (credentials: Credentials | undefined): Promise<Answer> =>
       credentials ? answerOf(saved, credentials, { settings, runtime }) : 'cannot be used';
-    const own = await credentialsOf({ profile, region: name, values: saved }, runtime);
+    const run = (command: string, source: string) => passcodeFromCommand(command, source, runtime);
+    const own = await usable(savedCredentials(saved, `config profile "${profile}"`, run));
     const ownAnswer = await ask(own);
     const isSame = own?.accountId === account.accountId && own.passcode === account.passcode;
     tried.push({
@@ -54,16 +55,6 @@ export async function tryOtherRegions(
     });
   }
   return tried;
-}
-
-/** Undefined when they cannot be had or sent. */
-async function credentialsOf(
-  { profile, region, values }: { profile: string; region: string; values: SavedRegion },
-  runtime: Runtime,
-): Promise<Credentials | undefined> {
-  const source = `config profile "${profile}"`;
-  const saved = { profile, region, source, values, production: undefined };
-  return usable(savedCredentials(saved, runtime, passcodeFromCommand));
 }
 
 async function answerOf(
