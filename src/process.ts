@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime, type Runtime } from './runtime.js';
@@ -7,6 +8,7 @@ const graceMilliseconds = 10_000;
 
 /** Runs this process's command line: owns its signal handlers and its exit code, nothing else. */
 export async function runProcess(): Promise<void> {
+  setMaxListeners(0); // each request in flight, and each wait, listens to what stops the run
   const stop = new AbortController();
   for (const [signal, id] of Object.entries(stops)) {
     process.on(signal, () => {

@@ -1,4 +1,4 @@
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
@@ -92,4 +92,27 @@ it('runs resume works from another folder', async () => {
   const elsewhere = { ...world.runtime(), cwd: tmpdir() };
   expect(await main(['runs', 'resume', run], elsewhere)).toBe(0);
   expect(server.executed).toHaveLength(4);
+});
+
+it('--resume for another account while a run of these files is unfinished is refused: exit 8', async () => {
+  const { world, server } = await start([accept(), refuse, accept()]);
+  await using _ = server;
+  expect((await world.run(upload)).code).toBe(4);
+  const sent = server.received.length;
+  const env = { ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-2' };
+  const { code, stderr } = await world.run([...upload, '--resume'], { env });
+  expect([code, server.received.length]).toEqual([8, sent]);
+  for (const said of ['ACCOUNT-1', 'ACCOUNT-2', '--fresh']) expect(stderr).toContain(said);
+  expect((await world.run([...upload, '--fresh'], { env })).code).toBe(0);
+  const runs = readdirSync(path.join(world.stateDir, 'runs'));
+  expect(runs, "the other account's run").toHaveLength(1);
+});
+
+it('a rejects file that is a link to the input is refused', async () => {
+  const { world, server } = await start([accept()]);
+  await using _ = server;
+  symlinkSync('users.csv', world.path('users.csv.rejects.ndjson'));
+  const { code, stderr } = await world.run(upload);
+  expect([code, server.received.length]).toEqual([2, 0]);
+  expect(stderr).toContain('is an input of this run');
 });

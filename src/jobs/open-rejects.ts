@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
@@ -31,7 +31,8 @@ export function openRejects(
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
   const name = named ?? `${beside}.rejects.ndjson`;
   const file = path.resolve(cwd, name);
-  if (files.some((input) => [file, `${file}.1`].includes(path.resolve(cwd, input)))) {
+  const places = [file, `${file}.1`].map(placeOf);
+  if (files.some((input) => places.includes(placeOf(path.resolve(cwd, input))))) {
     throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
       why: 'the rejects file would take its place',
       fix: `name another one with ${option}`,
@@ -60,6 +61,15 @@ export function openRejects(
   if (named !== undefined) guarded(() => accessSync(path.dirname(file), constants.W_OK));
   if (!heard) return new RejectsFile(name, file, words.option);
   return new HeardRejects(name, { file, heard, option: words.option });
+}
+
+/** Where a path leads, links followed. */
+function placeOf(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
 }
 
 interface Hearing {

@@ -39,6 +39,7 @@ export function unfinishedRun(
   if (found && wanted.fresh) removeRun(found, words);
   if (wanted.fresh) return undefined;
   if (!found) {
+    if (wanted.resume && !wanted.exports) refuseOtherAccount(runs, wanted, words);
     for (const run of listUnreadable(root)) passOver(run, wanted, { words, said });
     return undefined;
   }
@@ -86,6 +87,25 @@ function refuseOther(found: RunFolder, wanted: WantedRun, words: Words): void {
   }
   if (host !== wanted.host)
     throw changed(found, { what: 'host', was: host, is: wanted.host }, words);
+}
+
+/** The whole input would go to this account, where the rest of it was to go to another. */
+function refuseOtherAccount(runs: readonly RunFolder[], wanted: WantedRun, words: Words): void {
+  const files = JSON.stringify(wanted.files);
+  const other = runs.find(
+    ({ header }) => header.command === wanted.command && JSON.stringify(header.files) === files,
+  );
+  if (!other) return;
+  const { run, accountId, host } = other.header;
+  throw new EngagectlError(
+    'E-RUN-CHANGED',
+    `run ${run} of these files belongs to another account`,
+    {
+      why: `it is account ${accountId} at ${host}; now it would be ${wanted.accountId} at ${wanted.host}, from the first record on`,
+      fix: `go on with the account it was begun for; or ${words.option('fresh')} starts a run for this one, and leaves the other`,
+      file: other.path,
+    },
+  );
 }
 
 /** Something that an export was begun with is another one now. */
