@@ -181,7 +181,11 @@ export const errorNotes = {
   },
   'E-CURSOR': {
     means: 'the service sent or refused a cursor in a way that the export cannot go on from',
-    causes: ['the cursor expired while the export stood still', 'the same cursor came twice'],
+    causes: [
+      'the cursor expired while the export stood still',
+      'the same cursor, or the same records, came twice',
+      '1000 pages in a row held no new records',
+    ],
     next: [fresh, 'ask for fewer days at once'],
   },
   'E-HEADER': {

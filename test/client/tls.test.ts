@@ -3,6 +3,7 @@ import { createServer as createProxy } from 'node:http';
 import { createServer } from 'node:https';
 import { connect, type AddressInfo, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { createServer as createTlsServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { certificate, hasOpenssl } from '../support/certificate.js';
@@ -18,12 +19,15 @@ async function listening(server: Server): Promise<number> {
 }
 
 /** A service behind TLS, and a proxy that tunnels to it and notes what passes in the clear. */
-async function behindProxy(tls: { readonly key: Buffer; readonly cert: Buffer }) {
+async function behindProxy(
+  tls: { readonly key: Buffer; readonly cert: Buffer },
+  answer = '{"status":"success","record":{"identity":"a"}}',
+) {
   const passcodes: unknown[] = [];
   const service = createServer(tls, (request, response) => {
     passcodes.push(request.headers['x-service-passcode']);
     response.setHeader('Connection', 'close');
-    response.end('{"status":"success","record":{"identity":"a"}}');
+    response.end(answer);
   });
   const port = await listening(service);
   const seen: string[] = [];
@@ -39,8 +43,10 @@ async function behindProxy(tls: { readonly key: Buffer; readonly cert: Buffer })
   return { passcodes, seen, url: `http://user:proxy-secret@127.0.0.1:${await listening(proxy)}` };
 }
 
-async function getProfile(env: Readonly<Record<string, string>>) {
-  const child = spawn(process.execPath, [bin, 'get-profile', 'a', '--max-attempts', '1'], {
+const getProfile = (env: Readonly<Record<string, string>>) => run(['get-profile', 'a'], env);
+
+async function run(argv: readonly string[], env: Readonly<Record<string, string>>, stdin = '') {
+  const child = spawn(process.execPath, [bin, ...argv, '--max-attempts', '1'], {
     env: {
       PATH: process.env['PATH'],
       ENGAGECTL_BASE_URL: 'https://region.test',
@@ -49,6 +55,7 @@ async function getProfile(env: Readonly<Record<string, string>>) {
       ...env,
     },
   });
+  child.stdin.end(stdin);
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
   return { code, stdout, stderr };
@@ -89,4 +96,34 @@ it.skipIf(!hasOpenssl())('sends nothing to a certificate that nobody vouches for
   expect(stderr).toMatch(/self-signed certificate/);
   expect(stderr).not.toMatch(/proxy-secret|seeded/);
   expect(passcodes).toEqual([]);
+});
+
+const demergeThree = ['demerge', '--yes', '--chunk-size', '1', '--quiet', '--json', '-'];
+const three = 'identity\na\nb\nc\n';
+
+it.skipIf(!hasOpenssl())('makes a tunnel for each request that must not be repeated', async () => {
+  const tls = certificate('region.test');
+  const { seen, url } = await behindProxy(tls, '{"status":"success"}');
+  const env = { HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: tls.file };
+  const { code, stdout } = await run(demergeThree, env, three);
+  expect(JSON.parse(stdout)).toMatchObject({ accepted: 3 });
+  expect(code).toBe(0);
+  expect(seen.filter((text) => text.startsWith('region.test:443'))).toHaveLength(3);
+});
+
+it.skipIf(!hasOpenssl())('passes over a 100 Continue behind TLS', async () => {
+  const tls = certificate('localhost');
+  const server = createTlsServer(tls, (socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', () => {
+      const body = '{"status":"success"}';
+      socket.write('HTTP/1.1 100 Continue\r\n\r\n');
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    });
+  });
+  const port = await listening(server);
+  const env = { ENGAGECTL_BASE_URL: `https://localhost:${port}`, NODE_EXTRA_CA_CERTS: tls.file };
+  const { code, stdout } = await run(demergeThree, env, three);
+  expect(JSON.parse(stdout)).toMatchObject({ accepted: 3 });
+  expect(code).toBe(0);
 });
