@@ -1,7 +1,4 @@
-import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
-import { needInput } from './input-flags.js';
-import type { Settings } from './settings.js';
 import { writeOptions, type WriteFlags } from './write-flags.js';
 
 interface DemergeFlags extends WriteFlags {
@@ -32,43 +29,20 @@ export const command: CommandSpec<DemergeFlags> = {
     }),
   ],
   run: async (call) => {
-    needInput(call.operands, call);
-    await demerge({ files: call.operands, flags: call.flags }, call.settings(), call.runtime);
+    const [{ demerge }, { runWrite }, { confirmDemerge }] = await Promise.all([
+      import('../jobs/demerge-job.js'),
+      import('./run-write.js'),
+      import('../ui/confirm-demerge.js'),
+    ]);
+    await runWrite(call, {
+      name: 'demerge',
+      does: 'demerges profiles',
+      job: demerge,
+      confirm: ({ account, files, identities, flags, piped }, runtime) => {
+        const { count = 0, first: firstIdentities = [] } = identities ?? {};
+        const asking = { yes: flags.yes === true, inputIsStdin: piped };
+        return confirmDemerge({ ...account, files, count, firstIdentities }, asking, runtime);
+      },
+    });
   },
 };
-
-async function demerge(
-  { files, flags }: { readonly files: readonly string[]; readonly flags: DemergeFlags },
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
-  const [job, { runWriteCommand }, { confirmDemerge }] = await Promise.all([
-    import('../jobs/demerge-job.js'),
-    import('./run-write.js'),
-    import('../ui/confirm-demerge.js'),
-  ]);
-  const check = flags.check === true || flags.dryRun === true;
-  await runWriteCommand(
-    {
-      name: 'demerge',
-      files,
-      flags,
-      job: (request, world, hooks) => job.demerge({ ...flags, ...request, check }, world, hooks),
-      confirm: ({ account: { accountId, region, production } }, { piped, identities }) =>
-        confirmDemerge(
-          {
-            accountId,
-            region,
-            production,
-            files,
-            count: identities?.count ?? 0,
-            firstIdentities: identities?.first ?? [],
-          },
-          { yes: flags.yes === true, inputIsStdin: piped },
-          runtime,
-        ),
-    },
-    settings,
-    runtime,
-  );
-}

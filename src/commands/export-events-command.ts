@@ -1,10 +1,8 @@
 import { limits } from '../contract/limits.js';
 import type { EventExportOptions } from '../jobs/job-options.js';
-import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { eventBatchSize, exportOptions, type ExportFlags } from './export-flags.js';
 import { integer, notEmpty } from './option-values.js';
-import type { Settings } from './settings.js';
 
 type EventFlags = EventExportOptions & ExportFlags & { readonly concurrency: number };
 
@@ -47,26 +45,15 @@ export const command: CommandSpec<EventFlags> = {
       'adds "event_name" and "ts_utc" to each record; implied by more than one --event',
     ],
   ],
-  run: ({ flags, settings, runtime }) => exportEvents(flags, settings(), runtime),
-};
-
-async function exportEvents(
-  flags: EventFlags,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
-  const [job, { runExportCommand }] = await Promise.all([
-    import('../jobs/export-events-job.js'),
-    import('./run-export.js'),
-  ]);
-  await runExportCommand(
-    {
+  run: async (call) => {
+    const [{ exportEvents }, { runExport }] = await Promise.all([
+      import('../jobs/export-events-job.js'),
+      import('./run-export.js'),
+    ]);
+    await runExport(call, {
       name: 'export-events',
-      flags,
-      concurrency: flags.concurrency,
-      job: (world, hooks) => job.exportEvents(flags, world, hooks),
-    },
-    settings,
-    runtime,
-  );
-}
+      concurrency: call.flags.concurrency,
+      job: exportEvents,
+    });
+  },
+};

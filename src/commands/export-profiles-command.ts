@@ -1,8 +1,6 @@
-import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
 import { exportOptions, profileBatchSize, type ExportFlags } from './export-flags.js';
 import { notEmpty } from './option-values.js';
-import type { Settings } from './settings.js';
 
 type ProfileFlags = ExportFlags & { readonly event: string };
 
@@ -28,26 +26,11 @@ export const command: CommandSpec<ProfileFlags> = {
     ],
     ...exportOptions(profileBatchSize),
   ],
-  run: ({ flags, settings, runtime }) => exportProfiles(flags, settings(), runtime),
+  run: async (call) => {
+    const [{ exportProfiles }, { runExport }] = await Promise.all([
+      import('../jobs/export-profiles-job.js'),
+      import('./run-export.js'),
+    ]);
+    await runExport(call, { name: 'export-profiles', concurrency: 2, job: exportProfiles });
+  },
 };
-
-async function exportProfiles(
-  flags: ProfileFlags,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
-  const [job, { runExportCommand }] = await Promise.all([
-    import('../jobs/export-profiles-job.js'),
-    import('./run-export.js'),
-  ]);
-  await runExportCommand(
-    {
-      name: 'export-profiles',
-      flags,
-      concurrency: 2, // one cursor, one page ahead
-      job: (world, hooks) => job.exportProfiles(flags, world, hooks),
-    },
-    settings,
-    runtime,
-  );
-}

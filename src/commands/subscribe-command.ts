@@ -1,9 +1,6 @@
-import type { Runtime } from '../runtime.js';
 import type { CommandSpec } from './command-spec.js';
-import { needInput } from './input-flags.js';
 import type { OptionTable } from './option-table.js';
 import { choiceInAnyCase } from './option-values.js';
-import type { Settings } from './settings.js';
 import { writeOptions, type WriteFlags } from './write-flags.js';
 
 interface SubscribeFlags extends WriteFlags {
@@ -48,31 +45,14 @@ export const command: CommandSpec<SubscribeFlags> = {
     }),
   ],
   run: async (call) => {
-    needInput(call.operands, call);
-    await subscribe({ files: call.operands, flags: call.flags }, call.settings(), call.runtime);
+    const [{ subscribe }, { runWrite }] = await Promise.all([
+      import('../jobs/subscribe-job.js'),
+      import('./run-write.js'),
+    ]);
+    await runWrite(call, {
+      name: 'subscribe',
+      does: 'sets subscription statuses',
+      job: subscribe,
+    });
   },
 };
-
-async function subscribe(
-  { files, flags }: { readonly files: readonly string[]; readonly flags: SubscribeFlags },
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
-  const [job, { runWriteCommand }, { confirmProduction }] = await Promise.all([
-    import('../jobs/subscribe-job.js'),
-    import('./run-write.js'),
-    import('./confirm-production.js'),
-  ]);
-  const does = 'sets subscription statuses';
-  await runWriteCommand(
-    {
-      name: 'subscribe',
-      files,
-      flags,
-      job: (request, world, hooks) => job.subscribe({ ...flags, ...request }, world, hooks),
-      confirm: confirmProduction({ command: 'subscribe', does, files, flags }, runtime),
-    },
-    settings,
-    runtime,
-  );
-}

@@ -1,20 +1,13 @@
 import { EngagectlError } from '../errors.js';
 import type { UploadOptions } from '../jobs/job-options.js';
-import type { Runtime } from '../runtime.js';
-import type { CommandSpec } from './command-spec.js';
+import type { Call, CommandSpec } from './command-spec.js';
 import { needInput } from './input-flags.js';
 import { choice } from './option-values.js';
-import type { Settings } from './settings.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 import { writeOptions, type WriteFlags } from './write-flags.js';
 
-interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags> {
+interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
   readonly preview?: PreviewFlag;
-}
-
-interface UploadCommand {
-  readonly files: readonly string[];
-  readonly flags: UploadFlags;
 }
 
 interface PreviewFlag {
@@ -83,26 +76,31 @@ export const command: CommandSpec<UploadFlags> = {
     ...writeOptions('upload', { dryRun: 'the same as --check' }),
   ],
   run: async (call) => {
-    const files = [...(call.flags.preview?.files ?? []), ...call.operands];
-    needInput(files, call);
-    const run = call.flags.preview ? preview : upload;
-    await run({ files, flags: call.flags }, call.settings(), call.runtime);
+    const { flags } = call;
+    if (flags.preview) return preview(call, flags.preview);
+    // Together, since most of the time is waiting for small files to be read.
+    const [{ upload }, { runWrite }] = await Promise.all([
+      import('../jobs/upload-job.js'),
+      import('./run-write.js'),
+    ]);
+    const does = flags.type === 'event' ? 'adds events' : 'creates or updates user profiles';
+    await runWrite(call, { name: 'upload', does, job: upload });
   },
 };
 
 /** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
-async function preview(
-  { files, flags }: UploadCommand,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
+async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Promise<void> {
+  const { flags, runtime } = call;
+  const files = [...asked.files, ...call.operands];
+  needInput(files, call);
+  const settings = call.settings();
   const [{ previewUpload }, { showPreview }, { jobWords }] = await Promise.all([
     import('../jobs/preview-upload.js'),
     import('../ui/show-preview.js'),
     import('./job-words.js'),
   ]);
   const { timezone = 'UTC' } = settings;
-  const request = { ...flags, files, count: flags.preview?.count ?? 0 };
+  const request = { ...flags, files, count: asked.count };
   const seen = await previewUpload(request, { runtime, words: jobWords, timezone });
   showPreview(seen, settings, runtime);
   if (seen.rejected === 0) return;
@@ -110,30 +108,4 @@ async function preview(
   throw new EngagectlError('E-REJECTED', message, {
     fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
   });
-}
-
-async function upload(
-  { files, flags }: UploadCommand,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<void> {
-  // Together, since most of the time is waiting for small files to be read.
-  const [job, { runWriteCommand }, { confirmProduction }] = await Promise.all([
-    import('../jobs/upload-job.js'),
-    import('./run-write.js'),
-    import('./confirm-production.js'),
-  ]);
-  const does = flags.type === 'event' ? 'adds events' : 'creates or updates user profiles';
-  const check = flags.check === true || flags.dryRun === true;
-  await runWriteCommand(
-    {
-      name: 'upload',
-      files,
-      flags,
-      job: (request, world, hooks) => job.upload({ ...flags, ...request, check }, world, hooks),
-      confirm: confirmProduction({ command: 'upload', does, files, flags }, runtime),
-    },
-    settings,
-    runtime,
-  );
 }

@@ -7,7 +7,9 @@ import { byteCount, choice, integer } from './option-values.js';
 import { reportOptions, type ReportFlag } from './output-flags.js';
 
 /** Flags that upload, subscribe and demerge share. */
-export interface WriteFlags extends WriteOptions, ReportFlag {
+export interface WriteFlags extends Omit<WriteOptions, 'rehearsal'>, ReportFlag {
+  readonly check?: boolean;
+  readonly dryRun?: boolean;
   readonly concurrency: number;
   readonly strict?: boolean;
   /** The run that `runs resume` means. */
@@ -15,7 +17,6 @@ export interface WriteFlags extends WriteOptions, ReportFlag {
   /** False with `--no-journal`. */
   readonly journal: boolean;
   readonly yes?: boolean;
-  readonly dryRun?: boolean;
 }
 
 interface WriteHelp {

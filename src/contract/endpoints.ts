@@ -12,7 +12,8 @@ export const paths = {
 
 /**
  * The endpoints that take records or identities: how many at most, how many requests are in flight
- * by default and at most, and whether their answer counts records or says success alone.
+ * by default and at most, whether their answer counts records or says success alone, and whether
+ * they can check records and change nothing.
  */
 export const writes = {
   upload: {
@@ -20,18 +21,21 @@ export const writes = {
     inFlight: 8,
     mostInFlight: limits.uploadsInFlight,
     counts: true,
+    dryRun: false,
   },
   subscribe: {
     records: limits.recordsPerSubscribe,
     inFlight: limits.othersInFlight,
     mostInFlight: limits.uploadsInFlight,
     counts: true,
+    dryRun: true,
   },
   demerge: {
     records: limits.identitiesPerDemerge,
     inFlight: 1,
     mostInFlight: limits.othersInFlight,
     counts: false,
+    dryRun: false,
   },
 } as const satisfies Partial<Record<keyof typeof paths, object>>;
 export type WriteEndpoint = keyof typeof writes;

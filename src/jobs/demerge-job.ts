@@ -22,7 +22,6 @@ export async function demerge(
     {
       name: 'demerge',
       listColumn: identity,
-      rehearsal: request.check ? 'check' : undefined,
       meaning: { ...readMeaning(request), identity },
       frame: ['{"identities":[', ']}'],
       mapper: () => mapper,

@@ -1,5 +1,8 @@
 import type { OutputFormat } from '../output/formats.js';
+import type { Rehearsal, RejectLimit } from '../bulk/write/write-job.js';
 import { limits } from '../contract/limits.js';
+
+export type { Rehearsal, RejectLimit } from '../bulk/write/write-job.js';
 
 /** How an input is read. */
 export interface ReadOptions {
@@ -41,8 +44,8 @@ export interface WriteOptions extends ReadOptions {
   readonly resume?: boolean;
   /** Forget the unfinished run of the same job. */
   readonly fresh?: boolean;
-  /** Read and validate everything, send nothing. */
-  readonly check?: boolean;
+  /** Change nothing: `check` sends nothing; `dryRun` lets the service check, where it can. */
+  readonly rehearsal?: Rehearsal | undefined;
 }
 
 /** What every job can be given. */
@@ -81,17 +84,12 @@ export interface SubscribeOptions extends WriteOptions {
   /** Where the input does not say. */
   readonly type?: 'phone' | 'whatsapp' | 'email';
   readonly status?: 'Unsubscribe' | 'Resubscribe';
-  /** Let the service check the records and change nothing. */
-  readonly dryRun?: boolean;
 }
 
 export interface DemergeOptions extends WriteOptions {
   /** Column of the identity; default `identity`. */
   readonly identity?: string;
 }
-
-/** A percentage is judged from 1000 records on, and at the end. */
-export type RejectLimit = { readonly records: number } | { readonly percent: number };
 
 /** What is not said. */
 export const writeDefaults = {

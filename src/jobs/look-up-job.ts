@@ -1,7 +1,6 @@
 import { Gate } from '../bulk/gate.js';
 import { Intake } from '../bulk/intake.js';
 import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/look-up.js';
-import type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
 import { Tally } from '../bulk/tally.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError, exitCodes } from '../errors.js';
@@ -18,7 +17,8 @@ import { openRejects } from './open-rejects.js';
 import { unkeptRun } from './open-run.js';
 import { openUsers, type Users, type WantedUsers } from './open-users.js';
 import { openProfileSink, type ProfileSink } from './profile-sink.js';
-import type { LookUpResult, RejectedRecord, WriteProgress } from './results.js';
+import type { JobHooks } from './job-hooks.js';
+import type { LookUpResult, WriteProgress } from './results.js';
 import type { Connection, World } from './world.js';
 
 export interface LookUpRequest extends LookUpOptions, FileOptions {
@@ -30,20 +30,7 @@ export interface LookUpRequest extends LookUpOptions, FileOptions {
   readonly into?: ProfileSink | undefined;
 }
 
-/** Who asked for users, and wants to be told. */
-export interface LookUpHooks {
-  /** Is told of each record that names no user, or one whom nobody is. */
-  readonly rejected?: (record: RejectedRecord) => void;
-  begun?(first: string, progress: () => WriteProgress): void;
-  ended?(ending: LookUpEnding): Promise<void>;
-}
-
-export interface LookUpEnding {
-  readonly result: LookUpResult;
-  readonly firstRejects: readonly FirstReject[];
-  readonly rejectKinds: ReadonlyMap<string, RejectKind>;
-  readonly rejects: { readonly path: string; readonly exists: boolean; readonly missing: number };
-}
+type LookUpHooks = JobHooks<LookUpResult, WriteProgress>;
 
 interface LookingUp {
   readonly request: LookUpRequest;
@@ -103,7 +90,7 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpRe
   const { runtime, said } = world;
   const started = runtime.monotonic();
   const sink = request.into ?? (await openProfileSink(request.output, request, runtime));
-  hooks.begun?.(users.first, () => progressOf(looking));
+  hooks.begun?.(() => progressOf(looking), users.first);
   const work = async () => {
     try {
       await lookUpAll(looking, sink);
@@ -131,8 +118,8 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpRe
     error,
     unfinished: false,
   };
-  const { samples, rejects } = tally;
-  await hooks.ended?.({ result, firstRejects: samples.first, rejectKinds: samples.kinds, rejects });
+  const told = isSingle(request.users) ? undefined : tally;
+  await hooks.ended?.({ result, told, wasResumed: false });
   return result;
 }
 

@@ -19,29 +19,15 @@ import {
 import { refuseCsvOptions } from './output-of.js';
 import { exportDefaults } from './job-options.js';
 import { failureOf } from './failure-of.js';
+import type { JobEnding, JobHooks } from './job-hooks.js';
 import { openRun, unkeptRun, type OpenRun } from './open-run.js';
 import type { ExportProgress, ExportResult } from './results.js';
 import { digest } from './run-folder.js';
 import { changed } from './unfinished-run.js';
-import { watched, type HistoryFigures } from './watched.js';
+import { watched } from './watched.js';
 import type { Connection, World } from './world.js';
 
-/** Who asked for an export, and wants to be told. */
-export interface ExportHooks {
-  /** Pages are asked for from now on. */
-  begun?(progress: () => ExportProgress): void;
-  /** Note how the requests go. */
-  readonly history?: boolean;
-  /** Told what came of it while the run can still be kept; false keeps it, although it is done. */
-  ended?(ending: ExportEnding): Promise<boolean>;
-}
-
-export interface ExportEnding {
-  readonly result: ExportResult;
-  readonly history: HistoryFigures | undefined;
-  /** Earlier processes did a part of the run. */
-  readonly wasResumed: boolean;
-}
+export type ExportHooks = JobHooks<ExportResult, ExportProgress>;
 
 interface Exporting {
   readonly kind: ExportKind;
@@ -144,7 +130,7 @@ async function perform(
   { kind, request, world, connection, hooks }: Exporting,
   run: OpenRun<ExportEntry>,
   work: ExportWork,
-): Promise<ExportEnding> {
+): Promise<JobEnding<ExportResult>> {
   const { runtime, said } = world;
   const state = { ...startState(), ...work.log.earlier.counts };
   const started = runtime.monotonic();

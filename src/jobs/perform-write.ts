@@ -6,7 +6,7 @@ import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
 import { OrdinalSet } from '../bulk/write/ranges.js';
 import { writeEntries, type EarlierParts, type WriteEntry } from '../bulk/write/write-entries.js';
 import { write } from '../bulk/write/write.js';
-import type { WriteJob } from '../bulk/write/write-job.js';
+import type { Rehearsal, WriteJob } from '../bulk/write/write-job.js';
 import type { Client } from '../client/client.js';
 import { paths, writes } from '../contract/endpoints.js';
 import { zoneOf } from '../zone.js';
@@ -21,7 +21,8 @@ import type { WriteResult } from './results.js';
 import { digest } from './run-folder.js';
 import { watched } from './watched.js';
 import type { Connection, World } from './world.js';
-import type { WriteEnding, WriteHooks, WriteKind, WriteRequest } from './write-request.js';
+import type { JobEnding } from './job-hooks.js';
+import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
 import { inputOptions } from './read-input.js';
 import { writeDefaults } from './job-options.js';
 import { writeVerdict } from './write-verdict.js';
@@ -31,6 +32,7 @@ interface Writing {
   readonly request: WriteRequest;
   readonly world: World;
   readonly hooks: WriteHooks;
+  readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;
   readonly connection: Connection | undefined;
 }
@@ -45,11 +47,13 @@ export async function performWrite(
   world: World,
   hooks: WriteHooks = {},
 ): Promise<WriteResult> {
+  const { rehearsal: asked } = request;
+  const rehearsal = asked && !writes[kind.name].dryRun ? 'check' : asked;
   const options = inputOptions(request.files, request, kind.listColumn);
   const inputs = await openInputs({ ...options, digests: request.journal }, world.runtime);
   let connection: Connection | undefined;
   try {
-    if (kind.rehearsal !== 'check') connection = await world.connect();
+    if (rehearsal !== 'check') connection = await world.connect();
     const mapper = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
     for (const { header, source } of inputs.headers) mapper.check(header, source);
     const piped = inputs.totalBytes === undefined;
@@ -59,7 +63,8 @@ export async function performWrite(
         : await kind.survey?.(await openInputs(options, world.runtime));
       await hooks.confirm?.({ piped, identities });
     }
-    return await runConnected({ kind, request, world, hooks, inputs, connection }, mapper);
+    const writing = { kind, request, world, hooks, rehearsal, inputs, connection };
+    return await runConnected(writing, mapper);
   } finally {
     await inputs.close();
     await connection?.close();
@@ -87,8 +92,8 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
 
 /** Runs from files are kept; a pipe cannot be read again, so there is nothing to resume. */
 async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
-  const { kind, request, world, inputs, connection } = writing;
-  if (!connection || kind.rehearsal !== undefined) return unkeptRun(world);
+  const { kind, request, world, inputs, connection, rehearsal } = writing;
+  if (!connection || rehearsal !== undefined) return unkeptRun(world);
   if (inputs.totalBytes === undefined) {
     if (request.resume) world.said.note('input from a pipe cannot be resumed: starting afresh');
     return unkeptRun(world);
@@ -114,8 +119,8 @@ interface Parts {
   readonly earlier: EarlierParts | undefined;
 }
 
-async function perform(writing: Writing, parts: Parts): Promise<WriteEnding> {
-  const { kind, world, hooks, inputs, connection } = writing;
+async function perform(writing: Writing, parts: Parts): Promise<JobEnding<WriteResult>> {
+  const { kind, world, hooks, rehearsal, inputs, connection } = writing;
   const { run, earlier } = parts;
   const { runtime, words } = world;
   const started = runtime.monotonic();
@@ -127,15 +132,15 @@ async function perform(writing: Writing, parts: Parts): Promise<WriteEnding> {
   });
   const job = jobOf(writing, { ...parts, tally, client });
   const sending = write(job);
-  hooks.begun?.(inputs.first, () => ({
+  const progress = () => ({
     read: tally.counts.read,
     rejected: tally.counts.rejected,
     bytesRead: inputs.bytesRead(),
     totalBytes: inputs.totalBytes,
     inFlight: job.budget.inFlight,
-  }));
+  });
+  hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
-  const rehearsal = kind.rehearsal !== undefined;
   const error = writeVerdict(tally, { stopped, job: kind.name, rehearsal, words });
   return {
     result: {
@@ -151,9 +156,7 @@ async function perform(writing: Writing, parts: Parts): Promise<WriteEnding> {
       stopped,
       unfinished: run.kept !== undefined && !done && tally.hasSettled,
     },
-    firstRejects: tally.samples.first,
-    rejectKinds: tally.samples.kinds,
-    rejects: tally.rejects,
+    told: tally,
     history: history(),
     wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
   };
@@ -161,7 +164,7 @@ async function perform(writing: Writing, parts: Parts): Promise<WriteEnding> {
 
 /** Counts the outcomes; its rejects file is made with the first reject. */
 async function openTally(
-  { kind, request, world, hooks, inputs }: Writing,
+  { kind, request, world, hooks, rehearsal, inputs }: Writing,
   { run: { kept }, earlier }: Parts,
 ): Promise<Tally> {
   const { files, rejects: named } = request;
@@ -172,7 +175,7 @@ async function openTally(
   const tally = new Tally({
     rejects,
     sourceRecord,
-    listNotSent: inputs.totalBytes === undefined && kind.rehearsal !== 'check',
+    listNotSent: inputs.totalBytes === undefined && rehearsal !== 'check',
   });
   if (!kept || !earlier) return tally;
   await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
@@ -188,11 +191,11 @@ async function openTally(
 
 /** What `write` is to do; records go nowhere where only a check is made. */
 function jobOf(
-  { kind, request, world, hooks, inputs, connection }: Writing,
+  { kind, request, world, hooks, rehearsal, inputs, connection }: Writing,
   { mapper, earlier, tally, client }: Parts & { tally: Tally; client: Client | undefined },
 ): WriteJob {
   const { limit, maxRejects } = request;
-  const { name, rehearsal } = kind;
+  const { name } = kind;
   const defaults = writes[name];
   // Of a demerge, all identities have to be seen again to tell duplicates.
   const from = kind.seen ? undefined : earlier?.watermark;

@@ -27,7 +27,7 @@ export function startWrite<Options extends WriteOptions>(
   const hooks: WriteHooks = {
     rejected: (record) => rejects.add(record),
     ready: () => rejects.ready(),
-    begun: (_, read) => {
+    begun: (read) => {
       progress = read;
     },
   };

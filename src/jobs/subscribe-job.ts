@@ -12,12 +12,11 @@ export async function subscribe(
   world: World,
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
-  const { type, status, check, dryRun = false, retryUnknown = false } = request;
+  const { type, status, retryUnknown = false } = request;
   return performWrite(
     {
       name: 'subscribe',
       listColumn: type && status && 'value',
-      rehearsal: check ? 'check' : dryRun ? 'dryRun' : undefined,
       meaning: { ...readMeaning(request), type, status },
       frame: ['{"d":[', ']}'],
       mapper: () =>

@@ -24,7 +24,6 @@ export async function upload(
   return performWrite(
     {
       name: 'upload',
-      rehearsal: request.check ? 'check' : undefined,
       meaning: { ...readMeaning(request), ...meaningOf(mapping) },
       frame: uploadFrame,
       mapper: (zone) => uploadMapper({ ...mapping, zone }),

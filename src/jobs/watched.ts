@@ -3,8 +3,6 @@ import type { Client } from '../client/client.js';
 import { observed } from '../client/observed.js';
 import type { Runtime } from '../runtime.js';
 
-export type { HistoryFigures } from '../bulk/history.js';
-
 interface Watch {
   /** Nobody asks for it: then nothing is noted. */
   readonly isWanted: boolean;

@@ -1,12 +1,12 @@
 import type { Tally } from '../bulk/tally.js';
+import type { Rehearsal } from '../bulk/write/write-job.js';
 import { EngagectlError, exitCodes, mostSerious, type ExitCode } from '../errors.js';
 import type { Words } from './words.js';
 
 interface EndedWrite {
   readonly stopped: EngagectlError | undefined;
   readonly job: string;
-  /** Nothing was to be changed. */
-  readonly rehearsal: boolean;
+  readonly rehearsal: Rehearsal | undefined;
   readonly words: Words;
 }
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FirstReject } from '../jobs/write-request.js';
+import type { FirstReject } from '../jobs/job-hooks.js';
 import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
 import type { DisplaySettings } from './messages.js';

@@ -1,4 +1,4 @@
-import type { HistoryFigures } from '../../jobs/watched.js';
+import type { HistoryFigures } from '../../jobs/job-hooks.js';
 import { grouped, msText, shortNumber } from '../figures.js';
 import { chart, type Chart, type Series } from './chart.js';
 import { html, type Html } from './html.js';

@@ -1,4 +1,4 @@
-import type { RejectKind } from '../../jobs/write-request.js';
+import type { RejectKind } from '../../jobs/job-hooks.js';
 import { grouped } from '../figures.js';
 import { html, type Html } from './html.js';
 import type { RunReport } from './run-report.js';

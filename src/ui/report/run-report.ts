@@ -1,6 +1,5 @@
 import type { EngagectlError } from '../../errors.js';
-import type { HistoryFigures } from '../../jobs/watched.js';
-import type { RejectKind } from '../../jobs/write-request.js';
+import type { HistoryFigures, RejectKind } from '../../jobs/job-hooks.js';
 import type { Summary } from '../summary.js';
 
 /** All that a report says about a run. */
