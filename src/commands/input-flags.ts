@@ -1,8 +1,14 @@
-import { InvalidArgumentError } from 'commander';
 import { EngagectlError } from '../errors.js';
 import type { Call } from './command-spec.js';
 import type { OptionTable } from './option-table.js';
-import { byteCount, choice, integer } from './option-values.js';
+import { byteCount, choice, integer, matching } from './option-values.js';
+
+const unquoted = matching(
+  /^[^"\r\n]+$/,
+  'Use one or more characters that are no quote or newline.',
+);
+
+const delimiter = (text: string): string => unquoted(text === '\\t' ? '\t' : text);
 
 export const inputOptions: OptionTable = [
   'Input:',
@@ -12,9 +18,21 @@ export const inputOptions: OptionTable = [
     choice('csv', 'tsv', 'ndjson', 'json', 'list'),
   ],
   ['--delimiter <text>', 'CSV delimiter (default: comma; tab for TSV)', delimiter],
-  ['--quote <char>', 'around CSV cells (default: "; empty: none)', quote],
-  ['--escape <char>', 'before a quote in a quoted cell (default: the quote)', escape],
-  ['--comment <text>', 'CSV lines that begin with it are no records', comment],
+  [
+    '--quote <char>',
+    'around CSV cells (default: "; empty: none)',
+    matching(/^[^\r\n]?$/u, 'Use one character, or an empty text for none.'),
+  ],
+  [
+    '--escape <char>',
+    'before a quote in a quoted cell (default: the quote)',
+    matching(/^[^\r\n]$/u, 'Use one character.'),
+  ],
+  [
+    '--comment <text>',
+    'CSV lines that begin with it are no records',
+    matching(/^[^\r\n]+$/, 'Use one or more characters of one line.'),
+  ],
   ['--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'],
   [
     '--max-record-bytes <bytes>',
@@ -23,29 +41,6 @@ export const inputOptions: OptionTable = [
   ],
   ['--limit <n>', 'take the first n records only', integer({ min: 0 })],
 ];
-
-function delimiter(text: string): string {
-  const value = text === '\\t' ? '\t' : text;
-  if (value === '' || /["\r\n]/.test(value)) {
-    throw new InvalidArgumentError('Use one or more characters that are no quote or newline.');
-  }
-  return value;
-}
-
-function quote(text: string): string {
-  if (/^[^\r\n]?$/u.test(text)) return text;
-  throw new InvalidArgumentError('Use one character, or an empty text for none.');
-}
-
-function escape(text: string): string {
-  if (/^[^\r\n]$/u.test(text)) return text;
-  throw new InvalidArgumentError('Use one character.');
-}
-
-function comment(text: string): string {
-  if (text !== '' && !/[\r\n]/.test(text)) return text;
-  throw new InvalidArgumentError('Use one or more characters of one line.');
-}
 
 /** Without a file, input comes from stdin; from a terminal it never would: help instead, exit 2. */
 export function needInput(

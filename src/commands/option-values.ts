@@ -65,10 +65,15 @@ function oneOf<T extends string>(words: readonly T[], folded: (text: string) => 
   return Object.assign(parse, { words });
 }
 
-export function profileName(text: string): string {
-  if (/^[A-Za-z0-9_-]{1,64}$/.test(text)) return text;
-  throw new InvalidArgumentError('Use 1 to 64 of A-Z a-z 0-9 _ and -.');
-}
+/** A text of this form; `rule` says which. */
+export const matching =
+  (form: RegExp, rule: string) =>
+  (text: string): string => {
+    if (form.test(text)) return text;
+    throw new InvalidArgumentError(rule);
+  };
+
+export const profileName = matching(/^[A-Za-z0-9_-]{1,64}$/, 'Use 1 to 64 of A-Z a-z 0-9 _ and -.');
 
 /** An IANA name that this Node knows. */
 export function timezone(text: string): string {
@@ -81,7 +86,4 @@ export function timezone(text: string): string {
 }
 
 /** Any text: an unset variable of a script often leaves none. */
-export function notEmpty(text: string): string {
-  if (text !== '') return text;
-  throw new InvalidArgumentError('It is empty.');
-}
+export const notEmpty = matching(/[^]/, 'It is empty.');
