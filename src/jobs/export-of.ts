@@ -3,7 +3,7 @@ import type { ExportRequest } from './export-documents.js';
 import { handedOver } from './handover.js';
 import type { FileOptions, JobOptions } from './job-options.js';
 import type { Export, JsonObject } from './library.js';
-import { foreseen, type LibraryWorld } from './library-world.js';
+import { foreseen, runOf, type LibraryWorld } from './library-world.js';
 import { PageChannel, textsOf } from './page-channel.js';
 import type { ExportHooks } from './perform-export.js';
 import type { ExportProgress, ExportResult } from './results.js';
@@ -34,15 +34,10 @@ export function exportOf(library: LibraryWorld, { signal }: JobOptions, job: Exp
     [Symbol.asyncIterator]: records,
     toFile: (output, options = {}) => {
       const world = library.of(signal);
-      let progress: (() => ExportProgress) | undefined;
-      const begun = (read: () => ExportProgress) => {
-        progress = read;
-      };
-      const work = async () => {
+      return runOf(world, nothingYet, async (begun) => {
         if (options.resume) library.needRuns();
         return job({ ...options, output: output === '-' ? './-' : output }, world, { begun });
-      };
-      return { result: foreseen(work(), world), progress: () => progress?.() ?? nothingYet };
+      });
     },
   };
 }

@@ -1,8 +1,5 @@
 import type { OutputFormat } from '../output/formats.js';
-import type { Rehearsal, RejectLimit } from '../bulk/write/write-job.js';
 import { limits } from '../contract/limits.js';
-
-export type { Rehearsal, RejectLimit } from '../bulk/write/write-job.js';
 
 /** How an input is read. */
 export interface ReadOptions {
@@ -90,6 +87,12 @@ export interface DemergeOptions extends WriteOptions {
   /** Column of the identity; default `identity`. */
   readonly identity?: string;
 }
+
+/** Nothing is to be changed: records are read and checked here, or by the service as well. */
+export type Rehearsal = 'check' | 'dryRun';
+
+/** A percentage is judged from 1000 records on, and at the end. */
+export type RejectLimit = { readonly records: number } | { readonly percent: number };
 
 /** What is not said. */
 export const writeDefaults = {

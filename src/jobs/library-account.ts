@@ -1,5 +1,12 @@
 import { exportOf } from './export-of.js';
-import type { Account, ConnectOptions } from './library.js';
+import type {
+  DemergeOptions,
+  JobOptions,
+  SubscribeOptions,
+  UploadOptions,
+  WriteOptions,
+} from './job-options.js';
+import type { Account, ConnectOptions, Source } from './library.js';
 import { LibraryWorld, type RuntimeOf } from './library-world.js';
 import { lookUpUser, lookUpUsers } from './look-up-users.js';
 import { startWrite } from './start-write.js';
@@ -8,25 +15,14 @@ import { startWrite } from './start-write.js';
 export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Account {
   const library = new LibraryWorld(options, runtimeOf);
   const close = () => library.close();
+  const write =
+    <Options extends WriteOptions>(load: Parameters<typeof startWrite<Options>>[1]) =>
+    (source: Source, options?: Options & JobOptions) =>
+      startWrite(library, load, { source, options: { ...(options as Options & JobOptions) } });
   return {
-    upload: (source, options = {}) =>
-      startWrite(
-        library,
-        { source, options },
-        async () => (await import('./upload-job.js')).upload,
-      ),
-    subscribe: (source, options = {}) =>
-      startWrite(
-        library,
-        { source, options },
-        async () => (await import('./subscribe-job.js')).subscribe,
-      ),
-    demerge: (source, options = {}) =>
-      startWrite(
-        library,
-        { source, options },
-        async () => (await import('./demerge-job.js')).demerge,
-      ),
+    upload: write<UploadOptions>(async () => (await import('./upload-job.js')).upload),
+    subscribe: write<SubscribeOptions>(async () => (await import('./subscribe-job.js')).subscribe),
+    demerge: write<DemergeOptions>(async () => (await import('./demerge-job.js')).demerge),
     exportProfiles: (query) =>
       exportOf(library, query, async (request, world, hooks) => {
         const { exportProfiles } = await import('./export-profiles-job.js');

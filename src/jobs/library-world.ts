@@ -5,7 +5,7 @@ import { limits } from '../contract/limits.js';
 import { EngagectlError, interruption } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { zoneOf } from '../zone.js';
-import type { ConnectOptions } from './library.js';
+import type { ConnectOptions, Run } from './library.js';
 import { openConnection } from './open-connection.js';
 import { libraryWords } from './words.js';
 import type { Connection, World } from './world.js';
@@ -88,6 +88,19 @@ export class LibraryWorld {
       { log: (line) => log?.('verbose', line) },
     );
   }
+}
+
+/** A run under way; `work` says by `begun` what tells how far it is. */
+export function runOf<Result, Progress>(
+  world: World,
+  nothingYet: Progress,
+  work: (begun: (progress: () => Progress) => void) => Promise<Result>,
+): Run<Result, Progress> {
+  let progress = () => nothingYet;
+  const begun = (read: () => Progress) => {
+    progress = read;
+  };
+  return { result: foreseen(work(begun), world), progress: () => progress() };
 }
 
 /** Foreseen failures are of one kind, also where the signal's own reason was thrown. */

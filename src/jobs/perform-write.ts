@@ -6,7 +6,7 @@ import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
 import { OrdinalSet } from '../bulk/write/ranges.js';
 import { writeEntries, type EarlierParts, type WriteEntry } from '../bulk/write/write-entries.js';
 import { write } from '../bulk/write/write.js';
-import type { Rehearsal, WriteJob } from '../bulk/write/write-job.js';
+import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Client } from '../client/client.js';
 import { paths, writes } from '../contract/endpoints.js';
 import { zoneOf } from '../zone.js';
@@ -24,7 +24,7 @@ import type { Connection, World } from './world.js';
 import type { JobEnding } from './job-hooks.js';
 import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
 import { inputOptions } from './read-input.js';
-import { writeDefaults } from './job-options.js';
+import { writeDefaults, type Rehearsal } from './job-options.js';
 import { writeVerdict } from './write-verdict.js';
 
 interface Writing {

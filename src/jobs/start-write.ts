@@ -1,7 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import type { JobOptions, WriteOptions } from './job-options.js';
 import type { Source, WriteRun } from './library.js';
-import { foreseen, type LibraryWorld } from './library-world.js';
+import { runOf, type LibraryWorld } from './library-world.js';
 import type { WriteHooks, WriteRequest } from './write-request.js';
 import { RejectsQueue } from './rejects-queue.js';
 import type { WriteProgress, WriteResult } from './results.js';
@@ -17,35 +17,26 @@ type WriteJob<Options> = (
 /** Begins a write; `load` gives the function that does it. */
 export function startWrite<Options extends WriteOptions>(
   library: LibraryWorld,
-  { source, options }: { readonly source: Source; readonly options: Options & JobOptions },
   load: () => Promise<WriteJob<Options>>,
+  { source, options }: { readonly source: Source; readonly options: Options & JobOptions },
 ): WriteRun {
   const rejects = new RejectsQueue();
   const { files, stream, format } = openSource(source);
   const world = library.of(options.signal, stream);
-  let progress: (() => WriteProgress) | undefined;
-  const hooks: WriteHooks = {
-    rejected: (record) => rejects.add(record),
-    ready: () => rejects.ready(),
-    begun: (read) => {
-      progress = read;
-    },
-  };
-  const work = async () => {
+  const run = runOf<WriteResult, WriteProgress>(world, nothingYet, async (begun) => {
     refuseNumbers(options);
     if (options.resume) library.needRuns();
     const job = await load();
-    const journal = library.keepsRuns;
     return job(
-      { ...(format && { inputFormat: format }), ...options, files, journal },
+      { ...(format && { inputFormat: format }), ...options, files, journal: library.keepsRuns },
       world,
-      hooks,
+      { begun, rejected: (record) => rejects.add(record), ready: () => rejects.ready() },
     );
-  };
-  const result = foreseen(work(), world).finally(() => rejects.end());
+  });
+  const result = run.result.finally(() => rejects.end());
   return {
+    ...run,
     result,
-    progress: () => progress?.() ?? nothingYet,
     async *rejects() {
       result.catch(() => undefined); // thrown here as well
       yield* rejects.read();

@@ -1,6 +1,6 @@
 import type { Tally } from '../bulk/tally.js';
-import type { Rehearsal } from '../bulk/write/write-job.js';
 import { EngagectlError, exitCodes, mostSerious, type ExitCode } from '../errors.js';
+import type { Rehearsal } from './job-options.js';
 import type { Words } from './words.js';
 
 interface EndedWrite {

@@ -7,7 +7,7 @@ import { configPath, readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
 import { tryLock } from '../../jobs/try-lock.js';
 import type { Runtime } from '../../runtime.js';
-import type { Warning } from '../../jobs/doctor/warning.js';
+import type { Warning } from '../../jobs/doctor/network.js';
 
 /** The config file: there, whole, and readable by its owner only. */
 export async function checkConfig(runtime: Runtime): Promise<string> {

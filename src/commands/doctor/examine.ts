@@ -1,46 +1,88 @@
 import { resolveAccount, type Account } from '../../config/account.js';
+import { EngagectlError, type ErrorId } from '../../errors.js';
+import { checkCertificate } from '../../jobs/doctor/certificate.js';
+import { checkName, checkProxy, type Warning } from '../../jobs/doctor/network.js';
 import type { Runtime } from '../../runtime.js';
 import { version } from '../../version.js';
 import type { Settings } from '../settings.js';
-import { checkCertificate } from '../../jobs/doctor/certificate.js';
-import { findingOf, type Finding } from './finding.js';
 import { checkConfig, checkLock, checkState } from './check-folders.js';
-import { checkName, checkProxy } from '../../jobs/doctor/network.js';
 import { askOnce, checkClock } from './request.js';
+
+/** What one check came to. */
+export interface Finding {
+  readonly check: string;
+  readonly status: 'ok' | 'warning' | 'failed';
+  readonly message: string;
+  /** What to do about it; undefined when it is ok. */
+  readonly fix?: string | undefined;
+  /** Of what failed: it decides the exit code. */
+  readonly id?: ErrorId;
+}
+
+/** What a check returns is well, or a warning; when it throws, it has failed. */
+type Check<Of> = (of: Of) => Promise<string | Warning> | string | Warning;
+
+interface Machine {
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  account?: Account;
+}
+
+interface Service extends Machine {
+  readonly account: Account;
+  readonly url: URL;
+  /** The header `Date` of its answer. */
+  date?: string | undefined;
+}
+
+const ofMachine: Readonly<Record<string, Check<Machine>>> = {
+  node: ({ runtime: { nodeVersion, platform } }) =>
+    `${nodeVersion}, ${platform}, engagectl ${version}`,
+  config: async ({ runtime }) => checkConfig(runtime),
+  state: async ({ runtime }) => checkState(runtime),
+  lock: async ({ runtime }) => checkLock(runtime),
+  account: async (machine) => {
+    machine.account = await resolveAccount(machine.settings, machine.runtime);
+    const { accountId, region, sources } = machine.account;
+    return `${accountId}, region ${region}; passcode from ${sources.passcode}`;
+  },
+};
+
+const ofService: Readonly<Record<string, Check<Service>>> = {
+  proxy: ({ url, runtime }) => checkProxy(url, runtime),
+  name: async ({ url, runtime }) => checkName(url, runtime),
+  tls: async ({ url, runtime }) => checkCertificate(url, runtime),
+  request: async (service) => {
+    const { account, settings, runtime } = service;
+    const answer = await askOnce(account, settings, runtime);
+    service.date = answer.date;
+    return answer.message;
+  },
+  clock: ({ date, runtime }) => checkClock(date, runtime),
+};
 
 /** The checks, one after the other: those about the service only when there is an account. */
 export async function* examine(settings: Settings, runtime: Runtime): AsyncGenerator<Finding> {
-  yield findingOf(
-    'node',
-    () => `${runtime.nodeVersion}, ${runtime.platform}, engagectl ${version}`,
-  );
-  yield findingOf('config', async () => checkConfig(runtime));
-  yield findingOf('state', async () => checkState(runtime));
-  yield findingOf('lock', async () => checkLock(runtime));
-
-  let account: Account | undefined;
-  yield await findingOf('account', async () => {
-    account = await resolveAccount(settings, runtime);
-    const { accountId, region, sources } = account;
-    return `${accountId}, region ${region}; passcode from ${sources.passcode}`;
-  });
-  if (account) yield* examineService(account, settings, runtime);
+  const machine: Machine = { settings, runtime };
+  yield* findings(ofMachine, machine);
+  const { account } = machine;
+  if (account) yield* findings(ofService, { ...machine, account, url: new URL(account.baseUrl) });
 }
 
-async function* examineService(
-  account: Account,
-  settings: Settings,
-  runtime: Runtime,
+async function* findings<Of>(
+  checks: Readonly<Record<string, Check<Of>>>,
+  of: Of,
 ): AsyncGenerator<Finding> {
-  const url = new URL(account.baseUrl);
-  yield findingOf('proxy', () => checkProxy(url, runtime));
-  yield findingOf('name', async () => checkName(url, runtime));
-  yield findingOf('tls', async () => checkCertificate(url, runtime));
-  let date: string | undefined;
-  yield await findingOf('request', async () => {
-    const answer = await askOnce(account, settings, runtime);
-    date = answer.date;
-    return answer.message;
-  });
-  yield findingOf('clock', () => checkClock(date, runtime));
+  for (const [check, look] of Object.entries(checks)) {
+    try {
+      const seen = await look(of);
+      if (typeof seen === 'string') yield { check, status: 'ok', message: seen };
+      else yield { check, status: 'warning', message: seen.warning, fix: seen.fix };
+    } catch (error) {
+      if (!(error instanceof EngagectlError)) throw error;
+      const { why, fix } = error.details;
+      const message = why === undefined ? error.message : `${error.message}: ${why}`;
+      yield { check, status: 'failed', message, fix, id: error.id };
+    }
+  }
 }

@@ -5,7 +5,7 @@ import type { Runtime } from '../../runtime.js';
 import { messages } from '../../ui/messages.js';
 import { closing, connectTo } from '../connect.js';
 import type { Settings } from '../settings.js';
-import type { Warning } from '../../jobs/doctor/warning.js';
+import type { Warning } from '../../jobs/doctor/network.js';
 
 interface Answer {
   readonly message: string;

@@ -2,8 +2,7 @@ import { EngagectlError, errorIds, exitCodes, mostSerious } from '../../errors.j
 import type { Runtime } from '../../runtime.js';
 import { inert, inertJson } from '../../ui/inert.js';
 import type { Settings } from '../settings.js';
-import { examine } from './examine.js';
-import type { Finding } from './finding.js';
+import { examine, type Finding } from './examine.js';
 
 /**
  * `doctor`: a line for each check as it is made, on stdout; with `--json` one object. `--quiet`
@@ -20,12 +19,7 @@ export async function runDoctor(settings: Settings, runtime: Runtime): Promise<v
   const failed = checks.filter(({ status }) => status === 'failed');
   const exitCode = mostSerious(failed.map(({ id = 'E-CONFIG' }) => errorIds[id]));
   if (json) {
-    const shown = checks.map(({ check, status, message, fix }) => ({
-      check,
-      status,
-      message,
-      fix,
-    }));
+    const shown = checks.map(({ id: _, ...finding }) => finding);
     const ok = exitCode === exitCodes.ok;
     stdout.write(`${inertJson({ schemaVersion: 1, ok, exitCode, checks: shown })}\n`);
   }

@@ -3,8 +3,7 @@ import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import type { Warning } from './warning.js';
-import { extraAuthorities, usesProxy } from './network.js';
+import { extraAuthorities, usesProxy, type Warning } from './network.js';
 
 /** Days before the end of a certificate from which on it is worth a word. */
 const warnDays = 14;

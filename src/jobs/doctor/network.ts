@@ -3,7 +3,12 @@ import { access, constants } from 'node:fs/promises';
 import { isLoopback } from '../../contract/loopback.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import type { Warning } from './warning.js';
+
+/** A thing that works, and will not for long or not for everything. */
+export interface Warning {
+  readonly warning: string;
+  readonly fix: string;
+}
 
 type Env = Runtime['env'];
 
