@@ -4,7 +4,7 @@ import { subscriptionStatuses } from '../../contract/subscriptions.js';
 import { isObject, membersOf, stringOf } from '../raw-json.js';
 import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/addresses.js';
 import type { Endpoint } from './rest-route.js';
-import { writeRecords, type Fault } from './write-records.js';
+import { fault, writeRecords, type Fault } from './write-records.js';
 
 /** Endpoint 2. `dryRun=1` answers the same and changes nothing. */
 export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {
@@ -17,14 +17,11 @@ export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {
 };
 
 const faults = {
-  type: { code: recordCodes.recordType, error: 'Type is neither phone, whatsapp nor email.' },
-  email: { code: recordCodes.email, error: 'Email is not valid.' },
-  phone: { code: recordCodes.phone, error: 'Phone number is not valid.' },
-  status: {
-    code: recordCodes.eventStructure,
-    error: 'Status is neither Unsubscribe nor Resubscribe.',
-  },
-} as const satisfies Record<string, Fault>;
+  type: fault(recordCodes.recordType, 'Type is neither phone, whatsapp nor email.'),
+  email: fault(recordCodes.email, 'Email is not valid.'),
+  phone: fault(recordCodes.phone, 'Phone number is not valid.'),
+  status: fault(recordCodes.eventStructure, 'Status is neither Unsubscribe nor Resubscribe.'),
+};
 
 /** Reads one element of `d`, or says what is wrong with it. Words in any case. */
 function checkSubscription(text: string): AddressFlag | Fault {

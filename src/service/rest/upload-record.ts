@@ -4,7 +4,7 @@ import { isObject, membersOf, stringOf, type Members } from '../raw-json.js';
 import type { ProfileKey } from '../store/profiles.js';
 import { faultOfEvent } from './event-rules.js';
 import { faultOfProfile } from './profile-rules.js';
-import type { Fault } from './write-records.js';
+import { fault, type Fault } from './write-records.js';
 
 /** A checked record of endpoint 1. */
 export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
@@ -24,15 +24,15 @@ export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
 );
 
 const faults = {
-  type: { code: recordCodes.recordType, error: 'Type is neither event nor profile.' },
-  identity: { code: recordCodes.identityMissing, error: 'Identity is missing.' },
-  objectId: { code: recordCodes.objectId, error: 'Object ID is not valid.' },
-  profileData: {
-    code: recordCodes.eventStructure,
-    error: 'Profile data is incorrect. profileData is not an object.',
-  },
-  timestamp: { code: recordCodes.timestamp, error: 'Timestamp is not in epoch seconds.' },
-} as const satisfies Record<string, Fault>;
+  type: fault(recordCodes.recordType, 'Type is neither event nor profile.'),
+  identity: fault(recordCodes.identityMissing, 'Identity is missing.'),
+  objectId: fault(recordCodes.objectId, 'Object ID is not valid.'),
+  profileData: fault(
+    recordCodes.eventStructure,
+    'Profile data is incorrect. profileData is not an object.',
+  ),
+  timestamp: fault(recordCodes.timestamp, 'Timestamp is not in epoch seconds.'),
+};
 
 /** Reads one element of `d` of endpoint 1, or says what is wrong with it: its first fault only. */
 export function checkUploadRecord(text: string): UploadRecord | Fault {

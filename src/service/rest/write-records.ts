@@ -18,6 +18,8 @@ export interface Fault {
   readonly error: string;
 }
 
+export const fault = (code: number, error: string): Fault => ({ code, error });
+
 /** What endpoints 1 and 2 do with the elements of `d`. */
 interface Write<Checked extends object> {
   /** In one request. */
