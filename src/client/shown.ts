@@ -50,17 +50,20 @@ function spellingsOf(passcode: string): RegExp {
   return new RegExp([plain, ...encodings(passcode)].join('|'), 'gi');
 }
 
+/** Backslashes of JSON within JSON; with a bound, as there may be a million of them. */
+const escapes = '\\\\{0,16}';
+
 /** Of one character, which is Latin-1. */
 function letterSpellings(letter: string): string {
   const code = letter.charCodeAt(0);
   const bytes = Buffer.from(letter);
-  const percent = (hex: string) => hex.replaceAll(/../g, '%(?:25)*$&');
+  const percent = (hex: string) => hex.replaceAll(/../g, '%(?:25){0,4}$&');
   const spellings = [
-    `\\\\*${literal(letter)}`,
-    `\\\\+u${code.toString(16).padStart(4, '0')}`,
+    letter === '\\' ? '\\\\{1,4}' : `${escapes}${literal(letter)}`,
+    `\\\\${escapes}u${code.toString(16).padStart(4, '0')}`,
     percent(code.toString(16).padStart(2, '0')),
-    `&(?:amp;)*#0*${code};`,
-    `&(?:amp;)*#x0*${code.toString(16)};`,
+    `&(?:amp;){0,4}#0{0,6}${code};`,
+    `&(?:amp;){0,4}#x0{0,6}${code.toString(16)};`,
     ...(entities[letter] ?? []),
   ];
   if (code > 0x7f)
@@ -69,11 +72,11 @@ function letterSpellings(letter: string): string {
 }
 
 const entities: Readonly<Record<string, readonly string[]>> = {
-  '&': ['&(?:amp;)+'],
-  '<': ['&(?:amp;)*lt;'],
-  '>': ['&(?:amp;)*gt;'],
-  '"': ['&(?:amp;)*quot;'],
-  "'": ['&(?:amp;)*apos;'],
+  '&': ['&(?:amp;){1,4}'],
+  '<': ['&(?:amp;){0,4}lt;'],
+  '>': ['&(?:amp;){0,4}gt;'],
+  '"': ['&(?:amp;){0,4}quot;'],
+  "'": ['&(?:amp;){0,4}apos;'],
   ' ': ['\\+'],
 };
 
@@ -91,6 +94,6 @@ function encodings(passcode: string): string[] {
   });
 }
 
-const base64Letters: Readonly<Record<string, string>> = { '+': '(?:\\+|-)', '/': '\\\\*[/_]' };
+const base64Letters: Readonly<Record<string, string>> = { '+': '(?:\\+|-)', '/': `${escapes}[/_]` };
 
 const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');

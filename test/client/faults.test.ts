@@ -322,3 +322,18 @@ it('logs one line a request, without its query', async () => {
   expect(logged[1]).toMatch(/^GET \/1\/profile\.json: .+, \d+ ms$/);
   expect(logged.join()).not.toContain('someone');
 });
+
+it.each([
+  ['backslashes', '\\\\'],
+  ['percent signs', '%25'],
+  ['ampersands', '&amp;'],
+  ['the first letter', 's'],
+  ['spaces', ' '],
+  ['line ends', '\n '],
+])('a million %s take no time to be shown', async (_, piece) => {
+  const { client } = await rig([answer(200, piece.repeat(1_000_000))]);
+  const started = performance.now();
+  const failure = failureOf(await client.write('upload', records(1), never));
+  expect(performance.now() - started).toBeLessThan(5000);
+  expect(failure.message.length).toBeLessThan(300);
+});
