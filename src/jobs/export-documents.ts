@@ -12,11 +12,12 @@ import {
   tidyOutput,
 } from '../output/open-output.js';
 import type { Output } from '../output/output.js';
-import type { Runtime } from '../runtime.js';
+import { plainOption } from '../errors.js';
 import type { DateRange } from './date-range.js';
 import { exportDefaults, type ExportOptions, type FileOptions } from './job-options.js';
 import { outputOf } from './output-of.js';
 import type { OpenRun } from './open-run.js';
+import type { World } from './world.js';
 
 /** What makes one export different from the other. */
 export interface ExportKind {
@@ -53,22 +54,22 @@ interface Planned {
   readonly zone: Zone;
   readonly range: DateRange;
   readonly run: OpenRun<ExportEntry>;
-  readonly runtime: Runtime;
+  readonly world: World;
 }
 
 /** The documents of a run and what fills them. Throws what stands in the way of any of them. */
 export async function exportWork(planned: Planned): Promise<ExportWork> {
-  const { kind, request, zone, range, run, runtime } = planned;
+  const { kind, request, zone, range, run, world } = planned;
   const { restarts, prepare } = kind;
   const resumed = run.kept?.resumed === true;
   const files = filesOf(kind.plan(range, request.output));
   const documentOf = [...files.values()].flatMap((slices, index) => slices.map(() => index));
   const { journal, entries = [] } = run.kept ?? {};
   const log = new ExportLog(journal, entries, (slice) => documentOf[slice] ?? 0);
-  const outputs = [...files.keys()].map((file) => outputOf(file, request));
+  const outputs = [...files.keys()].map((file) => outputOf(file, request, world.words.option));
   const isAhead = (_: unknown, index: number) => log.earlier.document(index).sealed === undefined;
   if (!request.into)
-    await prepareOutputs(outputs.filter(isAhead), runtime, { ownPartials: resumed });
+    await prepareOutputs(outputs.filter(isAhead), world.runtime, { ownPartials: resumed });
   return {
     documents: documentsOf(planned, files),
     log,
@@ -80,7 +81,11 @@ export async function exportWork(planned: Planned): Promise<ExportWork> {
 
 /** What must not change when the export is resumed, as its journal names it. */
 export function meaningOf({ meaning }: ExportKind, request: ExportRequest, zone: Zone) {
-  const { format, gzip, columns, escapeFormulas, bom } = outputOf(request.output, request);
+  const { format, gzip, columns, escapeFormulas, bom } = outputOf(
+    request.output,
+    request,
+    plainOption,
+  );
   return {
     '--from': request.from,
     '--to': request.to,
@@ -118,15 +123,16 @@ function filesOf(slices: readonly SliceOfFile[]): Files {
   return files;
 }
 
-function documentsOf({ kind, request, run, runtime }: Planned, files: Files): ExportDocument[] {
+function documentsOf({ kind, request, run, world }: Planned, files: Files): ExportDocument[] {
   let count = 0;
   const { into } = request;
+  const { runtime, words } = world;
   return [...files].map(([file, slices]) => {
-    const options = outputOf(file, request);
+    const options = outputOf(file, request, words.option);
     return {
       slices: slices.map(({ eventName, from, to }): PlannedSlice => {
         const index = count++;
-        const place = { path: file, slice: index, resumable: run.kept !== undefined };
+        const place = { options, slice: index, resumable: run.kept !== undefined };
         return {
           index,
           query: { kind: kind.reads, eventName, from, to, ...parameters(request) },

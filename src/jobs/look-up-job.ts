@@ -89,7 +89,7 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpRe
   const { request, world, users, connection, tally, traffic } = looking;
   const { runtime, said } = world;
   const started = runtime.monotonic();
-  const sink = request.into ?? (await openProfileSink(request.output, request, runtime));
+  const sink = request.into ?? (await openProfileSink(request.output, request, world));
   hooks.begun?.(() => progressOf(looking), users.first);
   const work = async () => {
     try {

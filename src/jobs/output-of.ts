@@ -1,4 +1,4 @@
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, type OptionName } from '../errors.js';
 import { formatOf, type OutputOptions } from '../output/formats.js';
 import type { FileOptions } from './job-options.js';
 import type { Words } from './words.js';
@@ -6,7 +6,11 @@ import type { Words } from './words.js';
 export { formatNames } from '../output/formats.js';
 
 /** The output at `path`; undefined is stdout. */
-export function outputOf(path: string | undefined, options: FileOptions): OutputOptions {
+export function outputOf(
+  path: string | undefined,
+  options: FileOptions,
+  option: OptionName,
+): OutputOptions {
   const { format, gzip } = formatOf(path);
   return {
     path,
@@ -17,6 +21,7 @@ export function outputOf(path: string | undefined, options: FileOptions): Output
     ...(options.columns && { columns: options.columns }),
     escapeFormulas: options.csvFormulas === 'escape',
     bom: options.bom === true,
+    option,
   };
 }
 
@@ -26,7 +31,7 @@ export function refuseCsvOptions(
   options: FileOptions,
   { option }: Words,
 ): void {
-  if (outputOf(path, options).format === 'csv') return;
+  if (outputOf(path, options, option).format === 'csv') return;
   const wrong = options.bom ? option('bom') : options.columns && option('columns');
   if (wrong === undefined) return;
   throw new EngagectlError('E-USAGE', `${wrong} is for CSV`, {

@@ -75,7 +75,7 @@ async function runConnected(exporting: Exporting, asked: { from: number; to: num
     });
     const days = `${formatDay(range.from)} to ${formatDay(range.to)}, ${zone.name}`;
     world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
-    const work = await exportWork({ kind, request, zone, range, run, runtime: world.runtime });
+    const work = await exportWork({ kind, request, zone, range, run, world });
     keep = true;
     const ending = await perform(exporting, run, work);
     const isTold = (await hooks.ended?.(ending)) ?? true;
@@ -96,7 +96,10 @@ async function openRunOf({
   const { accountId, host, zone } = connection;
   const { resume, fresh, output = '', into } = request;
   if (into) return unkeptRun(world);
-  const target = await findTarget(request.output, world.runtime.cwd);
+  const target = await findTarget(request.output, {
+    cwd: world.runtime.cwd,
+    option: world.words.option,
+  });
   if (target.kind === 'file') {
     const files = [path.resolve(world.runtime.cwd, output)];
     const options = digest(meaningOf(kind, request, zone));

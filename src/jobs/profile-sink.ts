@@ -3,9 +3,9 @@ import { openOutput, prepareOutputs } from '../output/open-output.js';
 export { prettyJson } from '../text/pretty-json.js';
 import { RecordWriter } from '../output/record-writer.js';
 import { isStdout } from '../output/target.js';
-import type { Runtime } from '../runtime.js';
 import { outputOf } from './output-of.js';
 import type { FileOptions } from './job-options.js';
+import type { World } from './world.js';
 
 /** Where profiles go, one at a time. Who opens, finishes or aborts. */
 export interface ProfileSink {
@@ -24,9 +24,9 @@ const pageBytes = 256 * 1024;
 export async function openProfileSink(
   name: string | undefined,
   how: FileOptions,
-  runtime: Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token' | 'sleep' | 'signal'>,
+  { runtime, words }: Pick<World, 'runtime' | 'words'>,
 ): Promise<ProfileSink> {
-  const options = outputOf(name, how);
+  const options = outputOf(name, how, words.option);
   await prepareOutputs([options], runtime, { ownPartials: false });
   const output = await openOutput(options, runtime);
   const writer = new RecordWriter(output, isStdout(name) ? 1 : pageBytes);

@@ -74,10 +74,13 @@ function headerOf(names: readonly string[], { bom, escapeFormulas }: DocumentOpt
 }
 
 /** What to say about cells that a spreadsheet would run. */
-function formulaWarnings({ formulas }: Flattener, { escapeFormulas }: DocumentOptions): string[] {
+function formulaWarnings(
+  { formulas }: Flattener,
+  { escapeFormulas, option }: DocumentOptions,
+): string[] {
   if (formulas === 0) return [];
   const cells = formulas === 1 ? '1 cell' : `${formulas} cells`;
-  return escapeFormulas
-    ? [`${cells} that a spreadsheet would run as a formula got a leading '`]
-    : [`${cells} would be run as a formula by a spreadsheet; --csv-formulas escape prevents it`];
+  if (escapeFormulas) return [`${cells} that a spreadsheet would run as a formula got a leading '`];
+  const escape = option('csvFormulas', 'escape');
+  return [`${cells} would be run as a formula by a spreadsheet; ${escape} prevents it`];
 }

@@ -38,9 +38,9 @@ export async function openFileSink(
 }
 
 async function openPartial(target: FileTarget, resume?: FileMark): Promise<MarkedFile> {
-  if (resume) return MarkedFile.resume(target.partial, resume);
+  if (resume) return MarkedFile.resume(target.partial, resume, target.option);
   try {
-    return await MarkedFile.create(target.partial);
+    return await MarkedFile.create(target.partial, target.option);
   } catch (error) {
     // It was not there when the run began: another process was faster.
     const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;

@@ -1,4 +1,5 @@
 import { lstat, rm } from 'node:fs/promises';
+import { plainOption } from '../errors.js';
 import { verifyMark, type FileMark } from './marked-file.js';
 import { findTarget, spillOf, spoolOf } from './target.js';
 
@@ -21,7 +22,8 @@ export interface Leftovers {
 
 /** Removes what an unfinished export left beside its output, and nothing that it did not write. */
 export async function removeLeftovers(output: UnfinishedOutput): Promise<Leftovers> {
-  const target = await findTarget(output.path, output.cwd).catch(() => undefined); // a folder now
+  const where = { cwd: output.cwd, option: plainOption }; // nobody reads what is thrown here
+  const target = await findTarget(output.path, where).catch(() => undefined); // a folder now
   if (target?.kind !== 'file') return { removed: [], left: [] };
   const files = await existing([target.partial, spoolOf(target)]);
   // A CSV has both, and only one of them has a mark.
@@ -46,7 +48,7 @@ async function anyMatches(files: readonly string[], marks: readonly FileMark[]):
 }
 
 const matches = async (file: string, mark: FileMark): Promise<boolean> =>
-  verifyMark(file, mark).then(
+  verifyMark(file, mark, plainOption).then(
     () => true,
     () => false,
   );

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, type OptionName } from '../errors.js';
 import { syncFolder } from '../files/sync-folder.js';
 import { fileError } from './file-error.js';
 
@@ -22,27 +22,31 @@ const blockBytes = 1 << 22;
 /** A private file (0600) that is written to its end, can be taken back to a mark, and be gone on with. */
 export class MarkedFile {
   readonly path: string;
+  readonly #option: OptionName;
   readonly #file: FileHandle;
   #bytes = 0;
   #crc = 0;
 
   /** Throws E-FILE-WRITE, with the cause EEXIST when the file is there. */
-  static async create(path: string): Promise<MarkedFile> {
-    return MarkedFile.#open(path, O_EXCL);
+  static async create(path: string, option: OptionName): Promise<MarkedFile> {
+    return MarkedFile.#open(path, { flags: O_EXCL, option });
   }
 
   /**
    * Goes on from `mark`, dropping what was written after it. Throws E-RUN-CHANGED when the file
    * is not what it was at that mark.
    */
-  static async resume(path: string, mark: FileMark): Promise<MarkedFile> {
-    if (mark.bytes > 0) await verifyMark(path, mark);
-    const file = await MarkedFile.#open(path, 0);
+  static async resume(path: string, mark: FileMark, option: OptionName): Promise<MarkedFile> {
+    if (mark.bytes > 0) await verifyMark(path, mark, option);
+    const file = await MarkedFile.#open(path, { flags: 0, option });
     await file.truncate(mark);
     return file;
   }
 
-  static async #open(path: string, flags: number): Promise<MarkedFile> {
+  static async #open(
+    path: string,
+    { flags, option }: { readonly flags: number; readonly option: OptionName },
+  ): Promise<MarkedFile> {
     try {
       const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0o600);
       try {
@@ -52,14 +56,15 @@ export class MarkedFile {
         if (flags === O_EXCL) await rm(path); // made just now
         throw error;
       }
-      return new MarkedFile(path, file);
+      return new MarkedFile(path, file, option);
     } catch (error) {
-      throw fileError(path, 'created', error);
+      throw fileError({ file: path, done: 'created', option }, error);
     }
   }
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, file: FileHandle, option: OptionName) {
     this.path = path;
+    this.#option = option;
     this.#file = file;
   }
 
@@ -94,24 +99,31 @@ export class MarkedFile {
     return this.#file.close();
   }
 
-  async #guarded<T>(done: string, work: () => Promise<T>): Promise<T> {
+  async #guarded<T>(done: 'read' | 'written', work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      throw fileError(this.path, done, error);
+      throw fileError({ file: this.path, done, option: this.#option }, error);
     }
   }
 }
 
 /** Throws E-RUN-CHANGED unless the file begins with what was in it at `mark`. */
-export async function verifyMark(path: string, mark: FileMark): Promise<void> {
+export async function verifyMark(path: string, mark: FileMark, option: OptionName): Promise<void> {
+  const changed = (why: string, cause?: unknown) =>
+    new EngagectlError('E-RUN-CHANGED', `${path} is not as the export left it`, {
+      why,
+      fix: `start the export again with ${option('fresh')}`,
+      file: path,
+      cause,
+    });
   const file = await open(path, constants.O_RDONLY | O_NOFOLLOW).catch((cause: unknown) => {
-    throw changed(path, 'it cannot be opened any more', cause);
+    throw changed('it cannot be opened any more', cause);
   });
   try {
     const { size } = await file.stat();
-    if (size < mark.bytes) throw changed(path, `it has ${size} bytes and had ${mark.bytes}`);
-    if ((await crcOf(file, mark.bytes)) !== mark.crc) throw changed(path, 'its content was edited');
+    if (size < mark.bytes) throw changed(`it has ${size} bytes and had ${mark.bytes}`);
+    if ((await crcOf(file, mark.bytes)) !== mark.crc) throw changed('its content was edited');
   } finally {
     await file.close();
   }
@@ -127,14 +139,6 @@ async function crcOf(file: FileHandle, length: number): Promise<number> {
   }
   return crc;
 }
-
-const changed = (file: string, why: string, cause?: unknown): EngagectlError =>
-  new EngagectlError('E-RUN-CHANGED', `${file} is not as the export left it`, {
-    why,
-    fix: 'start the export again with --fresh',
-    file,
-    cause,
-  });
 
 /** `write` may stop short, as at a size limit; the next call then says why. */
 export async function writeAll(file: FileHandle, bytes: Buffer, position: number | null) {

@@ -34,7 +34,7 @@ export async function openOutput(
   runtime: World,
   resume?: Checkpoint,
 ): Promise<Output> {
-  const target = await findTarget(options.path, runtime.cwd);
+  const target = await targetOf(options, runtime);
   const encoding = (await formats[options.format].load()).encoding(options);
   const spools = encoding.assemble !== undefined;
   // A document that waits in a spool is written at the end, from its beginning.
@@ -55,7 +55,9 @@ export async function openOutput(
 async function openSpool(target: Target, runtime: World, resume?: FileMark): Promise<Spool> {
   const isKept = target.kind === 'file';
   const path = isKept ? spoolOf(target) : temporaryPath(runtime);
-  const file = await (resume ? MarkedFile.resume(path, resume) : MarkedFile.create(path));
+  const file = await (resume
+    ? MarkedFile.resume(path, resume, target.option)
+    : MarkedFile.create(path, target.option));
   return { file, isKept };
 }
 
@@ -65,19 +67,26 @@ export async function publishSealed(
   { cwd }: Pick<Runtime, 'cwd'>,
   mark: FileMark,
 ): Promise<void> {
-  const target = await findTarget(options.path, cwd);
+  const target = await targetOf(options, { cwd });
   if (target.kind === 'file') await publishAgain(target, mark, options);
 }
 
 /** Removes what processes that were ended left beside a published output. */
 export async function tidyOutput(
-  { path }: Pick<OutputOptions, 'path'>,
+  options: OutputOptions,
   { cwd }: Pick<Runtime, 'cwd'>,
 ): Promise<void> {
-  const target = await findTarget(path, cwd);
+  const target = await targetOf(options, { cwd });
   if (target.kind !== 'file') return;
   await rm(spoolOf(target), { force: true });
   await removeSpills(target);
+}
+
+interface SpillPlace {
+  /** Of the document that the slice's pages will go to. */
+  readonly options: OutputOptions;
+  readonly slice: number;
+  readonly resumable: boolean;
 }
 
 /**
@@ -85,21 +94,19 @@ export async function tidyOutput(
  * for `resumable` exports, under a name that another process finds again.
  */
 export async function openSpill(
-  { path, slice, resumable }: SpillPlace,
+  { options, slice, resumable }: SpillPlace,
   runtime: Pick<Runtime, 'cwd' | 'env' | 'token'>,
   resume?: Checkpoint,
 ): Promise<PageSpill> {
-  const target = await findTarget(path, runtime.cwd);
-  if (target.kind !== 'file') return PageSpill.openNameless(temporaryPath(runtime));
+  const { option } = options;
+  const target = await targetOf(options, runtime);
+  if (target.kind !== 'file') return PageSpill.openNameless(temporaryPath(runtime), option);
   const spill = spillOf(target, slice);
-  return resumable ? PageSpill.open(spill, resume) : PageSpill.openNameless(spill);
+  return resumable ? PageSpill.open(spill, resume, option) : PageSpill.openNameless(spill, option);
 }
 
-interface SpillPlace {
-  readonly path: string | undefined;
-  readonly slice: number;
-  readonly resumable: boolean;
-}
+const targetOf = ({ path, option }: OutputOptions, { cwd }: Pick<Runtime, 'cwd'>) =>
+  findTarget(path, { cwd, option });
 
 const temporaryPath = ({ env, token }: Pick<Runtime, 'env' | 'token'>): string =>
   join(env['TMPDIR'] ?? tmpdir(), `engagectl-${token()}.spool`);
@@ -115,7 +122,7 @@ export async function prepareOutputs(
   { ownPartials }: { readonly ownPartials: boolean },
 ): Promise<void> {
   for (const options of outputs) {
-    const target = await findTarget(options.path, cwd);
+    const target = await targetOf(options, { cwd });
     if (target.kind !== 'file') continue;
     if (!options.overwrite) await refuseTarget(target);
     if (ownPartials) continue;
@@ -131,7 +138,7 @@ interface Sinking {
 }
 
 function openSink(target: Target, { options, resume, runtime }: Sinking): Promise<Sink> | Sink {
-  if (target.kind === 'stdout') return openStdout(runtime.stdout);
-  if (target.kind === 'stream') return openStream(target.name, target.path, runtime);
+  if (target.kind === 'stdout') return openStdout(runtime.stdout, target.option);
+  if (target.kind === 'stream') return openStream(target, runtime);
   return openFileSink(target, { overwrite: options.overwrite, resume });
 }

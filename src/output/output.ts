@@ -1,3 +1,4 @@
+import type { OptionName } from '../errors.js';
 import type { FileMark, MarkedFile } from './marked-file.js';
 import type { RecordPage } from '../text/record-page.js';
 
@@ -56,6 +57,7 @@ export interface DocumentOptions {
   readonly escapeFormulas: boolean;
   /** Begin a CSV with a byte order mark. */
   readonly bom: boolean;
+  readonly option: OptionName;
 }
 
 /** How a format writes the records of a document. */

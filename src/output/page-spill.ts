@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { MarkedFile, type FileMark } from './marked-file.js';
+import type { OptionName } from '../errors.js';
+import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
 import { ndjsonLines } from './ndjson-format.js';
 import type { Checkpoint, RecordPage } from './output.js';
 
@@ -14,15 +15,19 @@ export class PageSpill {
   #records = 0;
 
   /** A file without a name: it goes when the process goes. */
-  static async openNameless(path: string): Promise<PageSpill> {
-    const file = await MarkedFile.create(path);
+  static async openNameless(path: string, option: OptionName): Promise<PageSpill> {
+    const file = await MarkedFile.create(path, option);
     await rm(path);
     return new PageSpill(file);
   }
 
   /** A file that another process can go on with; from `resume` on if there is one already. */
-  static async open(path: string, resume: Checkpoint | undefined): Promise<PageSpill> {
-    const file = await MarkedFile.resume(path, resume ?? { bytes: 0, crc: 0 });
+  static async open(
+    path: string,
+    resume: Checkpoint | undefined,
+    option: OptionName,
+  ): Promise<PageSpill> {
+    const file = await MarkedFile.resume(path, resume ?? emptyMark, option);
     const spill = new PageSpill(file);
     spill.#records = resume?.records ?? 0;
     return spill;

@@ -11,29 +11,30 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
 /** Gives a complete partial its final name. Throws E-OUTPUT-EXISTS, E-FILE-WRITE. */
 export async function publish(
-  { name, path, partial }: FileTarget,
+  target: FileTarget,
   { overwrite }: { readonly overwrite: boolean },
 ): Promise<void> {
+  const { name, path, partial, option } = target;
   try {
     if (overwrite) await rename(partial, path);
     else await renameToNew(partial, path);
     syncFolder(dirname(path));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && !(await inodeOf(partial))) throw vanished(partial, error);
-    if (code !== 'EEXIST') throw fileError(name, 'finished', error);
-    throw targetExists(name, {
+    if (code === 'ENOENT' && !(await inodeOf(partial))) throw vanished(target, error);
+    if (code !== 'EEXIST') throw fileError({ file: name, done: 'finished', option }, error);
+    throw targetExists(target, {
       why: 'it appeared during the run',
       fix: `the export is complete in ${partial}: move it where you want it`,
     });
   }
 }
 
-const vanished = (file: string, cause: unknown): EngagectlError =>
-  new EngagectlError('E-FILE-WRITE', `${file} vanished during the run`, {
+const vanished = ({ partial, option }: FileTarget, cause: unknown): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `${partial} vanished during the run`, {
     why: 'something removed or renamed it',
-    fix: 'start the export again with --fresh',
-    file,
+    fix: `start the export again with ${option('fresh')}`,
+    file: partial,
     cause,
   });
 
@@ -47,8 +48,9 @@ export async function publishAgain(
   rules: { readonly overwrite: boolean },
 ): Promise<void> {
   const [partial, final] = await Promise.all([inodeOf(target.partial), inodeOf(target.path)]);
-  if (partial === undefined && final !== undefined) return verifyMark(target.path, mark);
-  await verifyMark(target.partial, mark);
+  if (partial === undefined && final !== undefined)
+    return verifyMark(target.path, mark, target.option);
+  await verifyMark(target.partial, mark, target.option);
   // Killed between the two steps of a rename that replaces nothing.
   if (partial?.ino === final?.ino) return unlink(target.partial);
   const isPlaceholder = final?.size === 0;

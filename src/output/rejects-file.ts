@@ -53,7 +53,7 @@ export class RejectsFile {
     if (mark.bytes === 0) return this.#guard(() => rm(file, { force: true }));
     if (file !== this.file) throw otherFile(file, this.#option);
     try {
-      this.#marked = await MarkedFile.resume(file, mark);
+      this.#marked = await MarkedFile.resume(file, mark, this.#option);
     } catch (error) {
       const isOfDisk = error instanceof EngagectlError && error.id === 'E-FILE-WRITE';
       throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path, this.#option);
@@ -113,7 +113,7 @@ export class RejectsFile {
     const bytes = Buffer.from(this.#lines.join(''));
     this.#synced = false;
     await this.#guard(async () => {
-      this.#marked ??= await MarkedFile.create(this.file);
+      this.#marked ??= await MarkedFile.create(this.file, this.#option);
       await this.#marked.write(bytes);
     });
     this.#lines.splice(0, lines);

@@ -1,18 +1,19 @@
 import { constants, open, type FileHandle } from 'node:fs/promises';
-import { EngagectlError, interruption } from '../errors.js';
+import { EngagectlError, interruption, type OptionName } from '../errors.js';
 import type { OutputStream, Runtime } from '../runtime.js';
 import { fileError } from './file-error.js';
 import { writeAll } from './marked-file.js';
 import type { Sink } from './sink.js';
+import type { StreamTarget } from './target.js';
 
 /** Stdout, written at its reader's pace. A reader that left is E-STDOUT-CLOSED. */
-export function openStdout(stream: OutputStream): Sink {
+export function openStdout(stream: OutputStream, option: OptionName): Sink {
   // Each failure arrives at its write; without a listener node would end the process too. It
   // stays to the end: a reader that leaves late must not end the process with a stack.
   stream.on('error', () => undefined);
   const write = (bytes: Buffer) =>
     new Promise<void>((resolve, reject) => {
-      stream.write(bytes, (error) => (error ? reject(closedOr(error)) : resolve()));
+      stream.write(bytes, (error) => (error ? reject(closedOr(error, option)) : resolve()));
     });
   return streamSink('stdout', write, async () => undefined);
 }
@@ -40,13 +41,17 @@ async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileH
 }
 
 /** A FIFO or a device, written directly. */
-export async function openStream(name: string, path: string, world: Waiting): Promise<Sink> {
+export async function openStream(
+  { name, path, option }: StreamTarget,
+  world: Waiting,
+): Promise<Sink> {
   const file = await openRead(path, world).catch((error: unknown) => {
-    throw error instanceof EngagectlError ? error : fileError(name, 'opened', error);
+    if (error instanceof EngagectlError) throw error;
+    throw fileError({ file: name, done: 'opened', option }, error);
   });
   const write = (bytes: Buffer) =>
     writeAll(file, bytes, null).catch((error: unknown) => {
-      throw fileError(name, 'written', error);
+      throw fileError({ file: name, done: 'written', option }, error);
     });
   return streamSink(name, write, () => file.close());
 }
@@ -73,7 +78,9 @@ function streamSink(
 
 const closedCodes = new Set(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
 
-function closedOr(error: NodeJS.ErrnoException): EngagectlError {
-  if (!closedCodes.has(error.code ?? '')) return fileError('stdout', 'written', error);
+function closedOr(error: NodeJS.ErrnoException, option: OptionName): EngagectlError {
+  if (!closedCodes.has(error.code ?? '')) {
+    return fileError({ file: 'stdout', done: 'written', option }, error);
+  }
   return new EngagectlError('E-STDOUT-CLOSED', 'stdout was closed by its reader', { cause: error });
 }

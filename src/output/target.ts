@@ -1,14 +1,21 @@
 import { lstat, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, type OptionName } from '../errors.js';
 import { fileError } from './file-error.js';
 
 /** What `--output` names. A symbolic link stands for the file it leads to. */
 export type Target =
-  | { readonly kind: 'stdout' }
+  | { readonly kind: 'stdout'; readonly option: OptionName }
   /** A FIFO or device: written directly. */
-  | { readonly kind: 'stream'; readonly name: string; readonly path: string }
+  | StreamTarget
   | FileTarget;
+
+export interface StreamTarget {
+  readonly kind: 'stream';
+  readonly name: string;
+  readonly path: string;
+  readonly option: OptionName;
+}
 
 export interface FileTarget {
   readonly kind: 'file';
@@ -16,6 +23,7 @@ export interface FileTarget {
   readonly path: string;
   /** Where the document stands until it is complete. */
   readonly partial: string;
+  readonly option: OptionName;
 }
 
 /** Whether an `--output` means stdout. */
@@ -23,19 +31,22 @@ export const isStdout = (name: string | undefined): name is undefined | '-' | '/
   name === undefined || name === '-' || name === '/dev/stdout';
 
 /** Looks at what is there now, and changes nothing. */
-export async function findTarget(name: string | undefined, cwd: string): Promise<Target> {
-  if (isStdout(name)) return { kind: 'stdout' };
+export async function findTarget(
+  name: string | undefined,
+  { cwd, option }: { readonly cwd: string; readonly option: OptionName },
+): Promise<Target> {
+  if (isStdout(name)) return { kind: 'stdout', option };
   const path = await realpath(resolve(cwd, name)).catch(() => resolve(cwd, name));
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() || name.endsWith('/'))
-    throw fileError(name, 'written', { code: 'EISDIR' });
-  if (found !== undefined && !found.isFile()) return { kind: 'stream', name, path };
-  return { kind: 'file', name, path, partial: `${path}.partial` };
+    throw fileError({ file: name, done: 'written', option }, { code: 'EISDIR' });
+  if (found !== undefined && !found.isFile()) return { kind: 'stream', name, path, option };
+  return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }
 
 /** Throws E-OUTPUT-EXISTS. */
-export async function refuseTarget({ name, path }: FileTarget): Promise<void> {
-  if (await exists(path)) throw targetExists(name);
+export async function refuseTarget(target: FileTarget): Promise<void> {
+  if (await exists(target.path)) throw targetExists(target);
 }
 
 /** Throws E-PARTIAL-EXISTS. */
@@ -45,18 +56,21 @@ export async function refusePartial(target: FileTarget): Promise<void> {
   }
 }
 
-export function targetExists(name: string, details: { why?: string; fix?: string } = {}) {
+export function targetExists(
+  { name, option }: FileTarget,
+  details: { why?: string; fix?: string } = {},
+) {
   return new EngagectlError('E-OUTPUT-EXISTS', `${name} already exists`, {
-    fix: 'replace it with --overwrite, or choose another --output',
+    fix: `replace it with ${option('overwrite')}, or choose another ${option('output')}`,
     file: name,
     ...details,
   });
 }
 
-export function partialExists({ name, partial }: FileTarget): EngagectlError {
+export function partialExists({ name, partial, option }: FileTarget): EngagectlError {
   return new EngagectlError('E-PARTIAL-EXISTS', `${name}: ${partial} is in the way`, {
     why: 'an earlier export to this file did not finish, and no run is known that could go on',
-    fix: 'start again with --fresh, which sets it aside, or choose another --output',
+    fix: `start again with ${option('fresh')}, which sets it aside, or choose another ${option('output')}`,
     file: partial,
   });
 }
@@ -71,7 +85,7 @@ export async function setLeftoversAside(target: FileTarget): Promise<void> {
     try {
       await setAside(path);
     } catch (error) {
-      throw fileError(path, 'set aside', error);
+      throw fileError({ file: path, done: 'set aside', option: target.option }, error);
     }
   }
 }
