@@ -73,21 +73,14 @@ export async function* lookUp<T>(
   if (failure !== undefined) throw failure;
 }
 
-/** Which of the two is there first; a failed one is there, too. */
+/** Which of the two is there first; an input that failed is there, too. */
 async function turnOf(
   answer: Promise<unknown> | undefined,
   input: Promise<unknown> | undefined,
 ): Promise<'answer' | 'input'> {
-  const turns: Promise<'answer' | 'input'>[] = [];
-  if (answer) turns.push(answer.then(() => 'answer'));
-  if (input)
-    turns.push(
-      input.then(
-        () => 'input',
-        () => 'input',
-      ),
-    );
-  return Promise.race(turns);
+  const isInput = () => 'input' as const;
+  const turns = [answer?.then(() => 'answer' as const), input?.then(isInput, isInput)];
+  return Promise.race(turns.filter((turn) => turn !== undefined));
 }
 
 /** A promise whose failure is dealt with when its turn comes. */

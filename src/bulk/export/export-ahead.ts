@@ -1,5 +1,6 @@
 import type { CursorQuery } from '../../client/client.js';
-import type { Checkpoint, Output, RecordPage } from '../../output/output.js';
+import type { Checkpoint, Output } from '../../output/output.js';
+import type { PageSpill } from '../../output/page-spill.js';
 
 /** What a slice's pages are written to: an output, or a spill until it is their turn. */
 export type PageTarget = Pick<
@@ -7,20 +8,12 @@ export type PageTarget = Pick<
   'name' | 'rewindable' | 'writePage' | 'checkpoint' | 'rewind' | 'sync'
 >;
 
-/** Holds the pages of a slice that is read before its turn, outside of memory. */
-export interface Spill extends PageTarget {
-  pages(): AsyncIterable<RecordPage>;
-  /** Leaves a file that another process can go on with; removes any other. */
-  close(): Promise<void>;
-  discard(): Promise<void>;
-}
-
 /** One cursor of the run. */
 export interface PlannedSlice {
   /** Number in the run, from 0. */
   readonly index: number;
   readonly query: CursorQuery;
-  readonly openSpill: (resume: Checkpoint | undefined) => Promise<Spill>;
+  readonly openSpill: (resume: Checkpoint | undefined) => Promise<PageSpill>;
 }
 
 interface AheadOptions {
@@ -31,13 +24,13 @@ interface AheadOptions {
   /** Most slices that may wait for their turn. */
   readonly window: number;
   /** Reads a whole slice; fails only for reasons of its own, or when `signal` is aborted. */
-  readonly read: (planned: PlannedSlice, signal: AbortSignal) => Promise<Spill>;
+  readonly read: (planned: PlannedSlice, signal: AbortSignal) => Promise<PageSpill>;
 }
 
 /** Reads the slices that follow the one whose turn it is: a late day holds up no other. */
 export class SlicesAhead {
   readonly #options: AheadOptions;
-  readonly #begun = new Map<PlannedSlice, Promise<Spill>>();
+  readonly #begun = new Map<PlannedSlice, Promise<PageSpill>>();
   readonly #stop = new AbortController();
   #turn = 0;
   #reading = 0;
@@ -53,7 +46,7 @@ export class SlicesAhead {
   take(
     slice: PlannedSlice,
     { spilled }: { readonly spilled: boolean },
-  ): Promise<Spill> | undefined {
+  ): Promise<PageSpill> | undefined {
     this.#turn = this.#options.slices.indexOf(slice);
     if (spilled && !this.#begun.has(slice)) this.#begin(slice);
     const begun = this.#begun.get(slice);

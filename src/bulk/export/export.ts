@@ -1,6 +1,7 @@
 import { EngagectlError, interruption, type ErrorId } from '../../errors.js';
 import type { Output } from '../../output/output.js';
-import { SlicesAhead, type PlannedSlice, type Spill } from './export-ahead.js';
+import type { PageSpill } from '../../output/page-spill.js';
+import { SlicesAhead, type PlannedSlice } from './export-ahead.js';
 import type { ExportDocument, ExportJob } from './export-job.js';
 import type { ExportLog } from './export-log.js';
 import { readSlice } from './export-slice.js';
@@ -110,7 +111,7 @@ async function writeSlices(
   return late;
 }
 
-async function readAhead(planned: PlannedSlice, job: ExportJob): Promise<Spill> {
+async function readAhead(planned: PlannedSlice, job: ExportJob): Promise<PageSpill> {
   const spill = await planned.openSpill(job.log.earlier.slices.get(planned.index)?.at);
   try {
     await readSlice({ planned, target: spill, spilled: true, job });
