@@ -1,10 +1,15 @@
 import path from 'node:path';
 import { Gate } from '../bulk/gate.js';
 import { Tally } from '../bulk/tally.js';
-import { earlierParts, hasRecords } from '../bulk/write/earlier-parts.js';
 import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
 import { OrdinalSet } from '../bulk/write/ranges.js';
-import { writeEntries, type EarlierParts, type WriteEntry } from '../bulk/write/write-entries.js';
+import {
+  earlierParts,
+  hasRecords,
+  writeEntries,
+  type EarlierParts,
+  type WriteEntry,
+} from '../bulk/write/write-entries.js';
 import { write } from '../bulk/write/write.js';
 import type { WriteJob } from '../bulk/write/write-job.js';
 import type { Client } from '../client/client.js';

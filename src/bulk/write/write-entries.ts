@@ -1,8 +1,8 @@
 import type { Position, TextDigest } from '../../input/rows.js';
 import type { FileMark } from '../../output/marked-file.js';
-import type { EntryOf } from '../journal/entry-table.js';
-import type { SettledCounts } from '../outcome-log.js';
-import type { OrdinalSet, Ranges } from './ranges.js';
+import { replay, type EntryOf } from '../journal/entry-table.js';
+import { noOutcomes, type SettledCounts } from '../outcome-log.js';
+import { OrdinalSet, type Ranges } from './ranges.js';
 
 /** What the earlier parts of a run came to, as its journal tells. */
 export interface EarlierParts {
@@ -58,3 +58,19 @@ export const writeEntries = {
 };
 
 export type WriteEntry = EntryOf<typeof writeEntries>;
+
+/** Replays the journal of a write. */
+export const earlierParts = (entries: readonly WriteEntry[]): EarlierParts =>
+  replay(writeEntries, entries, {
+    counts: noOutcomes(),
+    settled: new OrdinalSet(),
+    intended: new OrdinalSet(),
+    watermark: { input: 0, offset: 0, line: 1, ordinal: 0 },
+    digests: new Map(),
+    rejectsFile: undefined,
+    rejects: { bytes: 0, crc: 0 },
+  });
+
+/** False for the first part of a run: it need not look up each of its records. */
+export const hasRecords = ({ settled, intended }: EarlierParts): boolean =>
+  !settled.isEmpty || !intended.isEmpty;
