@@ -4,7 +4,7 @@ import { resolveAccount, type Account } from '../config/account.js';
 import { localFolder } from '../config/local-account.js';
 import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';
-import type { Listeners } from '../jobs/open-connection.js';
+import type { Address } from '../jobs/open-connection.js';
 import type { Connection as JobConnection } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
@@ -17,7 +17,7 @@ export interface Connection extends JobConnection {
   close(): Promise<void>;
 }
 
-interface ConnectOptions extends Pick<Listeners, 'onHeaders'> {
+interface ConnectOptions extends Pick<Address, 'onHeaders'> {
   /** Most requests in flight: the client keeps enough connections for them. */
   readonly maxInFlight: number;
   readonly messages: Messages;
@@ -66,9 +66,10 @@ export async function connectTo(
         policy: settings,
         // It has another port every time.
         host: isLocal ? localRegion : undefined,
+        log: (line) => messages.verbose(line),
+        ...listeners,
       },
       runtime,
-      { ...listeners, log: (line) => messages.verbose(line) },
     );
     const close = async () => {
       await connection.close();

@@ -100,24 +100,25 @@ async function serve(flags: ServeFlags, settings: Settings, runtime: Runtime): P
     await import('../config/local-account.js');
   const { shellQuoted } = await import('../config/private-file.js');
   const { startService } = await import('./start-service.js');
+  const { port, data, memory, latency, pending, failRate, maxConcurrent, ...variants } = flags;
   const told = messages(settings, runtime);
-  const folder = flags.data ? path.resolve(runtime.cwd, flags.data) : localFolder(runtime);
+  const folder = data ? path.resolve(runtime.cwd, data) : localFolder(runtime);
   const fromEnvironment = await environmentCredentials(runtime);
   const credentials = fromEnvironment ?? (await localCredentials(folder, runtime));
   const service = await startService({
-    dataDir: flags.memory ? undefined : folder,
-    port: flags.port,
+    dataDir: memory ? undefined : folder,
+    port,
     headerPrefix: checkedHeaderPrefix(
       settings.headerPrefix ?? defaultHeaderPrefix,
       '--header-prefix',
     ),
     ...credentials,
     timezone: settings.timezone ?? 'UTC',
-    latencyMs: flags.latency,
-    pendingPolls: flags.pending,
-    failRate: flags.failRate,
-    maxConcurrent: flags.maxConcurrent,
-    variants: variantsOf(flags),
+    latencyMs: latency,
+    pendingPolls: pending,
+    failRate,
+    maxConcurrent,
+    variants,
     random: runtime.random,
     now: runtime.now,
     onDefect: (error) => told.warn(`defect of the service: ${String(error)}`),
@@ -126,7 +127,7 @@ async function serve(flags: ServeFlags, settings: Settings, runtime: Runtime): P
     runtime.stdout.write(
       settings.json ? `${JSON.stringify({ url: service.url })}\n` : `${service.url}\n`,
     );
-    told.note(`data: ${flags.memory ? 'in memory' : folder}`);
+    told.note(`data: ${memory ? 'in memory' : folder}`);
     const passcode = fromEnvironment
       ? 'and the passcode of this environment'
       : `ENGAGECTL_PASSCODE_FILE=${shellQuoted(localPasscodeFile(folder))}`;
@@ -137,13 +138,6 @@ async function serve(flags: ServeFlags, settings: Settings, runtime: Runtime): P
   } finally {
     await service.close();
   }
-}
-
-/** The variants that were chosen; the service knows its defaults. */
-function variantsOf(flags: ServeFlags): Partial<Variants> {
-  const { keyStyle, nextCursor, status, expiredCursor, echo, whitespace, connection } = flags;
-  const all = { keyStyle, nextCursor, status, expiredCursor, echo, whitespace, connection };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
 /** Signals are how a service is stopped, so that is success. */

@@ -2,15 +2,12 @@ import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import type { WantedUsers } from '../jobs/open-users.js';
-import type { ReadOptions } from '../jobs/job-options.js';
+import type { LookUpRequest } from '../jobs/look-up-job.js';
 import type { OptionTable } from './option-table.js';
 import { choice, integer, notEmpty } from './option-values.js';
-import type { OutputFlags } from './output-flags.js';
 
-export interface LookUpFlags extends ReadOptions, OutputFlags {
+export interface LookUpFlags extends Omit<LookUpRequest, 'users' | 'into'> {
   readonly concurrency: number;
-  readonly reachability?: true;
-  readonly rejects?: string;
 }
 
 export interface UserFlags {

@@ -1,21 +1,18 @@
 import { InvalidArgumentError } from 'commander';
 import { writes, type WriteEndpoint } from '../contract/endpoints.js';
-import type { RejectLimit, WriteOptions } from '../jobs/job-options.js';
+import type { RejectLimit } from '../jobs/job-options.js';
+import type { WriteRequest } from '../jobs/write-request.js';
 import { inputOptions } from './input-flags.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
 import { reportOptions, type ReportFlag } from './output-flags.js';
 
 /** Flags that upload, subscribe and demerge share. */
-export interface WriteFlags extends Omit<WriteOptions, 'rehearsal'>, ReportFlag {
+export interface WriteFlags extends Omit<WriteRequest, 'files' | 'rehearsal'>, ReportFlag {
+  readonly concurrency: number;
   readonly check?: boolean;
   readonly dryRun?: boolean;
-  readonly concurrency: number;
   readonly strict?: boolean;
-  /** The run that `runs resume` means. */
-  readonly run?: string;
-  /** False with `--no-journal`. */
-  readonly journal: boolean;
   readonly yes?: boolean;
 }
 

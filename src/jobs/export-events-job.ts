@@ -1,10 +1,11 @@
+import { formatDay, type Day } from '../contract/dates.js';
 import { unexportableEvents } from '../contract/codes.js';
 import { EngagectlError } from '../errors.js';
 import { eventNamer } from '../output/event-name.js';
 import { exportDefaults, type EventExportOptions } from './job-options.js';
-import type { ExportRequest } from './export-documents.js';
+import { daysOf, type DateRange } from './date-range.js';
+import type { ExportRequest, SliceOfFile } from './export-documents.js';
 import { performExport, type ExportHooks } from './perform-export.js';
-import { planEvents } from './plan-events.js';
 import type { ExportResult } from './results.js';
 import type { Words } from './words.js';
 import type { World } from './world.js';
@@ -34,6 +35,32 @@ export async function exportEvents(
     hooks,
   );
 }
+
+/** A slice per event and day, in this order; with `--no-split` one per event. */
+function planEvents(
+  range: DateRange,
+  { event, split }: { readonly event: readonly string[]; readonly split: boolean },
+  output: string | undefined,
+): SliceOfFile[] {
+  const ranges = split ? daysOf(range).map((day) => ({ from: day, to: day })) : [range];
+  return event.flatMap((eventName) =>
+    ranges.map(({ from, to }) => ({ eventName, from, to, file: fileOf(output, eventName, from) })),
+  );
+}
+
+function fileOf(output: string | undefined, eventName: string, day: Day): string | undefined {
+  return output
+    ?.replaceAll('{day}', formatDay(day))
+    .replaceAll('{event}', () => fileNamePart(eventName));
+}
+
+/** Names that differ stay different, and none of them leads out of the folder. */
+const fileNamePart = (name: string): string =>
+  name.replaceAll(/[/\\:*?"<>|%]|\p{C}|^\.|[. ]$/gu, (character) =>
+    [...Buffer.from(character)]
+      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
+      .join(''),
+  );
 
 function refuseEvents(events: readonly string[], { option }: Words): void {
   const names: readonly string[] = unexportableEvents;

@@ -83,9 +83,9 @@ export class LibraryWorld {
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,
         policy: { maxAttempts: 8, retryForMs: 600_000, retryBaseMs: 500, ...retry },
+        log: (line) => log?.('verbose', line),
       },
       this.#runtimeOf(new AbortController().signal),
-      { log: (line) => log?.('verbose', line) },
     );
   }
 }

@@ -86,15 +86,7 @@ export interface ExportProgress {
 }
 
 /** Users whom nobody has count as rejected. */
-export interface LookUpResult extends RunResult {
-  readonly read: number;
-  readonly accepted: number;
-  readonly rejected: number;
-  readonly unknown: number;
-  readonly notSent: number;
-  readonly resumed: number;
-  readonly duplicates: number;
-  readonly bytes: number;
-  readonly rejectsFile: string | null;
-  readonly output: string | null;
-}
+export interface LookUpResult
+  extends
+    Omit<WriteResult, 'bytesSent' | 'done' | 'stopped'>,
+    Pick<ExportResult, 'bytes' | 'output'> {}
