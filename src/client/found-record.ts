@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { requestCodes } from '../contract/codes.js';
 import { failOf, refusalOf, unreadable, type Answer } from './answer.js';
 import type { Exchanges } from './exchanges.js';
@@ -26,6 +27,8 @@ export async function foundRecord(
 ): Promise<Buffer | undefined> {
   if (await deniesUser(answer)) return undefined;
   const { json, body } = await accept(answer);
+  // Decoding would change what is no UTF-8, in silence; exports refuse it, too.
+  if (!isUtf8(body)) throw unreadable(answer, 'not UTF-8');
   if (!isSuccessBody(json)) throw unreadable(answer, json === undefined ? 'no JSON' : unknown);
   const { record } = json;
   if (record === undefined || record === null) return undefined;

@@ -91,6 +91,17 @@ describe('one user', () => {
     );
   });
 
+  it('whose record is not UTF-8 is refused, as exports refuse it', async () => {
+    const body = Buffer.from('{"status":"success","record":{"name":"M\xfcller"}}', 'latin1');
+    await serve(() => async ({ read, response }) => {
+      await read();
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(body);
+    });
+    const { code, stdout, stderr } = await run(['a', '--max-attempts', '2']);
+    expect([code, stdout]).toEqual([7, '']);
+    expect(stderr).toContain('not UTF-8');
+  });
+
   it('that does not exist is exit 3, told by name, and no file', async () => {
     await serve();
     const { code, stdout, stderr } = await run(['--email', 'nobody@example.test']);
