@@ -9,19 +9,30 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   process.exitCode = 2;
 } else {
   const path = require('node:path');
-  const { existsSync } = require('node:fs');
-  // Set once, before anything is loaded. What is created lives as long as a request: a larger nursery only takes memory.
-  // Before Node 22, V8 optimizes functions early, for a quarter of an upload's CPU. To optimize undici's parser of HTTP, one
-  // huge function in WebAssembly, takes 100 ms and 30 MB: it stays as it is compiled first, and ours with it. Exports have
-  // more of ours to run than that costs. What they receive lies outside of the heap, which V8 counts as if it were in it.
-  // A Node newer than those tried would complain of flags that it does not know.
+  const { existsSync, readFileSync } = require('node:fs');
+  // Our WebAssembly is compiled under V8's own flags, which optimize it where it is hot. V8 gives the same module to who compiles
+  // the same code later on, as long as this one is alive.
+  const textFile = path.join(__dirname, '../dist/text.wasm');
+  const words = process.argv.slice(2);
+  const isExport = words.some((word) => word.startsWith('export-'));
+  const isData = isExport || words.some((word) => /^(?:upload|subscribe|demerge)$/.test(word));
+  if (isData && !words.includes('--help') && existsSync(textFile)) {
+    const text = new WebAssembly.Module(readFileSync(textFile));
+    process.on('exit', () => text);
+  }
+  // Then flags are set, once. To optimize undici's parser of HTTP, one huge function in WebAssembly, takes 100 ms and 30 MB:
+  // it stays as it is compiled first. What is created lives as long as a request: a larger nursery only takes memory. Before
+  // Node 22, V8 optimizes functions early, for a quarter of an upload's CPU. What an export receives lies outside of the
+  // heap, which V8 counts as if it were in it. A Node newer than those tried would complain of flags that it does not know.
   if (major <= 24) {
     const { setFlagsFromString } = require('node:v8');
-    const isExport = process.argv.slice(2).some((word) => word.startsWith('export-'));
-    const flags = ['--semi-space-growth-factor=1'];
+    const flags = [
+      '--no-wasm-tier-up',
+      '--no-wasm-dynamic-tiering',
+      '--semi-space-growth-factor=1',
+    ];
     if (major < 22) flags.push('--interrupt-budget=270336');
-    if (isExport) flags.push('--wasm-tiering-budget=13000000', '--heap-growing-percent=500');
-    else flags.push('--no-wasm-tier-up', '--no-wasm-dynamic-tiering');
+    if (isExport) flags.push('--heap-growing-percent=500');
     for (const flag of flags) setFlagsFromString(flag);
   }
   // Newer Nodes keep what V8 compiled. It is code: it lies in the user's own folder, and not in /tmp.
