@@ -73,12 +73,13 @@ export async function* lookUp<T>(
   if (failure !== undefined) throw failure;
 }
 
+const isInput = () => 'input' as const;
+
 /** Which of the two is there first; an input that failed is there, too. */
 async function turnOf(
   answer: Promise<unknown> | undefined,
   input: Promise<unknown> | undefined,
 ): Promise<'answer' | 'input'> {
-  const isInput = () => 'input' as const;
   const turns = [answer?.then(() => 'answer' as const), input?.then(isInput, isInput)];
   return Promise.race(turns.filter((turn) => turn !== undefined));
 }

@@ -53,11 +53,12 @@ function spellingsOf(passcode: string): RegExp {
 /** Backslashes of JSON within JSON; with a bound, as there may be a million of them. */
 const escapes = '\\\\{0,16}';
 
+const percent = (hex: string): string => hex.replaceAll(/../g, '%(?:25){0,4}$&');
+
 /** Of one character, which is Latin-1. */
 function letterSpellings(letter: string): string {
   const code = letter.charCodeAt(0);
   const bytes = Buffer.from(letter);
-  const percent = (hex: string) => hex.replaceAll(/../g, '%(?:25){0,4}$&');
   const spellings = [
     letter === '\\' ? '\\\\{1,4}' : `${escapes}${literal(letter)}`,
     `\\\\${escapes}u${code.toString(16).padStart(4, '0')}`,

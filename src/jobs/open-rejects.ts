@@ -31,8 +31,8 @@ export function openRejects(
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
   const name = named ?? `${beside}.rejects.ndjson`;
   const file = path.resolve(cwd, name);
-  const places = [file, `${file}.1`].map(placeOf);
-  if (files.some((input) => places.includes(placeOf(path.resolve(cwd, input))))) {
+  const places = new Set([file, `${file}.1`].map(placeOf));
+  if (files.some((input) => places.has(placeOf(path.resolve(cwd, input))))) {
     throw new EngagectlError('E-USAGE', `${name} is an input of this run`, {
       why: 'the rejects file would take its place',
       fix: `name another one with ${option}`,

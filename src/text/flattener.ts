@@ -65,9 +65,9 @@ export class Flattener {
 
   /** Names of the columns so far, in order of first appearance. */
   get columns(): readonly string[] {
-    const { columnCount, placeOfColumn } = this.#program;
-    for (let column = this.#columns.length; column < columnCount.value; column += 1) {
-      this.#columns.push(this.#nameOf(placeOfColumn(column)));
+    const program = this.#program;
+    for (let column = this.#columns.length; column < program.columnCount.value; column += 1) {
+      this.#columns.push(this.#nameOf(program.placeOfColumn(column)));
     }
     return this.#columns;
   }
@@ -96,9 +96,8 @@ export class Flattener {
   }
 
   #load(text: Buffer, bounds: Int32Array): void {
-    const { recordRoom, boundsRoom } = this.#program;
-    const textAt = recordRoom(text.length);
-    const boundsAt = boundsRoom(bounds.length / 2);
+    const textAt = this.#program.recordRoom(text.length);
+    const boundsAt = this.#program.boundsRoom(bounds.length / 2);
     const memory = this.#view();
     text.copy(memory, textAt);
     const table = new Int32Array(memory.buffer, boundsAt, bounds.length);
@@ -119,22 +118,23 @@ export class Flattener {
   }
 
   #placeOf(column: string): number {
-    const { rootPlace, recordRoom, findPlace, addPlace } = this.#program;
+    const program = this.#program;
     return namesOf(column).reduce((parent, name) => {
       const spelling = Buffer.from(JSON.stringify(name).slice(1, -1));
-      const start = recordRoom(2 * spelling.length);
+      const start = program.recordRoom(2 * spelling.length);
       const end = start + spelling.length;
       spelling.copy(this.#view(), start);
-      return findPlace(parent, start, end, end) || addPlace(parent, start, end);
-    }, rootPlace.value);
+      return program.findPlace(parent, start, end, end) || program.addPlace(parent, start, end);
+    }, program.rootPlace.value);
   }
 
   #nameOf(place: number): string {
-    const { rootPlace, parentOf, spellingOf, spellingEnd } = this.#program;
-    const spelling = this.#view().toString('utf8', spellingOf(place), spellingEnd(place));
+    const program = this.#program;
+    const [start, end] = [program.spellingOf(place), program.spellingEnd(place)];
+    const spelling = this.#view().toString('utf8', start, end);
     const part = (JSON.parse(`"${spelling}"`) as string).replaceAll(/[.\\]/g, '\\$&');
-    const parent = parentOf(place);
-    return parent === rootPlace.value ? part : `${this.#nameOf(parent)}.${part}`;
+    const parent = program.parentOf(place);
+    return parent === program.rootPlace.value ? part : `${this.#nameOf(parent)}.${part}`;
   }
 
   /** All of the memory; made anew when it has grown. */

@@ -70,7 +70,7 @@ it('a journal of a later version is refused, and loses nothing: E-JOURNAL', asyn
   const file = journalOf(world);
   const begun = readFileSync(file);
   const later = Journal.open(file, { ...writeEntries, priced: true });
-  later.journal.write({ kind: 'priced' } as never);
+  later.journal.write({ kind: 'priced' });
   later.journal.close();
   const kept = readFileSync(file);
   const sent = server.received.length;

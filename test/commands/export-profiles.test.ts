@@ -232,8 +232,8 @@ describe('engagectl export-profiles', () => {
         until: (asked) => asked.length >= 2,
       });
     await using server = await startPageServer(() => [
-      cursorFirst(awkward[0]!),
-      cursorFirst(awkward[1]!, awkward[0]!, awkward[1]!),
+      cursorFirst(awkward[0]),
+      cursorFirst(awkward[1], awkward[0], awkward[1]),
       twoPages[1]!,
     ]);
     const { code, stdout } = await makeWorld({ env: server.env }).run(command);
@@ -252,8 +252,8 @@ describe('engagectl export-profiles', () => {
         return [{ body, cutAfter: body.length - 5 }, { body }];
       };
     await using server = await startPageServer(() => [
-      cut(awkward[0]!),
-      cut(awkward[1]!, awkward[0]!, awkward[1]!),
+      cut(awkward[0]),
+      cut(awkward[1], awkward[0], awkward[1]),
       twoPages[1]!,
     ]);
     const { code, stdout } = await makeWorld({ env: server.env }).run(command);

@@ -101,7 +101,7 @@ describe.skipIf(process.platform === 'win32')('a FIFO', () => {
 
   it('at the step summary that nobody reads is a warning', async () => {
     const child = startAt('upload users.csv --check', { GITHUB_STEP_SUMMARY: 'pipe' });
-    const [stderr, [code]] = await Promise.all([text(child.stderr!), once(child, 'close')]);
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
     expect([code, stderr]).toEqual([0, expect.stringContaining('the step summary could not')]);
   });
 });

@@ -169,7 +169,7 @@ describe.each(saying)('words of the service, %s', (_, argv, answer) => {
   );
 
   it('are cut when they are long', async () => {
-    const long = answer(JSON.stringify(`${'long '.repeat(400_000)}`));
+    const long = answer(JSON.stringify('long '.repeat(400_000)));
     for (const more of [['--json'], ['--verbose']]) {
       const { screen, files } = await told(argv, long, more);
       expect(screen.length).toBeLessThan(40_000);

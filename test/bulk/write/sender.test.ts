@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Batch } from '../../../src/bulk/write/batch.js';
+import type { Batch } from '../../../src/bulk/write/batch.js';
 import { Halt } from '../../../src/bulk/write/halt.js';
 import { Sender } from '../../../src/bulk/write/sender.js';
 import type { Fate } from '../../../src/bulk/write/settler.js';
