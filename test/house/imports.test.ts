@@ -21,7 +21,7 @@ const mayImport: Readonly<Record<string, string>> = {
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, zone, errors, version, type runtime, import() service, commander',
+    'jobs, ui, help, config, contract, zone, errors, version, type runtime, import() service, import() calling, import() fleet, commander',
   ui: 'errors, error-notes, version, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'errors, error-notes, type jobs, type runtime, commander',
 
@@ -32,7 +32,10 @@ const mayImport: Readonly<Record<string, string>> = {
   mapping: 'contract, zone, text, errors, files, type input, type runtime, zod',
   output: 'contract, zone, text, errors, files, type runtime',
   client: 'contract, text, errors, files, type runtime, undici',
-  service: 'contract, zone, text, files, libsql',
+  service: 'contract, zone, text, files, calling, libsql, ws, selfsigned, zod',
+  // a world of its own: the same file runs in a browser, in React Native and in Node
+  calling: 'import() ws, import() @roamhq/wrtc',
+  fleet: 'jobs, errors, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
   config: 'contract, errors, files, type runtime, zod, import() conf',
