@@ -94,9 +94,9 @@ export class DocumentOutput implements Output {
   }
 
   async *#rest(): AsyncGenerator<Buffer> {
-    const { assemble, end } = this.#encoding;
-    if (this.#spool && assemble) yield* assemble(this.#spool.file);
-    const last = end?.(this.#records === 0);
+    const encoding = this.#encoding;
+    if (this.#spool && encoding.assemble) yield* encoding.assemble(this.#spool.file);
+    const last = encoding.end?.(this.#records === 0);
     if (last?.length) yield last;
   }
 

@@ -32,7 +32,11 @@ async function openRead(path: string, { sleep, signal }: Waiting): Promise<FileH
     if (signal.aborted) throw interruption(signal.reason);
     try {
       const reader = await open(path, constants.O_WRONLY | constants.O_NONBLOCK);
-      return await open(path, 'w').finally(() => reader.close());
+      try {
+        return await open(path, 'w');
+      } finally {
+        await reader.close();
+      }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
     }

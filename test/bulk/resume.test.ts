@@ -75,7 +75,7 @@ const runsOf = (world: World): string[] => {
 
 /** Gives the only run's folder another name, as somebody else might. */
 const hideRun = (world: World): void => {
-  const [id = ''] = runsOf(world).filter((name) => !name.startsWith('.'));
+  const id = runsOf(world).find((name) => !name.startsWith('.')) ?? '';
   const folder = path.join(world.stateDir, 'runs');
   renameSync(path.join(folder, id), path.join(folder, `${id}-renamed`));
 };

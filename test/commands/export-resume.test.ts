@@ -76,7 +76,7 @@ async function undisturbed(argv: readonly string[]) {
 it('an export whose run folder could not be removed is done, and --resume says so', async () => {
   const world = makeWorld();
   const hideRun = () => {
-    const [id = ''] = runsOf(world).filter((name) => !name.startsWith('.'));
+    const id = runsOf(world).find((name) => !name.startsWith('.')) ?? '';
     const folder = path.join(world.stateDir, 'runs');
     if (!id.endsWith('-renamed')) {
       renameSync(path.join(folder, id), path.join(folder, `${id}-renamed`));

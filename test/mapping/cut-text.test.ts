@@ -29,21 +29,21 @@ it('writes blocks that were all cut before the first one is written', async () =
   const blocks = [];
   for await (const block of await blocksOf('a')) blocks.push(block);
   expect(blocks.length).toBeGreaterThan(1);
-  const { map } = mapper();
-  const texts = blocks.flatMap((block) => recordTexts(map(block)));
+  const mapped = mapper();
+  const texts = blocks.flatMap((block) => recordTexts(mapped.map(block)));
   expect(texts).toEqual(expected('a'));
 });
 
 it('writes blocks of two inputs in turn, each with a mapper of its own', async () => {
   const runs = await Promise.all(
-    names.map(async (name) => ({ blocks: await blocksOf(name), map: mapper().map, texts: [''] })),
+    names.map(async (name) => ({ blocks: await blocksOf(name), mapper: mapper(), texts: [''] })),
   );
   for (let left = runs.length; left > 0;) {
     left = 0;
     const mapped = [];
-    for (const { blocks, map, texts } of runs) {
+    for (const { blocks, mapper, texts } of runs) {
       const { value } = await blocks.next();
-      if (value) mapped.push({ block: map(value), texts });
+      if (value) mapped.push({ block: mapper.map(value), texts });
     }
     // what the one wrote is still there when the other has written
     for (const { block, texts } of mapped) texts.push(...recordTexts(block));

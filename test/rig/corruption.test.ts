@@ -176,22 +176,21 @@ describe.each(exports)('%s %s %s %s %s %s %s %s %s', (...argv) => {
     expect((await world.run(whole)).code).toBe(0);
     isFirst = false;
     const expected = contents(world);
-    const { run } = world;
     const here = world;
 
     await sweep(name, random, async () => {
       restore(here, random.pick(moments as [Moment, ...Moment[]]));
       const what = damageOne(keptFiles(here, []), random);
       return told(what, async () => {
-        const outcome = await run([...whole, '--resume']);
+        const outcome = await here.run([...whole, '--resume']);
         if (outcome.code !== 8) {
           expect([outcome.code, contents(here)], outcome.stderr).toEqual([0, expected]);
           return { what, ending: 'right' };
         }
         checkRefusal(outcome.stderr);
-        expect((await run(['runs', 'list'])).code).toBe(0);
+        expect((await here.run(['runs', 'list'])).code).toBe(0);
         // Days that had their final name already.
-        const anew = await run([...whole, '--fresh', '--overwrite']);
+        const anew = await here.run([...whole, '--fresh', '--overwrite']);
         expect([anew.code, contents(here)], anew.stderr).toEqual([
           0,
           expect.objectContaining(expected),

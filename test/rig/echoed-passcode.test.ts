@@ -82,7 +82,13 @@ const headerPlaces: Readonly<Record<string, (secret: string) => string>> = {
 const commands: Readonly<Record<string, (world: World) => readonly string[]>> = {
   upload: (world) => ['upload', input(world, 'identity,City\nu1,x\nu2,y\n'), '--report', 'r.html'],
   'upload of events': (world) => [
-    ...['upload', '--type', 'event', '--ts', 'now', '--event-name', 'Seen'],
+    'upload',
+    '--type',
+    'event',
+    '--ts',
+    'now',
+    '--event-name',
+    'Seen',
     input(world, 'identity\nu1\nu2\n'),
   ],
   subscribe: (world) => [

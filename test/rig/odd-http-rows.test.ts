@@ -191,7 +191,7 @@ describe('a 100 Continue that nobody asked for', () => {
     ['in one piece', (text: string) => [`${interim}${text}`]],
     ['by itself', (text: string) => [interim, text]],
     ['twice', (text: string) => [interim, `${interim}${text}`]],
-    ['byte by byte', (text: string) => [...`${interim}${text}`]],
+    ['byte by byte', (text: string) => Array.from(`${interim}${text}`)],
   ])('%s is passed over', async (_, cut) => {
     for (const [argv, stdin] of [
       [uploadEvents, events(9)],

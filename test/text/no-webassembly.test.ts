@@ -5,11 +5,9 @@ import { reserve } from '../../src/text/text-program.js';
 afterEach(() => vi.unstubAllGlobals());
 
 it('says so where the processor has no SIMD', () => {
-  class Module {
-    constructor() {
-      throw new Error('Wasm SIMD unsupported');
-    }
-  }
+  const Module = function unsupported() {
+    throw new Error('Wasm SIMD unsupported');
+  };
   vi.stubGlobal('WebAssembly', { Module });
   expect(() => new PageScanner()).toThrow(
     expect.objectContaining({ id: 'E-WEBASSEMBLY', exitCode: 2 }) as Error,

@@ -118,8 +118,8 @@ function ask(cursor: string, { kind, scanner, job }: Asking): Asked {
       readPage(await client.page(kind, cursor, signal), scanner, { shown: client.shown, tellNext }),
     ),
   );
-  const done = () => tellNext();
-  answer.then(done, done); // who waits for the answer is told why it failed
+  // Who waits for the answer is told why it failed.
+  void answer.catch(() => undefined).then(() => tellNext());
   return { cursor, scanner, nextCursor, answer };
 }
 

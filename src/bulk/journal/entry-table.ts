@@ -21,8 +21,8 @@ export type EntryOf<Table> = {
 export type KnownKinds<Entry extends JournalEntry> = Readonly<Record<Entry['kind'], unknown>>;
 
 /** Adds what the entries say to what is known. */
-export function replay<State, Table extends EntryTable<State>>(
-  table: Table,
+export function replay<State>(
+  table: EntryTable<State>,
   entries: readonly JournalEntry[],
   known: State,
 ): State {

@@ -15,6 +15,8 @@ interface Kept {
   readonly start: Position;
 }
 
+type Settled = Extract<WriteEntry, { kind: 'settlement' }>;
+
 /** Commits outcomes to the journal of a run. */
 export class JournalledOutcomes implements OutcomeLog {
   readonly #kept: Kept;
@@ -57,7 +59,7 @@ export class JournalledOutcomes implements OutcomeLog {
   write(): boolean {
     // What the journal says of the rejects must stand in the file, also after a power cut.
     if (this.#isAhead || !this.#kept.rejects.isSynced) return false;
-    this.#kept.journal.write(...this.#settlement());
+    this.#write(this.#settlement());
     return true;
   }
 
@@ -78,24 +80,27 @@ export class JournalledOutcomes implements OutcomeLog {
       await rejects.sync();
       this.#isAhead = false;
     }
-    journal.write(...settlement.map((entry) => ({ ...entry, rejects: rejects.mark })));
+    this.#write(settlement);
     await journal.sync();
   }
 
+  /** With the rejects file's mark, which is what is synced of it by now. */
+  #write(settlement: Omit<Settled, 'rejects'> | undefined): void {
+    const { journal, rejects } = this.#kept;
+    if (settlement) journal.write({ ...settlement, rejects: rejects.mark });
+  }
+
   /** Of what was noted since the last one; none when that is nothing. */
-  #settlement(): Extract<WriteEntry, { kind: 'settlement' }>[] {
-    if (this.#ordinals.isEmpty) return [];
+  #settlement(): Omit<Settled, 'rejects'> | undefined {
+    if (this.#ordinals.isEmpty) return undefined;
     const counts = this.#counts;
     this.#counts = noOutcomes();
-    return [
-      {
-        kind: 'settlement',
-        settled: this.#ordinals.take(),
-        counts,
-        rejects: this.#kept.rejects.mark,
-        watermark: this.#watermark.position,
-        digests: this.#kept.digests(),
-      },
-    ];
+    return {
+      kind: 'settlement',
+      settled: this.#ordinals.take(),
+      counts,
+      watermark: this.#watermark.position,
+      digests: this.#kept.digests(),
+    };
   }
 }
