@@ -20,6 +20,9 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     'export-events': () => import('./commands/export-events-command.js'),
     'get-profile': () => import('./commands/get-profile-command.js'),
   },
+  'Calling:': {
+    cuid: () => import('./commands/cuid/cuid-command.js'),
+  },
   'Around them:': {
     config: () => import('./commands/config/config-command.js'),
     doctor: () => import('./commands/doctor/doctor-command.js'),

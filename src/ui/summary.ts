@@ -15,6 +15,10 @@ export interface Summary
     Partial<Pick<RunResult, 'run'>>,
     Partial<Omit<WriteResult, keyof RunResult | 'done' | 'stopped'>>,
     Partial<Omit<ExportResult, keyof RunResult>> {
+  /** Rows of which something is to be said, though they are accepted. */
+  readonly warnings?: number;
+  /** Rows by what is to be said of them. */
+  readonly rules?: Readonly<Partial<Record<string, number>>>;
   readonly command: string;
   /** Config profile; null when everything came from flags and environment. */
   readonly profile: string | null;
@@ -47,12 +51,14 @@ export function summaryFigures(summary: Summary): [label: string, value: string]
   const { records, accepted, pendingSeconds, bytesSent, bytes, seconds } = summary;
   const done = records ?? accepted ?? 0;
   const rate = seconds > 0 && done > 0 ? grouped(Math.round(done / seconds)) : undefined;
-  const figures: [label: string, figure: string | number | null | undefined][] = [
+  const figures: (readonly [label: string, figure: string | number | null | undefined])[] = [
     ['account', place(summary)],
     ['run', summary.run],
     ['read', summary.read],
     ['accepted', accepted],
     ['rejected', summary.rejected],
+    ['warnings', summary.warnings],
+    ['found', foundText(summary)],
     ['unknown', summary.unknown],
     ['not sent', summary.notSent],
     ['resumed', summary.resumed],
@@ -74,6 +80,12 @@ export function summaryFigures(summary: Summary): [label: string, value: string]
       ? []
       : [[label, typeof figure === 'number' ? grouped(figure) : figure]],
   );
+}
+
+/** Rows by rule, like `2 duplicate, 1 alphabet`. */
+function foundText({ rules = {} }: Summary): string | undefined {
+  const each = Object.entries(rules).map(([rule, rows = 0]) => `${grouped(rows)} ${rule}`);
+  return each.length > 0 ? each.join(', ') : undefined;
 }
 
 function place({ accountId, region, profile }: Summary): string | undefined {

@@ -30,6 +30,7 @@ const files: Readonly<Record<string, string | Buffer>> = {
   'identities.csv': `identity\n${users.join('\n')}\n`,
   'identities.txt': `${users.join('\n')}\n`,
   'identities.ndjson': `{"identity":"${users[0]}"}\n`,
+  'cuids.csv': 'cuid\nann_1\nbob_1\n',
   passcode: `${account.passcode}\n`,
   'passcode.txt': `${account.passcode}\n`,
 };
