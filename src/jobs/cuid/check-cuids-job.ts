@@ -46,7 +46,7 @@ export type CheckCuidsResult = RowsResult & CheckFigures;
 
 export interface CheckCuidsHooks extends RowsHooks<CheckCuidsResult> {
   /** Is told of rows with errors or warnings; what it returns is waited for. */
-  found?(rows: readonly CheckedCuid[]): Promise<void>;
+  readonly found?: (rows: readonly CheckedCuid[]) => Promise<void>;
 }
 
 /** Checks each cuid of an input by itself and against the others. */
@@ -75,7 +75,7 @@ interface CheckerParts {
   readonly strict?: boolean;
   readonly tally: Tally;
   readonly known: KnownCuids;
-  readonly found: CheckCuidsHooks['found'];
+  readonly found: CheckCuidsHooks['found'] | undefined;
 }
 
 class CuidChecker implements RowsTaker<CheckFigures> {
