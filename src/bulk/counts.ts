@@ -6,6 +6,8 @@ export interface Counts extends SettledCounts {
   notSent: number;
   /** Accepted by an earlier part of the same run. */
   resumed: number;
+  /** Of a shard: what other shards account for. They are not among those read. */
+  otherShards?: number;
 }
 
 /** In the order in which a summary shows them. */

@@ -23,8 +23,8 @@ export interface OutcomeLog {
   opened(rows: RowBlock): void;
   /** Notes the outcome of one record or of neighbours; on the disk when the next `commit` resolves. */
   settled(rows: RowBlock, ordinal: number, how: keyof SettledCounts, count?: number): void;
-  /** A record that an earlier part of the run settled. */
-  skipped(rows: RowBlock): void;
+  /** Records that an earlier part of the run settled, or that another shard accounts for. */
+  skipped(rows: RowBlock, count?: number): void;
   /** Must resolve before the first byte of records that may not be sent twice goes out. */
   intend(ordinals: readonly number[]): Promise<void>;
   /** Takes an intent back: these records provably were not processed. */

@@ -66,6 +66,13 @@ export class Tally {
     this.#end(rows, ordinalOfRow(rows, row), how);
   }
 
+  /** Records that another shard accounts for. */
+  elsewhere(rows: RowBlock, count: number): void {
+    this.counts.otherShards = (this.counts.otherShards ?? 0) + count;
+    this.log.skipped(rows, count);
+    rows.memory?.letGo(count);
+  }
+
   notSent(rows: RowBlock, row: number, error: string): void {
     this.turnDown(rows, row, { stage: 'notSent', error });
   }

@@ -3,8 +3,11 @@ import type { EventExportOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
 import { eventBatchSize, exportOptions, type ExportFlags } from './export-flags.js';
 import { integer, notEmpty } from './option-values.js';
+import { shardOptions, type ShardFlags } from './shard-flags.js';
 
-type EventFlags = EventExportOptions & ExportFlags & { readonly concurrency: number };
+type EventFlags = Omit<EventExportOptions, 'shard'> &
+  ExportFlags &
+  ShardFlags & { readonly concurrency: number };
 
 export const command: CommandSpec<EventFlags> = {
   summary: 'events in a date range',
@@ -39,6 +42,7 @@ export const command: CommandSpec<EventFlags> = {
         default: limits.othersInFlight,
       },
     ],
+    ...shardOptions,
     'Output:',
     [
       '--with-event-name',

@@ -1,4 +1,5 @@
 import { exitCodes, type EngagectlError } from '../errors.js';
+import type { Shard } from '../jobs/job-options.js';
 import type { ExportHooks } from '../jobs/perform-export.js';
 import type { ExportProgress, ExportResult } from '../jobs/results.js';
 import type { World } from '../jobs/world.js';
@@ -8,19 +9,26 @@ import type { Call } from './command-spec.js';
 import type { ExportFlags } from './export-flags.js';
 import { isStdout } from './output-flags.js';
 import { runJob } from './run-job.js';
+import { sharded, type ShardFlags } from './shard-flags.js';
 
 /** An export as the command line asks for it. */
 interface ExportCommand<Flags> {
   readonly name: 'export-profiles' | 'export-events';
   readonly concurrency: number;
-  readonly job: (request: Flags, world: World, hooks: ExportHooks) => Promise<ExportResult>;
+  readonly job: (
+    request: Omit<Flags, 'shard'> & { readonly shard?: Shard | undefined },
+    world: World,
+    hooks: ExportHooks,
+  ) => Promise<ExportResult>;
 }
 
 /** Runs an export from its flags to its summary. Throws what the command must end with. */
-export async function runExport<Flags extends ExportFlags>(
-  { flags, settings, runtime }: Pick<Call<Flags>, 'flags' | 'settings' | 'runtime'>,
+export async function runExport<Flags extends ExportFlags & ShardFlags>(
+  call: Pick<Call<Flags>, 'command' | 'flags' | 'settings' | 'runtime'>,
   { name, concurrency, job }: ExportCommand<Flags>,
 ): Promise<void> {
+  const { flags, runtime } = call;
+  const { settings, shard } = sharded(call);
   await runJob(
     {
       name,
@@ -28,12 +36,12 @@ export async function runExport<Flags extends ExportFlags>(
       files: [flags.output],
       concurrency,
       reads: true,
-      job: async (world, hooks) => job(flags, world, hooks),
+      job: async (world, hooks) => job({ ...flags, shard }, world, hooks),
       shown,
       advise: (error, { unfinished }, said) =>
         sayHowToGoOn({ error, unfinished, output: flags.output }, said),
     },
-    settings(),
+    settings,
     runtime,
   );
 }

@@ -8,6 +8,7 @@ import { confirmWrite } from '../ui/confirm-write.js';
 import type { Call } from './command-spec.js';
 import { needInput } from './input-flags.js';
 import { runJob } from './run-job.js';
+import { sharded } from './shard-flags.js';
 import type { WriteFlags } from './write-flags.js';
 
 /** A write as the command line asks for it. */
@@ -16,7 +17,7 @@ interface WriteCommand<Flags> {
   /** What it does, for people. */
   readonly does: string;
   readonly job: (
-    request: WriteRequest & Omit<Flags, 'rehearsal'>,
+    request: WriteRequest & Omit<Flags, 'rehearsal' | 'shard'>,
     world: World,
     hooks: WriteHooks,
   ) => Promise<WriteResult>;
@@ -39,8 +40,10 @@ export async function runWrite<Flags extends WriteFlags>(
 ): Promise<void> {
   const { operands: files, flags, runtime } = call;
   needInput(files, call);
+  const { settings, ...ours } = sharded(call);
   const request = {
     ...flags,
+    ...ours,
     files,
     rehearsal: flags.check ? 'check' : flags.dryRun ? 'dryRun' : undefined,
     ...(flags.strict && { maxRejects: { records: 0 } }),
@@ -68,7 +71,7 @@ export async function runWrite<Flags extends WriteFlags>(
         return job(request, world, writeHooks);
       },
     },
-    call.settings(),
+    settings,
     runtime,
   );
 }

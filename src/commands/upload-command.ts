@@ -90,7 +90,8 @@ export const command: CommandSpec<UploadFlags> = {
 
 /** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
 async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Promise<void> {
-  const { flags, runtime } = call;
+  const { shard: _, ...flags } = call.flags; // it is the input that is looked at
+  const { runtime } = call;
   const files = [...asked.files, ...call.operands];
   needInput(files, call);
   const settings = call.settings();

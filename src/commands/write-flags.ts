@@ -6,9 +6,11 @@ import { inputOptions } from './input-flags.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 import { byteCount, choice, integer } from './option-values.js';
 import { reportOptions, type ReportFlag } from './output-flags.js';
+import { shardOptions, type ShardFlags } from './shard-flags.js';
 
 /** Flags that upload, subscribe and demerge share. */
-export interface WriteFlags extends Omit<WriteRequest, 'files' | 'rehearsal'>, ReportFlag {
+export interface WriteFlags
+  extends Omit<WriteRequest, 'files' | 'rehearsal' | 'shard'>, ReportFlag, ShardFlags {
   readonly concurrency: number;
   readonly check?: boolean;
   readonly dryRun?: boolean;
@@ -45,6 +47,7 @@ export const writeOptions = (
   ...rejectOptions,
   'Interrupted runs:',
   ...resumeOptions,
+  ...shardOptions,
   ...reportOptions,
 ];
 

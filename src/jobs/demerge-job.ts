@@ -17,16 +17,15 @@ export async function demerge(
 ): Promise<WriteResult> {
   const { identity = 'identity', retryUnknown = false, limit = Number.POSITIVE_INFINITY } = request;
   const seen = new IdentitySet(world.runtime.random);
-  const mapper = demergeMapper({ identity, retryUnknown });
   return performWrite(
     {
       name: 'demerge',
       listColumn: identity,
       meaning: { ...readMeaning(request), identity },
       frame: ['{"identities":[', ']}'],
-      mapper: () => mapper,
+      mapper: () => demergeMapper({ identity, retryUnknown }),
       seen,
-      survey: (inputs) =>
+      survey: (inputs, mapper) =>
         surveyIdentities(firstRecords(inputs.blocks(), limit), (rows) => mapper.map(rows), seen),
     },
     request,

@@ -14,8 +14,9 @@ import {
 import type { Output } from '../output/output.js';
 import { plainOption } from '../errors.js';
 import type { DateRange } from './date-range.js';
-import { exportDefaults, type ExportOptions, type FileOptions } from './job-options.js';
+import { exportDefaults, type ExportOptions, type FileOptions, type Shard } from './job-options.js';
 import { outputOf } from './output-of.js';
+import { shardFile } from './shard-of.js';
 import type { OpenRun } from './open-run.js';
 import type { World } from './world.js';
 
@@ -43,6 +44,8 @@ export interface ExportRequest extends ExportOptions, FileOptions {
   /** Undefined is stdout, unless the records go `into` something else. */
   readonly output?: string | undefined;
   readonly into?: Output;
+  /** Only every n-th slice. */
+  readonly shard?: Shard | undefined;
 }
 
 /** What an export writes, apart from how its requests are made. */
@@ -62,7 +65,7 @@ export async function exportWork(planned: Planned): Promise<ExportWork> {
   const { kind, request, zone, range, run, world } = planned;
   const { restarts, prepare } = kind;
   const resumed = run.kept?.resumed === true;
-  const files = filesOf(kind.plan(range, request.output));
+  const files = filesOf(slicesOf(kind, request, range));
   const documentOf = [...files.values()].flatMap((slices, index) => slices.map(() => index));
   const { journal, entries = [] } = run.kept ?? {};
   const log = new ExportLog(journal, entries, (slice) => documentOf[slice] ?? 0);
@@ -104,15 +107,29 @@ export function meaningOf({ meaning }: ExportKind, request: ExportRequest, zone:
 }
 
 /** What the run's journal says about the files: who prunes the run finds them by it. */
-export const documentsPlanned = (
-  { plan }: ExportKind,
-  output: string | undefined,
-  range: DateRange,
-) =>
-  [...filesOf(plan(range, output))].map(([file = '', slices]) => ({
+export const documentsPlanned = (kind: ExportKind, request: ExportRequest, range: DateRange) =>
+  [...filesOf(slicesOf(kind, request, range))].map(([file = '', slices]) => ({
     file,
     slices: slices.length,
   }));
+
+/** All slices, or those of the shard. A file that several shards write to is one of each shard. */
+function slicesOf(
+  { plan }: ExportKind,
+  { output, shard }: ExportRequest,
+  range: DateRange,
+): readonly SliceOfFile[] {
+  const all = plan(range, output);
+  if (!shard) return all;
+  const isOurs = (at: number) => at % shard.count === shard.index - 1;
+  const ours = all.filter((_, at) => isOurs(at));
+  const others = new Set(all.filter((_, at) => !isOurs(at)).map(({ file }) => file));
+  return ours.map((slice) =>
+    slice.file === undefined || !others.has(slice.file)
+      ? slice
+      : { ...slice, file: shardFile(slice.file, shard) },
+  );
+}
 
 type Files = ReadonlyMap<string | undefined, readonly SliceOfFile[]>;
 

@@ -1,5 +1,8 @@
 import type { OutputFormat } from '../output/formats.js';
 import { limits } from '../contract/limits.js';
+import type { Shard } from '../mapping/shard.js';
+
+export type { Shard };
 
 /** How an input is read. */
 export interface ReadOptions {
@@ -29,6 +32,8 @@ export interface WriteOptions extends ReadOptions {
   readonly chunkBytes?: number;
   /** Most requests in flight. */
   readonly concurrency?: number;
+  /** Only the records whose key falls to this process; `concurrency` is that of all together. */
+  readonly shard?: Shard | undefined;
   /** `key`, the default: records of one key arrive in input order. */
   readonly order?: 'key' | 'none';
   /** File that rejected records are written to. */
@@ -130,6 +135,8 @@ export interface EventExportOptions extends ExportOptions {
   readonly split?: boolean;
   /** Most requests in flight; default 3. */
   readonly concurrency?: number;
+  /** Only every n-th slice; `concurrency` is that of all shards together. */
+  readonly shard?: Shard | undefined;
   /** Adds `event_name` and `ts_utc` to each record; always so with several events. */
   readonly withEventName?: boolean;
 }

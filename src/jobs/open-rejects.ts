@@ -1,7 +1,9 @@
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
+import type { Shard } from '../mapping/shard.js';
 import { RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
+import { shardFile, shardName } from './shard-of.js';
 import type { Words } from './words.js';
 import type { World } from './world.js';
 
@@ -14,6 +16,7 @@ interface RejectsPlace {
   readonly heard?: ((record: Reject) => void) | undefined;
   /** The first input; `stdin` for standard input. */
   readonly first: string;
+  readonly shard?: Shard | undefined;
 }
 
 /**
@@ -21,7 +24,7 @@ interface RejectsPlace {
  * no regular file, E-FILE-WRITE where its place cannot hold it.
  */
 export function openRejects(
-  { job, named, files, first, heard }: RejectsPlace,
+  { job, named, files, first, heard, shard }: RejectsPlace,
   { runtime: { cwd }, words }: Pick<World, 'runtime' | 'words'>,
 ): RejectsFile {
   if (heard && named === undefined) {
@@ -29,7 +32,8 @@ export function openRejects(
   }
   const option = words.option('rejects', '<file>');
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
-  const name = named ?? `${beside}.rejects.ndjson`;
+  const ours = shard ? `${beside}.${shardName(shard)}` : beside;
+  const name = named === undefined ? `${ours}.rejects.ndjson` : shardFile(named, shard);
   const file = path.resolve(cwd, name);
   const places = new Set([file, `${file}.1`].map(placeOf));
   if (files.some((input) => places.has(placeOf(path.resolve(cwd, input))))) {

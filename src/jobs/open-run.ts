@@ -72,7 +72,7 @@ async function openKept<Entry extends JournalEntry>(
   world: World,
 ): Promise<OpenRun<Entry>> {
   const root = world.runsFolder();
-  const id = runId(world.runtime);
+  const id = world.ports?.leasedRun ?? runId(world.runtime);
   const folder = path.join(root, id);
   const make = { what: `make the run folder ${folder}`, file: folder, world };
   await inPlace(make, () => makeRoot(root));
@@ -144,6 +144,7 @@ const header = (run: string, wanted: WantedRun, { argv, runtime }: World) => ({
   cwd: runtime.cwd,
   started: new Date(runtime.now()).toISOString(),
   options: wanted.options,
+  ...(wanted.shard !== undefined && { shard: wanted.shard }),
 });
 
 /** Runs cannot be kept here: no home, no rights, no room, no locks. */
@@ -153,6 +154,7 @@ const isNoPlace = (error: unknown): error is EngagectlError =>
   error instanceof NoPlace || (error instanceof EngagectlError && error.id === 'E-CONFIG');
 
 async function lockOn(root: string, wanted: WantedRun, world: World): Promise<RunLock> {
+  if (world.ports?.leasedRun !== undefined) return { release: () => undefined };
   const file = lockOf(root, runKey(wanted));
   return inPlace({ what: `lock the run by ${file}`, file, world }, () => lockRun(file));
 }

@@ -23,6 +23,7 @@ import type { JobEnding, JobHooks } from './job-hooks.js';
 import { openRun, unkeptRun, type OpenRun } from './open-run.js';
 import type { ExportProgress, ExportResult } from './results.js';
 import { digest } from './run-folder.js';
+import { shardText, slotsOf } from './shard-of.js';
 import { changed } from './unfinished-run.js';
 import { watched } from './watched.js';
 import type { Connection, World } from './world.js';
@@ -35,6 +36,8 @@ interface Exporting {
   readonly world: World;
   readonly hooks: ExportHooks;
   readonly connection: Connection;
+  /** Most requests in flight. */
+  readonly slots: number;
 }
 
 /**
@@ -48,6 +51,7 @@ export async function performExport(
   hooks: ExportHooks = {},
 ): Promise<ExportResult> {
   refuseCsvOptions(request.output, request, world.words);
+  const slots = world.ports?.budget ? 1 : slotsOf(request.shard, kind.concurrency, world.words);
   const connection = await world.connect();
   try {
     // What relative dates and `{date}` refer to.
@@ -55,7 +59,7 @@ export async function performExport(
     const output = datedOutput(request.output, today);
     const argv = datedArgv(world.argv, request.output, output);
     const dated = { ...request, output };
-    const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection };
+    const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection, slots };
     return await runConnected(exporting, dateRange(request, today, world.words));
   } finally {
     await connection.close();
@@ -71,7 +75,7 @@ async function runConnected(exporting: Exporting, asked: { from: number; to: num
     const range = await rangeOf(run, exporting, {
       ...asked,
       options: meaningOf(kind, request, zone),
-      documents: documentsPlanned(kind, request.output, asked),
+      documents: documentsPlanned(kind, request, asked),
     });
     const days = `${formatDay(range.from)} to ${formatDay(range.to)}, ${zone.name}`;
     world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
@@ -103,7 +107,8 @@ async function openRunOf({
   if (target.kind === 'file') {
     const files = [path.resolve(world.runtime.cwd, output)];
     const options = digest(meaningOf(kind, request, zone));
-    const wanted = { command: kind.name, accountId, host, files, options, resume, fresh };
+    const shard = request.shard && shardText(request.shard);
+    const wanted = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
     return openRun({ ...wanted, exports: true }, exportEntries, world);
   }
   const name = target.kind === 'stdout' ? 'standard output' : target.name;
@@ -130,7 +135,7 @@ async function rangeOf({ kept }: OpenRun<ExportEntry>, { world }: Exporting, pla
 }
 
 async function perform(
-  { kind, request, world, connection, hooks }: Exporting,
+  { request, world, connection, hooks, slots }: Exporting,
   run: OpenRun<ExportEntry>,
   work: ExportWork,
 ): Promise<JobEnding<ExportResult>> {
@@ -152,7 +157,7 @@ async function perform(
     verbose: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
     state,
-    budget: new Gate(kind.concurrency),
+    budget: world.ports?.budget?.() ?? new Gate(slots),
     scanners: [],
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
@@ -171,7 +176,7 @@ async function perform(
       pendingSeconds: inSeconds(pendingMs),
       bytes,
       seconds: inSeconds(runtime.monotonic() - started),
-      output: request.into || isStdout(request.output) ? null : request.output,
+      output: request.into || isStdout(request.output) ? null : namedOutput(request, run),
       exitCode: error?.exitCode ?? exitCodes.ok,
       error,
       unfinished: error !== undefined && isKept(work),
@@ -179,6 +184,13 @@ async function perform(
     history: history(),
     wasResumed: work.resumed,
   };
+}
+
+/** The name that was asked for; where a shard has one file of its own, that. */
+function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportEntry>) {
+  const first = shard && kept?.read()[0];
+  const documents = first?.kind === 'plan' ? first.plan.documents : [];
+  return documents.length === 1 ? documents[0]!.file : (output ?? null);
 }
 
 function progressOf(state: ExportState, milliseconds: number): ExportProgress {

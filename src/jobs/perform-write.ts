@@ -5,6 +5,7 @@ import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
 import { OrdinalSet } from '../bulk/write/ranges.js';
 import {
   earlierParts,
+  elsewhereBefore,
   hasRecords,
   writeEntries,
   type EarlierParts,
@@ -19,11 +20,13 @@ import { exitCodes } from '../errors.js';
 import { firstRecords } from '../input/first-records.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
+import { shardedMapper } from '../mapping/sharded-mapper.js';
 import { sourceRecord } from '../mapping/source-record.js';
 import { openRejects } from './open-rejects.js';
 import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
 import type { WriteResult } from './results.js';
 import { digest } from './run-folder.js';
+import { shardText, writeSlots } from './shard-of.js';
 import { watched } from './watched.js';
 import type { Connection, World } from './world.js';
 import type { JobEnding } from './job-hooks.js';
@@ -40,6 +43,8 @@ interface Writing {
   readonly rehearsal: Rehearsal | undefined;
   readonly inputs: Inputs;
   readonly connection: Connection | undefined;
+  /** Most requests in flight. */
+  readonly slots: number;
 }
 
 /**
@@ -54,21 +59,23 @@ export async function performWrite(
 ): Promise<WriteResult> {
   const { rehearsal: asked } = request;
   const rehearsal = asked && !writes[kind.name].dryRun ? 'check' : asked;
+  const slots = writeSlots(kind.name, request, world);
   const options = inputOptions(request.files, request, kind.listColumn);
   const inputs = await openInputs({ ...options, digests: request.journal }, world.runtime);
   let connection: Connection | undefined;
   try {
     if (rehearsal !== 'check') connection = await world.connect();
-    const mapper = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
+    const whole = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
+    const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
     for (const { header, source } of inputs.headers) mapper.check(header, source);
     const piped = inputs.totalBytes === undefined;
     if (connection) {
       const identities = piped
         ? undefined
-        : await kind.survey?.(await openInputs(options, world.runtime));
+        : await kind.survey?.(await openInputs(options, world.runtime), mapper);
       await hooks.confirm?.({ piped, identities });
     }
-    const writing = { kind, request, world, hooks, rehearsal, inputs, connection };
+    const writing = { kind, request, world, hooks, rehearsal, inputs, connection, slots };
     return await runConnected(writing, mapper);
   } finally {
     await inputs.close();
@@ -109,6 +116,7 @@ async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
     host: connection.host,
     files: request.files.map((file) => path.resolve(world.runtime.cwd, file)),
     options: digest(kind.meaning),
+    ...(request.shard && { shard: shardText(request.shard) }),
     resume: request.resume,
     fresh: request.fresh,
     run: request.run,
@@ -172,9 +180,9 @@ async function openTally(
   { kind, request, world, hooks, rehearsal, inputs }: Writing,
   { run: { kept }, earlier }: Parts,
 ): Promise<Tally> {
-  const { files, rejects: named } = request;
+  const { files, rejects: named, shard } = request;
   const rejects = openRejects(
-    { job: kind.name, named, files, first: inputs.first, heard: hooks.rejected },
+    { job: kind.name, named, files, first: inputs.first, heard: hooks.rejected, shard },
     world,
   );
   const tally = new Tally({
@@ -182,21 +190,24 @@ async function openTally(
     sourceRecord,
     listNotSent: inputs.totalBytes === undefined && rehearsal !== 'check',
   });
+  if (shard) tally.counts.otherShards = 0;
   if (!kept || !earlier) return tally;
   await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
   tally.resume(earlier.counts);
-  tally.log = new JournalledOutcomes({
+  if (shard && !kind.seen) tally.counts.otherShards = elsewhereBefore(earlier);
+  const journalled = new JournalledOutcomes({
     journal: kept.journal,
     rejects,
     digests: () => inputs.takeDigests(),
     start: earlier.watermark,
   });
+  tally.log = world.ports?.outcomes?.(journalled) ?? journalled;
   return tally;
 }
 
 /** What `write` is to do; records go nowhere where only a check is made. */
 function jobOf(
-  { kind, request, world, hooks, rehearsal, inputs, connection }: Writing,
+  { kind, request, world, hooks, rehearsal, inputs, connection, slots }: Writing,
   { mapper, earlier, tally, client }: Parts & { tally: Tally; client: Client | undefined },
 ): WriteJob {
   const { limit, maxRejects } = request;
@@ -224,7 +235,7 @@ function jobOf(
     maxRejects,
     rehearsal,
     tally,
-    budget: new Gate(request.concurrency ?? defaults.inFlight),
+    budget: world.ports?.budget?.() ?? new Gate(slots),
     policy: connection?.policy ?? noRetries,
     runtime: world.runtime,
     earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,

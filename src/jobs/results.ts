@@ -28,6 +28,8 @@ export interface WriteResult extends RunResult {
   /** Accepted by an earlier part of the same run. */
   readonly resumed: number;
   readonly duplicates: number;
+  /** Of a shard: records that others account for, which are not among those read. */
+  readonly otherShards?: number;
   readonly bytesSent: number;
   /** Null when there was nothing to write into one. */
   readonly rejectsFile: string | null;

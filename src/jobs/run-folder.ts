@@ -26,9 +26,14 @@ export interface RunHeader {
   readonly host: string;
   /** Absolute paths of the inputs of a write, of the output of an export. */
   readonly files: readonly string[];
+  /** The part of the input or the range that it takes, like `2/8`. */
+  readonly shard?: string | undefined;
   /** Digest of the options that change what is sent or asked for. */
   readonly options: string;
 }
+
+/** What tells a run from others. */
+export type RunIdentity = Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files' | 'shard'>;
 
 /** A folder (0700) that holds what is known of one unfinished run. */
 export interface RunFolder {
@@ -43,8 +48,14 @@ const journalFile = 'journal.ndjson';
 /** The file that tells how far the run came. */
 export const journalOf = ({ path: folder }: RunFolder): string => path.join(folder, journalFile);
 
-export const runKey = (what: Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files'>): string =>
-  digest([what.command, what.accountId, what.host, what.files]);
+export const runKey = (what: RunIdentity): string =>
+  digest([
+    what.command,
+    what.accountId,
+    what.host,
+    what.files,
+    ...(what.shard === undefined ? [] : [what.shard]),
+  ]);
 
 /** SHA-256 of a value's JSON, hexadecimal. */
 export const digest = (value: unknown): string =>

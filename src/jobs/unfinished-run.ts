@@ -6,12 +6,13 @@ import {
   runKey,
   type RunFolder,
   type RunHeader,
+  type RunIdentity,
   type UnreadableRun,
 } from './run-folder.js';
 import type { World } from './world.js';
 
 /** The run that is asked for. */
-export interface WantedRun extends Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files'> {
+export interface WantedRun extends RunIdentity {
   /** Digest of what must not change when it is gone on with. */
   readonly options: string;
   readonly resume?: boolean | undefined;
@@ -39,6 +40,7 @@ export function unfinishedRun(
   if (found && wanted.fresh) removeRun(found, words);
   if (wanted.fresh) return undefined;
   if (!found) {
+    if (!wanted.exports) refuseOtherShards(runs, wanted, words);
     if (wanted.resume && !wanted.exports) refuseOtherAccount(runs, wanted, words);
     for (const run of listUnreadable(root)) passOver(run, wanted, { words, said });
     return undefined;
@@ -51,7 +53,9 @@ export function unfinishedRun(
 
 export const isWanted = (header: RunHeader, wanted: WantedRun): boolean =>
   wanted.exports
-    ? header.command === wanted.command && header.files[0] === wanted.files[0]
+    ? header.command === wanted.command &&
+      header.files[0] === wanted.files[0] &&
+      header.shard === wanted.shard
     : header.key === runKey(wanted);
 
 type Words = World['words'];
@@ -70,6 +74,24 @@ function notFinished(
       ? `go on with it by ${option('resume')}, or set it aside and start again by ${option('fresh')}`
       : `go on with it by ${option('resume')}, or forget it and start anew by ${option('fresh')}`,
     file,
+  });
+}
+
+/** The input was cut in other ways: some records would be sent again, others perhaps never. */
+function refuseOtherShards(runs: readonly RunFolder[], wanted: WantedRun, words: Words): void {
+  const countOf = (shard: string | undefined) => shard?.split('/')[1];
+  const other = runs.find(
+    ({ header }) =>
+      header.key === runKey({ ...wanted, shard: header.shard }) &&
+      countOf(header.shard) !== countOf(wanted.shard),
+  );
+  if (!other) return;
+  const { run, shard } = other.header;
+  const [was, is] = [shard, wanted.shard].map((one) => (one ? `shard ${one}` : 'no shard'));
+  throw new EngagectlError('E-RUN-CHANGED', `run ${run} of these files is ${was}; this is ${is}`, {
+    why: 'it is not finished, and what it sent would be sent again',
+    fix: `${words.goOn(run)} goes on with it; or ${words.option('fresh')} starts anew, and leaves it`,
+    file: other.path,
   });
 }
 

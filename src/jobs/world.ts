@@ -2,6 +2,7 @@ import type { Client } from '../client/client.js';
 import type { RetryPolicy } from '../client/retry.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
+import type { Ports } from './ports.js';
 import type { Words } from './words.js';
 
 /** What a job works in, besides its own options. */
@@ -17,6 +18,8 @@ export interface World {
   connect(): Promise<Connection>;
   /** Absolute path of the folder that holds the runs. Throws where there is no place for them. */
   runsFolder(): string;
+  /** Of a job that is a part of something larger. */
+  readonly ports?: Ports;
 }
 
 /** An account to work with. */

@@ -21,7 +21,7 @@ export interface WriteKind {
   /** Identities that occurred, of which none is sent twice. */
   readonly seen?: IdentitySet;
   /** What is about to be done, found by reading the input once more. */
-  survey?(inputs: Inputs): Promise<IdentitySurvey>;
+  survey?(inputs: Inputs, mapper: Mapper): Promise<IdentitySurvey>;
 }
 
 /** What the command line may ask for besides. */

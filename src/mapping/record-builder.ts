@@ -96,5 +96,6 @@ function blockOf(rows: RowBlock) {
     converges: new Uint8Array(count),
     kinds: new Uint8Array(count),
     rejects: [] as RecordReject[],
+    faults: rows.faults,
   };
 }

@@ -1,8 +1,9 @@
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock, RowFault } from '../input/rows.js';
 
 /**
  * The records of one RowBlock as the JSON texts that the service takes; what travels from
- * mapping to bulk. Every row of `rows` is in here as a record or in `rejects`, never both.
+ * mapping to bulk. Every row of `rows` is in here as a record or in `rejects`, never both; of a
+ * shard, those that fall to it are.
  */
 export interface RecordBlock {
   readonly rows: RowBlock;
@@ -26,6 +27,10 @@ export interface RecordBlock {
   /** 1 when record i is an event, else 0: events and profiles never share a request. */
   readonly kinds: Uint8Array;
   readonly rejects: readonly RecordReject[];
+  /** What of `rows` could not be read. */
+  readonly faults: readonly RowFault[];
+  /** How many rows and faults other shards account for. */
+  readonly elsewhere?: number;
 }
 
 /** A row that is no JSON (`parse`), breaks a local rule, or was left unknown by an earlier run. */

@@ -66,7 +66,9 @@ export class UploadCsv implements CellRow {
     }
     const { count } = writer;
     const kinds = new Uint8Array(count).fill(isEvent ? 1 : 0);
-    return { rows, count, ...writer.records, json: writer.out.bytes, converges, kinds, rejects };
+    const { bytes: json } = writer.out;
+    const { faults } = rows;
+    return { rows, count, ...writer.records, json, converges, kinds, rejects, faults };
   }
 
   name(index: number): string {

@@ -63,6 +63,7 @@ export function summaryFigures(summary: Summary): [label: string, value: string]
     ['not sent', summary.notSent],
     ['resumed', summary.resumed],
     ['duplicates', summary.duplicates],
+    ['elsewhere', summary.otherShards],
     ['records', records],
     ['pages', summary.pages],
     ['requests', summary.requests],

@@ -28,6 +28,7 @@ export function recordBlock(records: readonly TestRecord[]): RecordBlock {
     converges: Uint8Array.from(records, ({ converges, event }) => +(converges ?? event !== true)),
     kinds: Uint8Array.from(records, ({ event }) => +(event === true)),
     rejects: [],
+    faults: [],
   };
 }
 

@@ -42,8 +42,8 @@ export class JournalledOutcomes implements OutcomeLog {
     this.#counts[how] += count;
   }
 
-  skipped(rows: RowBlock): void {
-    this.#watermark.settled(rows);
+  skipped(rows: RowBlock, count = 1): void {
+    this.#watermark.settled(rows, count);
   }
 
   async intend(ordinals: readonly number[]): Promise<void> {

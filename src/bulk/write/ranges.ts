@@ -22,6 +22,15 @@ export class OrdinalSet {
     return range !== undefined && range[0] <= ordinal;
   }
 
+  /** How many of them come before the ordinal. */
+  countBefore(ordinal: number): number {
+    const before = this.#ranges.slice(0, this.#indexFrom(ordinal - 1) + 1);
+    return before.reduce(
+      (sum, [first, last]) => sum + Math.max(0, Math.min(last + 1, ordinal) - first),
+      0,
+    );
+  }
+
   add(ranges: Ranges): void {
     for (const [first, last] of ranges) this.addRun(first, last - first + 1);
   }

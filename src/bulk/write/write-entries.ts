@@ -74,3 +74,7 @@ export const earlierParts = (entries: readonly WriteEntry[]): EarlierParts =>
 /** False for the first part of a run: it need not look up each of its records. */
 export const hasRecords = ({ settled, intended }: EarlierParts): boolean =>
   !settled.isEmpty || !intended.isEmpty;
+
+/** Of a shard: records before the watermark, behind which reading goes on, that others account for. */
+export const elsewhereBefore = ({ watermark, settled }: EarlierParts): number =>
+  watermark.ordinal - settled.countBefore(watermark.ordinal);

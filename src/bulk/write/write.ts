@@ -71,6 +71,7 @@ async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void>
   const { tally, toldOnce } = job;
   tally.log.opened(rows);
   const block = job.map(rows);
+  if (block.elsewhere !== undefined) tally.elsewhere(rows, block.elsewhere);
   // A disk that does not take it stops the run; then the block's records end as not sent.
   if (turnDownUnsendable(block, job)) await halt.guard(async () => tally.log.commit());
   let next = 0;
@@ -88,10 +89,10 @@ async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void>
 }
 
 /** Records that cannot be read or break a local rule; true when there were any. */
-function turnDownUnsendable({ rows, rejects }: RecordBlock, job: WriteJob): boolean {
+function turnDownUnsendable({ rows, rejects, faults }: RecordBlock, job: WriteJob): boolean {
   const { tally } = job;
   const before = tally.counts.read;
-  for (const fault of rows.faults) {
+  for (const fault of faults) {
     if (isSettled(job, rows, ordinalOfFault(rows, fault))) continue;
     tally.counts.read += 1;
     tally.fault(rows, fault);
@@ -150,11 +151,24 @@ function isSettled({ earlier, tally }: WriteJob, rows: RowBlock, ordinal: number
 /** A run that stops accounts for the rest of its files as not sent; an interrupted one just ends. */
 async function countUnread(
   input: Intake<RowBlock>,
-  { tally, runtime, earlier }: WriteJob,
+  { tally, runtime, earlier, map }: WriteJob,
 ): Promise<void> {
-  for await (const { first, count, faults } of input.until(runtime.signal)) {
-    const ordinals = Array.from({ length: count + faults.length }, (_, n) => first + n);
+  const isShard = tally.counts.otherShards !== undefined;
+  for await (const rows of input.until(runtime.signal)) {
+    const block = isShard ? map(rows) : undefined;
+    if (block) tally.elsewhere(rows, block.elsewhere ?? 0);
+    const ordinals = block ? ordinalsOf(block) : ordinalsIn(rows);
     const open = earlier ? ordinals.filter((at) => !earlier.settled.has(at)) : ordinals;
     tally.notRead(open.length);
   }
 }
+
+const ordinalsIn = ({ first, count, faults }: RowBlock): number[] =>
+  Array.from({ length: count + faults.length }, (_, n) => first + n);
+
+/** Of the records that a shard accounts for. */
+const ordinalsOf = ({ rows, row, count, rejects, faults }: RecordBlock): number[] => [
+  ...Array.from(row.subarray(0, count), (at) => ordinalOfRow(rows, at)),
+  ...rejects.map((reject) => ordinalOfRow(rows, reject.row)),
+  ...faults.map((fault) => ordinalOfFault(rows, fault)),
+];

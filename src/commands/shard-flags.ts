@@ -1,0 +1,130 @@
+import { EngagectlError } from '../errors.js';
+import type { Shard } from '../jobs/job-options.js';
+import { shardText } from '../jobs/shard-of.js';
+import type { Call } from './command-spec.js';
+import type { OptionTable } from './option-table.js';
+import { integer, matching } from './option-values.js';
+import type { Settings } from './settings.js';
+
+/** Flags of commands whose work several processes can share. */
+export interface ShardFlags {
+  readonly shard?: string;
+  readonly shards?: number;
+  readonly concurrency?: number;
+}
+
+export const shardOptions: OptionTable = [
+  'Several machines:',
+  [
+    '--shard <i/n>',
+    "only the i-th of n parts; auto: as the scheduler's variables say",
+    matching(/^(auto|\d{1,6}\/\d{1,6})$/, 'Use one like 2/8, or auto.'),
+  ],
+  [
+    '--shards <n>',
+    'how many parts, where the scheduler does not say',
+    integer({ min: 1, max: 999_999 }),
+  ],
+];
+
+/** Variables by which schedulers tell a process which one of how many it is. */
+const schedulers = [
+  { index: 'JOB_COMPLETION_INDEX' },
+  { index: 'AWS_BATCH_JOB_ARRAY_INDEX', count: 'AWS_BATCH_JOB_ARRAY_SIZE' },
+  {
+    index: 'SLURM_ARRAY_TASK_ID',
+    count: 'SLURM_ARRAY_TASK_COUNT',
+    first: 'SLURM_ARRAY_TASK_MIN',
+    step: 'SLURM_ARRAY_TASK_STEP',
+  },
+  { index: 'CLOUD_RUN_TASK_INDEX', count: 'CLOUD_RUN_TASK_COUNT' },
+] as const satisfies readonly Scheduler[];
+
+interface Scheduler {
+  readonly index: string;
+  readonly count?: string;
+  readonly first?: string;
+  readonly step?: string;
+}
+
+interface Sharded {
+  readonly shard?: Shard;
+  /** Of all shards together; left to the job where nobody said it. */
+  readonly concurrency?: number | undefined;
+  /** With the shard in the command line, so that it goes on as this one wherever that is. */
+  readonly settings: Settings;
+}
+
+/** The shard that flags or the scheduler's variables name, if any. Throws E-USAGE. */
+export function sharded({
+  flags,
+  command,
+  runtime,
+  settings,
+}: Pick<Call<ShardFlags>, 'flags' | 'command' | 'runtime' | 'settings'>): Sharded {
+  const shard = shardIn(flags, runtime.env);
+  if (!shard) return { settings: settings(), concurrency: flags.concurrency };
+  const isSaid = command.getOptionValueSource('concurrency') !== 'default';
+  const { argv, ...others } = settings();
+  const named = shardText(shard);
+  const words = argv.map((word, at) => {
+    if (word === '--shard=auto') return `--shard=${named}`;
+    return word === 'auto' && argv[at - 1] === '--shard' ? named : word;
+  });
+  return {
+    shard,
+    concurrency: isSaid ? flags.concurrency : undefined,
+    settings: { ...others, argv: words },
+  };
+}
+
+function shardIn({ shard, shards }: ShardFlags, env: Variables): Shard | undefined {
+  if (shard === undefined && shards === undefined) return undefined;
+  if (shard === undefined) {
+    throw usage(`--shards ${shards} says how many parts, and nothing which one`, 'add --shard');
+  }
+  if (shard === 'auto') return asTold(shards, env);
+  const [index = 0, count = 0] = shard.split('/').map(Number);
+  if (shards !== undefined && shards !== count) {
+    throw usage(`--shard ${shard} contradicts --shards ${shards}`, 'leave one of them out');
+  }
+  return inRange({ index, count }, `--shard ${shard}`);
+}
+
+type Variables = Readonly<Record<string, string>>;
+
+/** What the variables of the first scheduler that there is say. */
+function asTold(shards: number | undefined, env: Variables): Shard {
+  const scheduler: Scheduler | undefined = schedulers.find(({ index }) => env[index] !== undefined);
+  if (!scheduler) {
+    const names = schedulers.map(({ index }) => index).join(', ');
+    throw usage(`--shard auto: none of ${names} is set`, 'name the shard, like --shard 2/8');
+  }
+  const number = (name: string | undefined, fallback: number): number => {
+    const text = name === undefined ? undefined : env[name];
+    if (text === undefined) return fallback;
+    if (/^\d{1,9}$/.test(text)) return Number(text);
+    throw usage(`--shard auto: ${name} is "${text}", which is no number`, 'name the shard');
+  };
+  const first = number(scheduler.first, 0);
+  const index = (number(scheduler.index, 0) - first) / number(scheduler.step, 1) + 1;
+  const told = number(scheduler.count, shards ?? 0);
+  if (told === 0) {
+    const why = `${scheduler.index} says which part, and nothing how many there are`;
+    throw usage(`--shard auto: ${why}`, 'add --shards <n>');
+  }
+  if (shards !== undefined && shards !== told) {
+    const message = `--shards ${shards} contradicts ${scheduler.count}, which is ${told}`;
+    throw usage(message, 'leave --shards out');
+  }
+  return inRange({ index, count: told }, `${scheduler.index} of ${told} parts`);
+}
+
+function inRange(shard: Shard, what: string): Shard {
+  const { index, count } = shard;
+  if (Number.isInteger(index) && index >= 1 && index <= count) return shard;
+  throw usage(`${what} is out of range`, 'shards are counted from 1/n to n/n');
+}
+
+const usage = (message: string, fix: string): EngagectlError =>
+  new EngagectlError('E-USAGE', message, { fix });

@@ -1,0 +1,14 @@
+import type { Budget } from '../bulk/budget.js';
+import type { OutcomeLog } from '../bulk/outcome-log.js';
+
+export type { Budget, OutcomeLog };
+
+/** Places of the engine that somebody else may fill, for a job that is a part of something larger. */
+export interface Ports {
+  /** Who may have a request in flight. */
+  readonly budget?: () => Budget;
+  /** Where outcomes are committed; the run's own journal is handed in. */
+  readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
+  /** Of a run that is nobody else's by a lease: it has this name, and takes no lock. */
+  readonly leasedRun?: string;
+}

@@ -1,0 +1,264 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { accountAt } from '../support/account-at.js';
+import { accept, answer, startFaultServer, type Received } from '../support/fault-server.js';
+import { recordsOf } from '../support/judge.js';
+import { recordsPage, startPageServer } from '../support/page-server.js';
+import { makeWorld, type World } from '../support/world.js';
+
+/** FNV-1a as its authors define it. */
+function fnv64(text: string): bigint {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of Buffer.from(text)) {
+    hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;
+  }
+  return hash;
+}
+
+const shardOf = (key: string, count: number): number => Number(fnv64(key) % BigInt(count)) + 1;
+
+interface Summary {
+  readonly read: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly resumed: number;
+  readonly otherShards?: number;
+  readonly rejectsFile: string | null;
+}
+
+async function run(world: World, argv: readonly string[], env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await world.run([...argv, '--json'], { env });
+  return { code, stderr, summary: (stdout === '' ? {} : JSON.parse(stdout)) as Summary };
+}
+
+async function start() {
+  const server = await startFaultServer([accept()]);
+  const world = makeWorld({ env: accountAt(server.url, 'seeded-secret-3c1f') });
+  return { server, world };
+}
+
+const sent = (executed: readonly Received[]) => executed.flatMap(({ body }) => recordsOf(body));
+
+it('the oracle is FNV-1a', () => {
+  expect(['', 'a', 'foobar'].map((text) => fnv64(text).toString(16))).toEqual([
+    'cbf29ce484222325',
+    'af63dc4c8601ec8c',
+    '85944171f73967e8',
+  ]);
+});
+
+describe('--shard', () => {
+  it('takes the records whose key falls to it: all of them once, those of a key in order', async () => {
+    const key = fc.oneof(
+      fc.constantFrom('A', 'user-1', 'Zoë', '日本', 'a"b\\c', 'tab\\u0041'),
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }),
+    );
+    const isKey = (text: string) => text.trim() !== '' && !/[\p{Cc}\p{Cs}]/u.test(text);
+    const inputs = fc.record({
+      keys: fc.array(key.filter(isKey), { maxLength: 60 }),
+      count: fc.integer({ min: 1, max: 15 }),
+      form: fc.constantFrom('csv', 'flat', 'typed'),
+    });
+    await fc.assert(
+      fc.asyncProperty(inputs, async ({ keys, count, form }) => {
+        const { server, world } = await start();
+        await using _ = server;
+        const text = { csv: asCsv, flat: asFlat, typed: asTyped }[form](keys);
+        const file = world.path(`users.${form === 'csv' ? 'csv' : 'ndjson'}`);
+        writeFileSync(file, text);
+        const shards = Array.from({ length: count }, (_, index) => `${index + 1}/${count}`);
+        for (const shard of shards) {
+          const before = server.executed.length;
+          const { code, summary } = await run(world, ['upload', file, '--shard', shard]);
+          expect(code).toBe(0);
+          const ours = sent(server.executed.slice(before)).map(({ identity }) => String(identity));
+          const index = shards.indexOf(shard) + 1;
+          expect(ours.filter((identity) => shardOf(identity, count) !== index)).toEqual([]);
+          expect(summary).toMatchObject({
+            read: ours.length,
+            accepted: ours.length,
+            otherShards: keys.length - ours.length,
+          });
+        }
+        const order = (of: string) =>
+          sent(server.executed).flatMap(({ identity, profileData }) =>
+            identity === of ? [Number((profileData as { n: unknown }).n)] : [],
+          );
+        for (const one of new Set(keys)) {
+          expect(order(one)).toEqual(keys.flatMap((other, n) => (other === one ? [n] : [])));
+        }
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  it('hashes type, NUL and value of a subscription, and the identity of a demerge', async () => {
+    const { server, world } = await start();
+    await using _ = server;
+    const values = Array.from({ length: 40 }, (_, n) => `+4900000${n}`);
+    writeFileSync(world.path('phones.txt'), values.join('\n'));
+    const flags = ['--type', 'phone', '--status', 'Resubscribe'];
+    const { summary } = await run(world, ['subscribe', 'phones.txt', ...flags, '--shard', '2/3']);
+    const expected = values.filter((value) => shardOf(`phone\0${value}`, 3) === 2);
+    expect(sent(server.executed).map(({ value }) => value)).toEqual(expected);
+    expect(summary).toMatchObject({ read: expected.length, otherShards: 40 - expected.length });
+
+    const demerged = await run(world, ['demerge', 'phones.txt', '--yes', '--shard', '3/3']);
+    const identities = values.filter((value) => shardOf(value, 3) === 3);
+    const body = server.executed.at(-1)!.body.toString();
+    expect(JSON.parse(body)).toEqual({ identities });
+    expect(demerged.summary).toMatchObject({ accepted: identities.length });
+  });
+
+  it('leaves what has no key to the first shard, and names the rejects file after the shard', async () => {
+    const { server, world } = await start();
+    await using _ = server;
+    writeFileSync(world.path('users.csv'), 'identity,n\nA,1\n,2\nB\nC,3\n');
+    const first = await run(world, ['upload', 'users.csv', '--shard', '1/2']);
+    const second = await run(world, ['upload', 'users.csv', '--shard', '2/2']);
+    const ours = ['A', 'B', 'C'].filter((key) => key !== 'B' && shardOf(key, 2) === 1).length;
+    expect(first.summary).toMatchObject({ rejected: 2, accepted: ours, otherShards: 2 - ours });
+    expect(first.summary.rejectsFile).toBe('users.csv.1-of-2.rejects.ndjson');
+    expect(second.summary).toMatchObject({ rejected: 0, rejectsFile: null, otherShards: 2 + ours });
+    const named = ['--rejects', 'bad.ndjson', '--shard', '1/2'];
+    expect((await run(world, ['upload', 'users.csv', ...named])).summary.rejectsFile).toBe(
+      'bad.1-of-2.ndjson',
+    );
+  });
+
+  it('goes on with its own run, and counts the others as if it had not stopped', async () => {
+    let requests = 0;
+    await using server = await startFaultServer(() => {
+      requests += 1;
+      return requests === 3 ? answer(401) : accept();
+    });
+    const world = makeWorld({ env: accountAt(server.url, 'seeded-secret-3c1f') });
+    const keys = Array.from({ length: 200 }, (_, n) => `user-${n}`);
+    writeFileSync(world.path('users.csv'), asCsv(keys));
+    const flags = ['--chunk-size', '5', '--concurrency', '4', '--shard', '1/4'];
+    const command = ['upload', 'users.csv', ...flags];
+    expect((await run(world, command)).code).toBe(4);
+    expect((await run(world, command)).code).toBe(8);
+    expect((await run(world, ['upload', 'users.csv', '--shard', '1/5', '--resume'])).code).toBe(8);
+    const { code, summary } = await run(world, [...command, '--resume']);
+    const ours = keys.filter((key) => shardOf(key, 4) === 1);
+    expect(code).toBe(0);
+    expect(summary).toMatchObject({ read: ours.length, otherShards: 200 - ours.length });
+    expect(summary.resumed).toBeGreaterThan(0);
+    const identities = sent(server.executed).map(({ identity }) => String(identity));
+    expect(new Set(identities)).toEqual(new Set(ours));
+    expect(identities).toHaveLength(ours.length);
+  });
+
+  it('shares the requests in flight, and refuses more shards than there are', async () => {
+    const { server, world } = await start();
+    await using _ = server;
+    writeFileSync(world.path('users.csv'), asCsv(['A']));
+    for (const [command, most] of [
+      ['upload', 15],
+      ['demerge', 3],
+    ] as const) {
+      const shard = async (count: number, ...more: string[]) =>
+        run(world, [command, 'users.csv', '--yes', '--shard', `1/${count}`, ...more]);
+      expect((await shard(most)).code).toBe(0);
+      const { code, stderr } = await shard(most + 1);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`${most + 1} shards share ${most} requests in flight`);
+      expect((await shard(3, '--concurrency', '2')).code).toBe(2);
+    }
+    for (const wrong of ['0/2', '3/2', '1/0', '2', 'x/2']) {
+      expect((await run(world, ['upload', 'users.csv', '--shard', wrong])).code).toBe(2);
+    }
+    expect((await run(world, ['upload', 'users.csv', '--shards', '4'])).code).toBe(2);
+  });
+
+  it.each<[scheduler: string, env: Record<string, string>, flags: string[], shard: string]>([
+    ['Kubernetes', { JOB_COMPLETION_INDEX: '2' }, ['--shards', '4'], '3-of-4'],
+    ['AWS', { AWS_BATCH_JOB_ARRAY_INDEX: '0', AWS_BATCH_JOB_ARRAY_SIZE: '5' }, [], '1-of-5'],
+    [
+      'Slurm',
+      { SLURM_ARRAY_TASK_ID: '7', SLURM_ARRAY_TASK_COUNT: '3', SLURM_ARRAY_TASK_MIN: '5' },
+      [],
+      '3-of-3',
+    ],
+    ['Cloud Run', { CLOUD_RUN_TASK_INDEX: '1', CLOUD_RUN_TASK_COUNT: '2' }, [], '2-of-2'],
+  ])('auto reads the variables of %s', async (...[, env, flags, shard]) => {
+    const { server, world } = await start();
+    await using _ = server;
+    const broken = Array.from({ length: 40 }, (_, n) => `user-${n}`);
+    writeFileSync(world.path('users.csv'), asCsv(broken));
+    const [index, count] = shard.split('-of-').map(Number);
+    const { summary } = await run(
+      world,
+      ['upload', 'users.csv', '--shard', 'auto', ...flags, '--no-journal'],
+      env,
+    );
+    expect(summary.read).toBe(broken.filter((key) => shardOf(key, count!) === index).length);
+  });
+
+  it('auto says which variables there could be, and what is wrong with those there are', async () => {
+    const world = makeWorld();
+    const upload = ['upload', 'users.csv', '--shard', 'auto', '--region', 'local'];
+    const text = async (env: Record<string, string>, ...more: string[]) => {
+      const { code, stderr } = await world.run([...upload, ...more], { env });
+      expect(code).toBe(2);
+      return stderr;
+    };
+    expect(await text({})).toContain('SLURM_ARRAY_TASK_ID');
+    expect(await text({ JOB_COMPLETION_INDEX: '2' })).toContain('add --shards');
+    expect(await text({ JOB_COMPLETION_INDEX: 'x' }, '--shards', '4')).toContain('no number');
+    expect(await text({ JOB_COMPLETION_INDEX: '4' }, '--shards', '4')).toContain('out of range');
+  });
+});
+
+describe('export-events --shard', () => {
+  const pages = ({ event_name, from }: { event_name: string; from: number }) => [
+    recordsPage(`{"e":"${event_name}","d":${from}}`),
+  ];
+  const command = ['export-events', '--event', 'A', '--from', '2024-01-01', '--to', '2024-01-05'];
+
+  it('takes every n-th day: a file of its own where the days have none', async () => {
+    await using server = await startPageServer(pages);
+    const world = makeWorld({ env: server.env });
+    const exported = async (output: string, shard: string) =>
+      world.run([...command, '-o', output, '--shard', shard, '--json']);
+    for (const shard of ['1/2', '2/2']) await exported('day-{day}.ndjson', shard);
+    const days = readdirSync(world.cwd).toSorted();
+    expect(days).toEqual([1, 2, 3, 4, 5].map((day) => `day-2024-01-0${day}.ndjson`));
+    expect(server.openings).toHaveLength(5);
+
+    const { stdout } = await exported('all.ndjson.gz', '2/2');
+    expect(JSON.parse(stdout)).toMatchObject({ records: 2, output: 'all.2-of-2.ndjson.gz' });
+    expect(existsSync(world.path('all.2-of-2.ndjson.gz'))).toBe(true);
+
+    await exported('both.ndjson', '1/2');
+    const text = readFileSync(world.path('both.1-of-2.ndjson'), 'utf8');
+    expect(text).toBe([1, 3, 5].map((day) => `{"e":"A","d":2024010${day}}\n`).join(''));
+    expect((await exported('x.ndjson', '1/4')).code).toBe(2);
+  });
+});
+
+const asCsv = (keys: readonly string[]): string =>
+  ['identity,n', ...keys.map((key, n) => `"${key.replaceAll('"', '""')}",${n}`), ''].join('\n');
+
+const asFlat = (keys: readonly string[]): string =>
+  keys.map((identity, n) => `${JSON.stringify({ n: String(n), identity })}\n`).join('');
+
+/** Keys spelled with escapes, and not where they are mostly. */
+const asTyped = (keys: readonly string[]): string =>
+  keys
+    .map((identity, n) => {
+      const record = JSON.stringify({ type: 'profile', profileData: { n } });
+      const escaped = Array.from(JSON.stringify(identity), (character) =>
+        character > '~' ? escapes(character) : character,
+      );
+      return `${record.slice(0, -1)},"ident\\u0069ty":${escaped.join('')}}\n`;
+    })
+    .join('');
+
+const escapes = (character: string): string =>
+  character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
