@@ -97,7 +97,7 @@ async function startLocal(account: Account, runtime: Runtime, messages: Messages
   return startService({
     dataDir: localFolder(runtime),
     port: 0,
-    headerPrefix: account.headerPrefix,
+    headerPrefixes: [account.headerPrefix],
     accountId: account.accountId,
     passcode: account.passcode,
     timezone: account.timezone,

@@ -108,10 +108,9 @@ async function serve(flags: ServeFlags, settings: Settings, runtime: Runtime): P
   const service = await startService({
     dataDir: memory ? undefined : folder,
     port,
-    headerPrefix: checkedHeaderPrefix(
-      settings.headerPrefix ?? defaultHeaderPrefix,
-      '--header-prefix',
-    ),
+    headerPrefixes: [
+      checkedHeaderPrefix(settings.headerPrefix ?? defaultHeaderPrefix, '--header-prefix'),
+    ],
     ...credentials,
     timezone: settings.timezone ?? 'UTC',
     latencyMs: latency,

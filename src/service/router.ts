@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestTexts } from '../contract/codes.js';
+import type { SeenRequest } from './control/request-log.js';
+import { endpointOf } from './endpoint-names.js';
 import type { Serving, Upgrade } from './listen.js';
 import { Refusal, refusalAnswer, refused } from './refusal.js';
 import { sendAnswer } from './send-answer.js';
@@ -12,6 +14,8 @@ export interface Exchange {
   readonly query: URLSearchParams;
   /** The `cursor` parameter as it stands in the URL, not decoded. */
   readonly cursor: string | undefined;
+  /** Undefined for what is no request of the API. */
+  readonly seen: SeenRequest | undefined;
 }
 
 /** A path that ends with `*` stands for all that begin with what is before it. */
@@ -32,11 +36,18 @@ export type Route = { readonly path: string } & (
 export function router(routes: readonly Route[], service: Service): Serving {
   return {
     async answer(request, response) {
+      const url = urlOf(request);
+      const seen = url.path.startsWith('/1/')
+        ? service.requests.arrived(
+            request,
+            response,
+            endpointOf(url.path, url.cursor !== undefined),
+          )
+        : undefined;
       try {
         if (!isOurs(request.headers.host)) throw refused(403, 'Forbidden');
-        const url = urlOf(request);
         const answer = handlerOf(routes, request.method, url.path);
-        await answer({ request, response, ...url }, service);
+        await answer({ request, response, seen, ...url }, service);
       } catch (error) {
         if (response.headersSent || (request.destroyed && !request.complete)) throw error;
         // A client reads the answer once it has sent its whole body.

@@ -1,4 +1,5 @@
 import { paths } from '../contract/endpoints.js';
+import { controlRoutes } from './control/control-routes.js';
 import { demergeUserProfiles } from './rest/demerge-user-profiles.js';
 import { getUserProfile } from './rest/get-user-profile.js';
 import { openCursor } from './rest/open-cursor.js';
@@ -19,6 +20,7 @@ export const routes: readonly Route[] = [
   restRoute('GET', paths.events, exporting('events')),
   restRoute('POST', paths.events, exporting('events')),
   restRoute('POST', paths.demerge, demergeUserProfiles),
+  ...controlRoutes,
 ];
 
 /** Opening and reading are told apart by the cursor: both come by GET and by POST (service-facts, Cursors). */

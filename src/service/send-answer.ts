@@ -35,11 +35,17 @@ export async function sendAnswer(
   response.statusCode = answer.httpStatus;
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.shouldKeepAlive &&= variants.connection === 'keep';
-  const body = bodyOf(answer.members, variants);
-  const pieces = variants.whitespace === 'spaced' ? spaced(body) : body;
-  if (answer.members['records'] === undefined) response.end([...pieces].join(''));
-  else await pipeline(Readable.from(pieces, { objectMode: true }), response);
+  if (answer.members['records'] === undefined) return void response.end(textOf(answer, variants));
+  const pieces = piecesOf(answer.members, variants);
+  await pipeline(Readable.from(pieces, { objectMode: true }), response);
 }
+
+/** The body of the answer as one text. */
+export const textOf = ({ members }: Answer, variants: Variants): string =>
+  [...piecesOf(members, variants)].join('');
+
+const piecesOf = (members: Answer['members'], variants: Variants): Iterable<Piece> =>
+  variants.whitespace === 'spaced' ? spaced(bodyOf(members, variants)) : bodyOf(members, variants);
 
 /** Text, or the UTF-8 of records; never cuts a JSON token. */
 type Piece = string | Buffer;

@@ -1,5 +1,9 @@
 import type { Zone } from '../zone.js';
+import type { Clock } from './clock.js';
+import type { FaultRules } from './control/fault-rules.js';
+import type { RequestLog, SeenRequest } from './control/request-log.js';
 import type { Database } from './store/database.js';
+import type { Snapshots } from './store/snapshots.js';
 
 /** How the local service plays what real deployments leave open (service-facts, Open questions). */
 export interface Variants {
@@ -29,12 +33,21 @@ export const defaultVariants: Variants = {
   connection: 'keep',
 };
 
+/**
+ * Records, or paths of files of them: a JSON record a line or one JSON array, plain or `.gz`. A record is
+ * one of endpoint 1, or a profile or event as the reads return it; of an event its `event_name`, too.
+ */
+export type Seed = readonly (string | object)[];
+
 export interface ServiceOptions {
   /** Folder of the store, made when missing; undefined keeps everything in memory. */
   readonly dataDir: string | undefined;
+  /** What is loaded into a store that is empty, and what a reset goes back to. */
+  readonly seed?: Seed | undefined;
   /** 0 takes any free port. */
   readonly port: number;
-  readonly headerPrefix: string;
+  /** The headers with the credentials may come with each of them. */
+  readonly headerPrefixes: readonly string[];
   readonly accountId: string;
   readonly passcode: string;
   /** IANA name of the account's time zone: event `ts` and `from`/`to` are local times of it. */
@@ -52,6 +65,8 @@ export interface ServiceOptions {
   readonly random: () => number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Told of each request of the API when it is over. */
+  readonly onRequest?: (seen: SeenRequest) => void;
   /** Told what made a request end in an unforeseen 500. */
   readonly onDefect?: (error: unknown) => void;
 }
@@ -59,6 +74,8 @@ export interface ServiceOptions {
 export interface RunningService {
   /** `http://127.0.0.1:<port>`, without a slash at the end. */
   readonly url: string;
+  /** For who looks at it, or plays with it, from the same process. */
+  readonly service: Service;
   /** Lets requests in flight finish (a second at most), then closes the port and the store. */
   close(): Promise<void>;
 }
@@ -71,4 +88,13 @@ export interface Service {
   readonly options: ServiceOptions;
   /** Slots that are taken, by path. */
   readonly inFlight: Map<string, number>;
+  /** The service's time, which is the world's until a test moves it. */
+  readonly clock: Clock;
+  readonly requests: RequestLog;
+  readonly faults: FaultRules;
+  readonly snapshots: Snapshots;
+  /** Loads the seed into a store that is empty. */
+  readonly plantSeed: () => Promise<void>;
+  /** Aborted when the service closes: what only waits, ends. */
+  readonly closing: AbortSignal;
 }

@@ -1,7 +1,11 @@
 import { zoneOf } from '../zone.js';
+import { Clock } from './clock.js';
+import { FaultRules } from './control/fault-rules.js';
+import { RequestLog } from './control/request-log.js';
 import { listen } from './listen.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
+import { plantSeed } from './seed.js';
 import {
   defaultVariants,
   type RunningService,
@@ -9,30 +13,57 @@ import {
   type ServiceOptions,
 } from './service.js';
 import { Database } from './store/database.js';
+import { Snapshots } from './store/snapshots.js';
 
+export { SeedError } from './seed.js';
 export type { RunningService, ServiceOptions, Variants } from './service.js';
 
 /**
- * Starts the local service on 127.0.0.1. Throws RangeError for an unknown time zone, the system's
- * error when the port is taken, SqliteError when the store cannot be opened.
+ * Starts the local service. Throws RangeError for an unknown time zone, the system's error when the
+ * port is taken, SqliteError when the store cannot be opened, SeedError for a seed that is wrong.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const service: Service = {
-    options,
-    variants: { ...defaultVariants, ...options.variants },
-    zone: zoneOf(options.timezone),
-    store: new Database(options.dataDir),
-    inFlight: new Map(),
+  const closing = new AbortController();
+  const service = serviceOf(options, closing.signal);
+  const { store, snapshots } = service;
+  const end = () => {
+    snapshots.close();
+    store.close();
   };
   try {
+    await service.plantSeed();
     const { port, close } = await listen(options.port, router(routes, service));
     let closed: Promise<void> | undefined;
     return {
       url: `http://127.0.0.1:${port}`,
-      close: () => (closed ??= close().then(() => service.store.close())),
+      service,
+      close: () => {
+        closing.abort();
+        return (closed ??= close().then(end));
+      },
     };
   } catch (error) {
-    service.store.close();
+    end();
     throw error;
   }
+}
+
+function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
+  const { headerPrefixes, onRequest, now, dataDir } = options;
+  const zone = zoneOf(options.timezone);
+  const clock = new Clock(now);
+  const store = new Database(dataDir);
+  const service = {
+    options,
+    variants: { ...defaultVariants, ...options.variants },
+    zone,
+    clock,
+    store,
+    inFlight: new Map<string, number>(),
+    requests: new RequestLog({ headerPrefixes, now, clock, onRequest }),
+    faults: new FaultRules(),
+    snapshots: new Snapshots(store, dataDir),
+    closing,
+  };
+  return { ...service, plantSeed: () => plantSeed(service) };
 }

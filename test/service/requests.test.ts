@@ -20,7 +20,7 @@ describe('refusals', () => {
   });
 
   it('takes the headers under another prefix', async () => {
-    const service = await run({ headerPrefix: 'X-Acme' });
+    const service = await run({ headerPrefixes: ['X-Acme'] });
     const acme = {
       'X-Acme-Account-Id': headers['X-Service-Account-Id'],
       'X-Acme-Passcode': headers['X-Service-Passcode'],

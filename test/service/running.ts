@@ -54,9 +54,9 @@ const defaults: ServiceOptions = {
 /** Calls of a running service, by endpoint. */
 export class Running {
   readonly url: string;
-  readonly #service: RunningService;
+  readonly #service: Pick<RunningService, 'url' | 'close'>;
 
-  constructor(service: RunningService) {
+  constructor(service: Pick<RunningService, 'url' | 'close'>) {
     this.url = service.url;
     this.#service = service;
   }

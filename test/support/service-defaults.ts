@@ -4,7 +4,7 @@ import type { ServiceOptions } from '../../src/service/start.js';
 export const serviceDefaults: Omit<ServiceOptions, 'accountId' | 'passcode'> = {
   dataDir: undefined,
   port: 0,
-  headerPrefix: 'X-Service',
+  headerPrefixes: ['X-Service'],
   timezone: 'UTC',
   latencyMs: 0,
   pendingPolls: 0,

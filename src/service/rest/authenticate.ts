@@ -6,9 +6,11 @@ import type { ServiceOptions } from '../service.js';
 
 /** Compares both headers in a time that tells nothing about them; throws the Refusal 401. */
 export function authenticate(headers: IncomingHttpHeaders, options: ServiceOptions): void {
-  const names = headerNames(options.headerPrefix);
-  const isAccount = matches(headers[names.accountId.toLowerCase()], options.accountId);
-  const isPasscode = matches(headers[names.passcode.toLowerCase()], options.passcode);
+  const names = options.headerPrefixes.map(headerNames);
+  const sent = (which: 'accountId' | 'passcode') =>
+    names.map((name) => headers[name[which].toLowerCase()]).find((value) => value !== undefined);
+  const isAccount = matches(sent('accountId'), options.accountId);
+  const isPasscode = matches(sent('passcode'), options.passcode);
   if (!isAccount && !isPasscode) throw refused(401, 'Invalid Credentials');
   if (!isAccount) throw refused(401, 'Account ID is not valid');
   if (!isPasscode) throw refused(401, 'Passcode Invalid');

@@ -15,7 +15,7 @@ import type { RestRequest } from './rest-route.js';
 export function openCursor(
   kind: Export['kind'],
   { query, body }: RestRequest,
-  { store, zone, options }: Service,
+  { store, zone, clock, options }: Service,
 ): Answer {
   const inQuery = query.get('query');
   const { name, from, to } = wantedOf(inQuery === null ? body : wellFormed(inQuery));
@@ -24,7 +24,7 @@ export function openCursor(
   }
   const event = findEvent(store, name) ?? standardEvent(name);
   const midnight = (day: Day): number => zone.toEpoch(dayToUtc(day) / 1000);
-  const time = options.now();
+  const time = clock.now();
   const id = insertExport(store, {
     kind,
     event: event.id,

@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { requestTexts } from '../../contract/codes.js';
 import { paths } from '../../contract/endpoints.js';
+import { endpointOf } from '../endpoint-names.js';
 import { refused } from '../refusal.js';
 import type { Exchange, Route } from '../router.js';
 import { sendAnswer, type Answer } from '../send-answer.js';
 import type { Service } from '../service.js';
 import { authenticate } from './authenticate.js';
+import { playFault } from './play-fault.js';
 import { readBody } from './read-body.js';
 
 export interface RestRequest extends Pick<Exchange, 'query' | 'cursor'> {
@@ -21,11 +23,19 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
   return {
     method,
     path,
-    async answer({ request, response, query, cursor }, service) {
+    async answer(exchange, service) {
+      const { request, response, query, cursor, seen } = exchange;
       authenticate(request.headers, service.options);
       takeSlot(path, response, service);
-      const body = await readBody(request);
-      await sendAnswer(response, answerOrFail(endpoint, { query, cursor, body }, service), service);
+      const body = await readBody(request, (text, bytes) => {
+        if (seen) service.requests.keepBody(seen, text, bytes);
+      });
+      const name = endpointOf(path, cursor !== undefined);
+      const rule = name && service.faults.take({ endpoint: name, query, body });
+      const carryOut = () => answerOrFail(endpoint, { query, cursor, body }, service);
+      if (!rule) return sendAnswer(response, carryOut(), service);
+      if (seen) seen.fault = rule.id;
+      await playFault(rule, exchange, service, carryOut);
     },
   };
 }

@@ -11,16 +11,17 @@ import { writeRecords } from './write-records.js';
 
 /** Endpoint 1: profiles and events. */
 export const uploadUserProfiles: Endpoint = ({ body }, service) => {
-  const seconds = Math.floor(service.options.now() / 1000);
+  const seconds = Math.floor(service.clock.now() / 1000);
   const write = {
     most: limits.recordsPerUpload,
     check: checkUploadRecord,
-    save: (store: Database, record: UploadRecord) => saveRecord(store, record, seconds),
+    save: (store: Database, record: UploadRecord) => saveUpload(store, record, seconds),
   };
   return writeRecords(body, write, service);
 };
 
-function saveRecord(store: Database, record: UploadRecord, now: number): void {
+/** Stores a checked record; `now` in epoch seconds. */
+export function saveUpload(store: Database, record: UploadRecord, now: number): void {
   if (record.type === 'profile') {
     changeProfile(store, record.keys, (profile) => applyData(profile, record.data));
     return;

@@ -1,23 +1,26 @@
 import { incorrectUsage, Refusal, stillPending } from '../refusal.js';
 import { success, type Answer } from '../send-answer.js';
-import type { Service } from '../service.js';
+import type { Service, Variants } from '../service.js';
 import { isExpired, useExport, type Export } from '../store/exports.js';
 import { storedPage } from '../store/stored-page.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
 
 /** Endpoints 4 and 7. The same cursor always begins the same page. */
 export function useCursor(kind: Export['kind'], text: string, service: Service): Answer {
-  const { store, options, variants } = service;
-  const time = options.now();
+  const { store, clock, variants } = service;
+  const time = clock.now();
   const cursor = decodeCursor(text, store.cursorSecret);
   const opened = cursor && useExport(store, cursor.export, time);
   if (!cursor || opened?.kind !== kind) throw incorrectUsage();
-  if (isExpired(opened, time)) throw expired[variants.expiredCursor]();
+  if (isExpired(opened, time)) throw expiredCursor(variants);
   if (opened.pending > 0) throw stillPending();
   const { records, next } = storedPage(service, opened, cursor);
   const following = next && encodeCursor({ export: opened.id, ...next }, store.cursorSecret);
   return success({ records, next_cursor: following && JSON.stringify(following) });
 }
+
+/** The answer to a cursor that is out of date. */
+export const expiredCursor = ({ expiredCursor }: Variants): Refusal => expired[expiredCursor]();
 
 const expired = {
   code: incorrectUsage,

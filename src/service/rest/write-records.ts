@@ -56,7 +56,8 @@ export function writeRecords<Checked extends object>(
   });
 }
 
-const isFault = (checked: object): checked is Fault => 'code' in checked && 'error' in checked;
+export const isFault = (checked: object): checked is Fault =>
+  'code' in checked && 'error' in checked;
 
 /** `number` is the record's 1-based place in the request. */
 function unprocessedEntry(

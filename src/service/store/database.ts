@@ -1,9 +1,9 @@
 import Sqlite from 'libsql';
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../files/make-folder.js';
-import { tables, tablesVersion } from './tables.js';
+import { dataTables, tables, tablesVersion } from './tables.js';
 
 type Value = string | number | Uint8Array | null;
 type Statement = ReturnType<InstanceType<typeof Sqlite>['prepare']>;
@@ -82,6 +82,35 @@ export class Database {
       if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
       throw error;
     }
+  }
+
+  /** Removes all data. */
+  clear(): void {
+    this.transaction(() => this.#empty());
+  }
+
+  /** Writes a copy of the store into a file that does not exist. */
+  copyTo(file: string): void {
+    this.#database.prepare('VACUUM INTO ?').run([file]);
+    chmodSync(file, 0o600);
+  }
+
+  /** Makes the data that of a copy. */
+  replaceBy(file: string): void {
+    this.#database.prepare('ATTACH ? AS copy').run([file]);
+    try {
+      this.transaction(() => {
+        this.#empty();
+        for (const table of dataTables)
+          this.#database.exec(`INSERT INTO main.${table} SELECT * FROM copy.${table}`);
+      });
+    } finally {
+      this.#database.exec('DETACH copy');
+    }
+  }
+
+  #empty(): void {
+    for (const table of dataTables) this.#database.exec(`DELETE FROM main.${table}`);
   }
 
   close(): void {

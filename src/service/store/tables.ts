@@ -46,5 +46,17 @@ CREATE TABLE exports (
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 `;
 
+/** All of them but the secrets, which outlive a reset. */
+export const dataTables = [
+  'profiles',
+  'keys',
+  'emails',
+  'blocked',
+  'event_names',
+  'events',
+  'summaries',
+  'exports',
+] as const;
+
 /** A store of another version is not opened. */
 export const tablesVersion = 2;

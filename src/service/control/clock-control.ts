@@ -1,0 +1,42 @@
+import type { Service } from '../service.js';
+import { wrong, type Control } from './control-route.js';
+
+export const showClock: Control = (_, service) => clockText(service);
+
+/**
+ * `{"now": …}` stops the clock at this instant (ISO 8601 or epoch seconds; null lets it run again),
+ * `{"advanceSeconds": n}` moves it, stopped or not.
+ */
+export const moveClock: Control = ({ body }, service) => {
+  const { clock } = service;
+  const given = Object.entries(body !== null && typeof body === 'object' ? body : {});
+  const [[name, value] = ['', undefined], ...others] = given as [string, unknown][];
+  if (others.length > 0 || (name !== 'now' && name !== 'advanceSeconds'))
+    throw wrong('clock', 'give {"now": …} or {"advanceSeconds": …}, and nothing else');
+  if (name === 'now' && value === null) clock.release();
+  else if (name === 'now') clock.stopAt(instantOf(value));
+  else clock.advance(secondsOf(value) * 1000);
+  return clockText(service);
+};
+
+const clockText = ({ clock }: Service): string => {
+  const now = clock.now();
+  return JSON.stringify({
+    now: new Date(now).toISOString(),
+    epochSeconds: Math.floor(now / 1000),
+    isStopped: clock.isStopped,
+  });
+};
+
+/** Milliseconds since 1970. */
+function instantOf(value: unknown): number {
+  const time = typeof value === 'number' ? value * 1000 : Date.parse(String(value));
+  if (Number.isFinite(new Date(time).getTime())) return time;
+  throw wrong('now', `${JSON.stringify(value)} is neither ISO 8601 nor epoch seconds`);
+}
+
+function secondsOf(value: unknown): number {
+  const isPlausible = typeof value === 'number' && Math.abs(value) < 1e11;
+  if (isPlausible) return value;
+  throw wrong('advanceSeconds', `${JSON.stringify(value)} is no number of seconds`);
+}

@@ -1,0 +1,78 @@
+import { authenticate } from '../rest/authenticate.js';
+import { readBody } from '../rest/read-body.js';
+import { Refusal, refusalAnswer } from '../refusal.js';
+import type { Exchange, Route } from '../router.js';
+import { textOf } from '../send-answer.js';
+import { defaultVariants, type Service } from '../service.js';
+
+export interface ControlRequest {
+  readonly query: URLSearchParams;
+  /** What stands in the path where the route has its `*`, decoded. */
+  readonly rest: string;
+  /** The body's value; undefined without one. */
+  readonly body: unknown;
+}
+
+/** Returns the answer as JSON text, or throws a Refusal. */
+export type Control = (request: ControlRequest, service: Service) => string | Promise<string>;
+
+/** A route of `/_local/…`: with credentials, and without slots, faults and latency. */
+export function controlRoute(
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  control: Control,
+): Route {
+  return {
+    method,
+    path,
+    async answer(exchange, service) {
+      try {
+        authenticate(exchange.request.headers, service.options);
+        const text = await readBody(exchange.request);
+        const body = text === undefined ? undefined : (JSON.parse(text) as unknown);
+        const rest = decodedRest(path, exchange.path);
+        sendJson(exchange, 200, await control({ query: exchange.query, rest, body }, service));
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        sendJson(exchange, error.httpStatus, textOf(refusalAnswer(error), defaultVariants));
+      }
+    },
+  };
+}
+
+function sendJson({ response }: Exchange, status: number, text: string): void {
+  response.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': 'no-store',
+  });
+  response.end(text);
+}
+
+/** What the `*` stands for; a malformed escape stays as it is. */
+function decodedRest(path: string, asked: string): string {
+  const text = path.includes('*') ? asked.slice(path.indexOf('*')) : '';
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A whole number of the query, from 0 to `most`; throws the Refusal 400 for anything else. */
+export function numberOf(
+  query: URLSearchParams,
+  name: string,
+  { fallback, most = Number.MAX_SAFE_INTEGER }: { fallback: number; most?: number },
+): number {
+  const text = query.get(name);
+  if (text === null) return fallback;
+  const value = Number(text);
+  if (/^\d{1,16}$/.test(text) && value <= most) return value;
+  throw wrong(name, `"${text}" is no whole number from 0 to ${most}`);
+}
+
+/** The Refusal 400 that says what is wrong with which part of a request. */
+export const wrong = (where: string, what: string): Refusal =>
+  new Refusal(400, `${where}: ${what}`, 400);
+
+export const done = '{"status":"success"}';

@@ -1,0 +1,33 @@
+import type { Route } from '../router.js';
+import { answerHealth } from './answer-health.js';
+import { moveClock, showClock } from './clock-control.js';
+import { controlRoute } from './control-route.js';
+import { addFault, deleteFault, deleteFaults, listFaults } from './fault-control.js';
+import { clearRequests, listRequests } from './request-control.js';
+import { resetService } from './reset-service.js';
+import { changeSnapshot, deleteSnapshot, listSnapshots, saveSnapshot } from './snapshot-control.js';
+import { listEvents } from './stored-events.js';
+import { listSubscriptions } from './stored-subscriptions.js';
+import { listUsers, showUser } from './stored-users.js';
+
+/** What a test asks of the service beside the API (contract §10). */
+export const controlRoutes: readonly Route[] = [
+  { method: 'GET', path: '/_local/health', answer: answerHealth },
+  controlRoute('GET', '/_local/requests', listRequests),
+  controlRoute('DELETE', '/_local/requests', clearRequests),
+  controlRoute('POST', '/_local/reset', (_, service) => resetService(service)),
+  controlRoute('GET', '/_local/snapshots', listSnapshots),
+  controlRoute('PUT', '/_local/snapshots/*', saveSnapshot),
+  controlRoute('POST', '/_local/snapshots/*', changeSnapshot),
+  controlRoute('DELETE', '/_local/snapshots/*', deleteSnapshot),
+  controlRoute('GET', '/_local/faults', listFaults),
+  controlRoute('POST', '/_local/faults', addFault),
+  controlRoute('DELETE', '/_local/faults', deleteFaults),
+  controlRoute('DELETE', '/_local/faults/*', deleteFault),
+  controlRoute('GET', '/_local/clock', showClock),
+  controlRoute('PUT', '/_local/clock', moveClock),
+  controlRoute('GET', '/_local/profiles', listUsers),
+  controlRoute('GET', '/_local/profiles/*', showUser),
+  controlRoute('GET', '/_local/events', listEvents),
+  controlRoute('GET', '/_local/subscriptions', listSubscriptions),
+];

@@ -1,0 +1,13 @@
+import type { Service } from '../service.js';
+import { done } from './control-route.js';
+
+/** Back to the seed: data, faults, requests seen and the clock. Snapshots stay. */
+export async function resetService(service: Service): Promise<string> {
+  const { store, faults, requests, clock } = service;
+  faults.clear();
+  requests.clear();
+  clock.release();
+  store.clear();
+  await service.plantSeed();
+  return done;
+}

@@ -1,0 +1,32 @@
+import { refused } from '../refusal.js';
+import { done, wrong, type Control } from './control-route.js';
+
+export const listSnapshots: Control = (_, { snapshots }) =>
+  JSON.stringify({ snapshots: snapshots.list() });
+
+/** `PUT /_local/snapshots/<name>` keeps the data as it is now; an older one of this name goes. */
+export const saveSnapshot: Control = ({ rest }, { snapshots }) => {
+  snapshots.save(checkedName(rest));
+  return done;
+};
+
+/** `POST /_local/snapshots/<name>/restore` makes the data what it was then. */
+export const changeSnapshot: Control = ({ rest }, { snapshots }) => {
+  const [, name] = /^(.*)\/restore$/.exec(rest) ?? [];
+  if (name === undefined) throw refused(404, 'a snapshot can be restored: POST …/<name>/restore');
+  if (!snapshots.restore(checkedName(name))) throw unknown(name);
+  return done;
+};
+
+export const deleteSnapshot: Control = ({ rest }, { snapshots }) => {
+  if (!snapshots.remove(checkedName(rest))) throw unknown(rest);
+  return done;
+};
+
+const unknown = (name: string) => refused(404, `there is no snapshot ${name}`);
+
+/** It becomes a file's name. */
+export function checkedName(name: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return name;
+  throw wrong('name', `"${name}" is not 1 to 64 letters, digits, - and _`);
+}

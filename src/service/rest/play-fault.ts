@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { requestTexts } from '../../contract/codes.js';
+import type { ActiveRule } from '../control/fault-rules.js';
+import type { Exchange } from '../router.js';
+import { sendAnswer, textOf, type Answer } from '../send-answer.js';
+import type { Service } from '../service.js';
+import { expiredCursor } from './use-cursor.js';
+
+type Action = NonNullable<ActiveRule['action']>;
+interface Scene {
+  readonly exchange: Pick<Exchange, 'request' | 'response'>;
+  readonly service: Service;
+  /** Processes the request; its answer, or a Refusal that is thrown. */
+  readonly carryOut: () => Answer;
+  readonly rule: ActiveRule;
+}
+
+/** Deals with a request as the rule says. Throws Refusals like any handler. */
+export async function playFault(
+  rule: ActiveRule,
+  { request, response }: Exchange,
+  service: Service,
+  carryOut: () => Answer,
+): Promise<void> {
+  const { answer, action, delayMs = 0 } = rule;
+  const scene = { exchange: { request, response }, service, carryOut, rule };
+  const gone = goneSignal(response, service);
+  if (action !== 'drip' && !(await waited(delayMs, response, gone))) return;
+  if (answer) sendGiven(response, answer);
+  else if (action) await actions[action](scene);
+  else await sendAnswer(response, carryOut(), service);
+}
+
+/** Aborted when the client goes or the service closes. */
+function goneSignal(response: ServerResponse, { closing }: Service): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  return AbortSignal.any([gone.signal, closing]);
+}
+
+/** False when the client has gone, or the service closes, in the meantime. */
+async function waited(
+  milliseconds: number,
+  response: ServerResponse,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (milliseconds > 0)
+    await delay(milliseconds, undefined, { signal }).catch(() => response.destroy());
+  return !response.destroyed;
+}
+
+function sendGiven(
+  response: ServerResponse,
+  { status, headers, body }: NonNullable<ActiveRule['answer']>,
+): void {
+  const usual =
+    status < 400
+      ? { status: 'success' }
+      : {
+          status: 'fail',
+          error: status === 429 ? requestTexts.tooManyRequests : requestTexts.unknownError,
+          code: status,
+        };
+  const text = typeof body === 'string' ? body : JSON.stringify(body ?? usual);
+  response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', ...headers });
+  response.end(text);
+}
+
+const actions: Readonly<Record<Action, (scene: Scene) => Promise<void> | void>> = {
+  'reset-before': ({ exchange }) => reset(exchange.response),
+  'reset-after': ({ exchange, carryOut }) => {
+    carryOut();
+    reset(exchange.response);
+  },
+  hang: async ({ exchange: { response }, service }) => {
+    await once(goneSignal(response, service), 'abort');
+    response.destroy();
+  },
+  cut: async ({ exchange: { response }, service, carryOut }) => {
+    const bytes = head(response, textOf(carryOut(), service.variants));
+    response.write(bytes.subarray(0, bytes.length / 2));
+    await new Promise((resolve) => response.socket?.write('', resolve));
+    response.destroy();
+  },
+  drip: async ({ exchange: { response }, service, carryOut, rule: { delayMs = 100 } }) => {
+    const bytes = head(response, textOf(carryOut(), service.variants));
+    const gone = goneSignal(response, service);
+    for (let at = 0; at < bytes.length; at++) {
+      if (!(await waited(delayMs, response, gone))) return;
+      response.write(bytes.subarray(at, at + 1));
+    }
+    response.end();
+  },
+  html: ({ exchange: { response } }) => {
+    response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
+    response.end('<!doctype html><title>Sign in</title><p>Sign in to use this network.</p>');
+  },
+  empty: ({ exchange: { response } }) => void response.writeHead(200).end(),
+  'expire-cursor': ({ service: { variants } }) => {
+    throw expiredCursor(variants);
+  },
+  'lie-counts': async ({ exchange: { response }, service, carryOut }) => {
+    const { httpStatus, members } = carryOut();
+    const processed = String(Number(members['processed']) + 1);
+    await sendAnswer(response, { httpStatus, members: { ...members, processed } }, service);
+  },
+};
+
+/** A reset instead of a regular end; of TLS just the end, which is as sudden to who reads. */
+function reset({ socket }: ServerResponse): void {
+  if (socket?.constructor === Socket) socket.resetAndDestroy();
+  else socket?.destroy();
+}
+
+/** Sends the head of an answer with this text; the body as bytes. */
+function head(response: ServerResponse, text: string): Buffer {
+  const bytes = Buffer.from(text);
+  response.writeHead(200, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': bytes.length,
+  });
+  return bytes;
+}

@@ -1,0 +1,105 @@
+import { createReadStream } from 'node:fs';
+import { createGunzip } from 'node:zlib';
+import { elementsOf } from './raw-json.js';
+import { wellFormed } from './rest/read-body.js';
+import { checkUploadRecord } from './rest/upload-record.js';
+import { saveUpload } from './rest/upload-user-profiles.js';
+import { isFault } from './rest/write-records.js';
+import { uploadRecordOf } from './seed-record.js';
+import type { Seed, Service } from './service.js';
+
+/** A seed that cannot be loaded. */
+export class SeedError extends Error {
+  /** Undefined for a record that was given as a value. */
+  readonly file: string | undefined;
+  /** Of the file, or the record's place in an array; from 1 on. */
+  readonly line: number;
+
+  constructor(what: string, { file, line }: Pick<SeedError, 'file' | 'line'>) {
+    super(`${file ?? 'seed'}:${line}: ${what}`);
+    this.name = 'SeedError';
+    this.file = file;
+    this.line = line;
+  }
+}
+
+interface SeedRecord extends Pick<SeedError, 'file' | 'line'> {
+  readonly text: string;
+}
+
+const batchRecords = 1000;
+
+/** Loads the seed into a store without users; else does nothing. Rejects with a SeedError, and keeps nothing then. */
+export async function plantSeed(service: Omit<Service, 'plantSeed'>): Promise<void> {
+  const { store, options } = service;
+  if (!options.seed || store.get('SELECT 1 FROM profiles LIMIT 1', [])) return;
+  try {
+    let batch: SeedRecord[] = [];
+    for await (const record of recordsOf(options.seed)) {
+      batch.push(record);
+      if (batch.length === batchRecords) batch = plant(batch, service);
+    }
+    plant(batch, service);
+  } catch (error) {
+    store.clear();
+    throw error;
+  }
+}
+
+/** Returns an empty batch. */
+function plant(
+  batch: readonly SeedRecord[],
+  { store, clock, zone }: Omit<Service, 'plantSeed'>,
+): [] {
+  const seconds = Math.floor(clock.now() / 1000);
+  store.transaction(() => {
+    for (const seed of batch) {
+      const record = checkUploadRecord(uploadRecordOf(jsonOf(seed), zone));
+      if (isFault(record)) throw new SeedError(record.error, seed);
+      saveUpload(store, record, seconds);
+    }
+  });
+  return [];
+}
+
+function jsonOf(seed: SeedRecord): string {
+  try {
+    return wellFormed(seed.text);
+  } catch {
+    throw new SeedError('this is no JSON', seed);
+  }
+}
+
+async function* recordsOf(seed: Seed): AsyncGenerator<SeedRecord> {
+  let number = 0;
+  for (const one of seed) {
+    if (typeof one === 'string') yield* recordsIn(one);
+    else yield { file: undefined, line: ++number, text: JSON.stringify(one) };
+  }
+}
+
+async function* recordsIn(file: string): AsyncGenerator<SeedRecord> {
+  let line = 0;
+  let array = '';
+  for await (const text of linesIn(file)) {
+    line++;
+    if (array !== '' || (line === 1 && text.trimStart().startsWith('['))) array += `${text}\n`;
+    else if (text.trim() !== '') yield { file, line, text };
+  }
+  if (array === '') return;
+  const records = elementsOf(jsonOf({ file, line: 1, text: array }));
+  for (const [index, text] of records.entries()) yield { file, line: index + 1, text };
+}
+
+/** Split at line feeds alone: other ends of lines can stand in a JSON text. */
+async function* linesIn(file: string): AsyncGenerator<string> {
+  const bytes = createReadStream(file);
+  const stream = file.endsWith('.gz') ? bytes.compose(createGunzip()) : bytes;
+  let rest = '';
+  for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  yield rest;
+}

@@ -1,0 +1,69 @@
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeFolder } from '../../files/make-folder.js';
+import type { Database } from './database.js';
+
+const extension = '.db';
+
+/** Copies of the store under names: beside it, or in a temporary folder for one in memory. */
+export class Snapshots {
+  readonly #store: Database;
+  /** Undefined until a store in memory has its first one. */
+  #folder: string | undefined;
+  readonly #isTemporary: boolean;
+
+  constructor(store: Database, dataDir: string | undefined) {
+    this.#store = store;
+    this.#isTemporary = dataDir === undefined;
+    this.#folder = dataDir === undefined ? undefined : join(dataDir, 'snapshots');
+  }
+
+  save(name: string): void {
+    this.#folder ??= mkdtempSync(join(tmpdir(), 'engagectl-snapshots-'));
+    makeFolder(this.#folder);
+    const draft = this.#file(`${name}.draft`);
+    rmSync(draft, { force: true });
+    this.#store.copyTo(draft);
+    renameSync(draft, this.#file(name));
+  }
+
+  /** False: there is none of this name. */
+  restore(name: string): boolean {
+    if (!this.#has(name)) return false;
+    this.#store.replaceBy(this.#file(name));
+    return true;
+  }
+
+  /** False: there is none of this name. */
+  remove(name: string): boolean {
+    if (!this.#has(name)) return false;
+    rmSync(this.#file(name));
+    return true;
+  }
+
+  list(): { readonly name: string; readonly bytes: number; readonly at: string }[] {
+    return this.#names().map((name) => {
+      const { size, mtime } = statSync(this.#file(name));
+      return { name, bytes: size, at: mtime.toISOString() };
+    });
+  }
+
+  close(): void {
+    if (this.#isTemporary && this.#folder !== undefined) rmSync(this.#folder, { recursive: true });
+  }
+
+  #names(): string[] {
+    try {
+      return readdirSync(this.#folder ?? '')
+        .filter((file) => file.endsWith(extension) && !file.endsWith(`.draft${extension}`))
+        .map((file) => file.slice(0, -extension.length))
+        .toSorted();
+    } catch {
+      return [];
+    }
+  }
+
+  #has = (name: string): boolean => this.#names().includes(name);
+  #file = (name: string): string => join(this.#folder ?? '', name + extension);
+}

@@ -1,0 +1,28 @@
+import type { Database } from './database.js';
+
+/** Ids of users after this one, at most so many, in order. */
+export type UserSearch = (store: Database, after: number, most: number) => number[];
+
+const ids = (rows: { readonly id: number }[]): number[] => rows.map(({ id }) => id);
+
+export const usersAfter: UserSearch = (store, after, most) =>
+  ids(store.all('SELECT id FROM profiles WHERE id > ? ORDER BY id LIMIT ?', [after, most]));
+
+/** No text of a key comes after this character. */
+const last = '\u{10FFFF}';
+/** Of so many that begin alike the first ids are found; what is typed on finds the others. */
+const mostAlike = 10_000;
+
+/** Users with an identity, objectId or email that begins so: by the indexes, whatever the store's size. */
+export function usersLike(start: string): UserSearch {
+  const sql = `SELECT DISTINCT profile AS id FROM (
+      ${alike('value', "keys WHERE kind = 'identity'")}
+      UNION ALL ${alike('value', "keys WHERE kind = 'objectId'")}
+      UNION ALL ${alike('email', 'emails WHERE true')}
+    ) WHERE profile > ?3 ORDER BY profile LIMIT ?4`;
+  return (store, after, most) => ids(store.all(sql, [start, start + last, after, most]));
+}
+
+/** Profiles that have a key that begins so. */
+const alike = (column: string, from: string): string =>
+  `SELECT profile FROM (SELECT profile FROM ${from} AND ${column} >= ?1 AND ${column} < ?2 LIMIT ${mostAlike})`;
