@@ -23,8 +23,13 @@ export const noCounts = (): Counts => ({
 
 /** Throws when a record is missing or was counted twice: that would be a defect of ours. */
 export function assertBalanced(counts: Counts): void {
-  const { read, accepted, rejected, unknown, notSent, resumed, duplicates } = counts;
-  if (accepted + rejected + unknown + notSent + resumed + duplicates !== read) {
+  if (endedOf(counts) !== counts.read) {
     throw new Error(`the tally does not balance: ${JSON.stringify(counts)}`);
   }
+}
+
+/** Records that have their outcome. */
+export function endedOf(counts: Counts): number {
+  const { accepted, rejected, unknown, notSent, resumed, duplicates } = counts;
+  return accepted + rejected + unknown + notSent + resumed + duplicates;
 }

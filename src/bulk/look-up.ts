@@ -1,5 +1,6 @@
 import type { Client } from '../client/client.js';
 import { isThrottled, type RetryPolicy } from '../client/retry.js';
+import type { Waits } from '../client/waits.js';
 import { withRetry, type RequestCounts } from '../client/with-retry.js';
 import { paths } from '../contract/endpoints.js';
 import { interruption } from '../errors.js';
@@ -27,7 +28,7 @@ export interface LookUpContext {
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random' | 'signal'>;
   readonly budget: Budget;
-  readonly log: (line: string) => void;
+  readonly waits: Waits;
   readonly counts: RequestCounts;
 }
 
@@ -92,10 +93,10 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 
 /** A slot is kept while a request waits for its next attempt: an outage draws no crowd. */
 function finder(
-  { client, policy, runtime, budget, log, counts }: LookUpContext,
+  { client, policy, runtime, budget, waits, counts }: LookUpContext,
   signal: AbortSignal,
 ) {
-  const retry = { policy, runtime, signal, log, counts, what: `GET ${paths.profile}` };
+  const retry = { policy, runtime, signal, waits, counts, what: `GET ${paths.profile}` };
   return async ({ by, value }: Identifier): Promise<Buffer | undefined> => {
     const ticket = await budget.enter();
     try {

@@ -12,6 +12,8 @@ export interface FirstReject {
   readonly line: number;
   /** Like `service 515` or `parse`. */
   readonly kind: string;
+  /** Of the service. */
+  readonly code?: number | undefined;
   readonly error: string;
 }
 
@@ -30,7 +32,7 @@ export class RejectSamples {
 
   add({ source, line, stage, code, error, record }: Reject): void {
     const name = code === undefined ? stage : `${stage} ${code}`;
-    if (this.first.length < rejectsKept) this.first.push({ source, line, kind: name, error });
+    if (this.first.length < rejectsKept) this.first.push({ source, line, kind: name, code, error });
     const kind = this.kinds.get(name) ?? { count: 0, samples: [] };
     kind.count += 1;
     if (kind.samples.length < samplesOfKind) {

@@ -2,6 +2,7 @@ import type { Runtime } from '../runtime.js';
 import { attempt, type Attempt } from './attempt.js';
 import { failureError } from './failure-error.js';
 import { decide, isThrottled, type RetryPolicy } from './retry.js';
+import type { Waits } from './waits.js';
 
 /** Counts of a command, added to as requests are made. */
 export interface RequestCounts {
@@ -13,8 +14,8 @@ export interface RetryContext {
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
   readonly signal: AbortSignal;
-  /** Gets one line for each retry. */
-  readonly log: (line: string) => void;
+  /** Is told of each retry. */
+  readonly waits: Pick<Waits, 'began' | 'answered'>;
   readonly counts: RequestCounts;
   /** Names the request in messages, e.g. `GET /1/profile.json`. */
   readonly what: string;
@@ -26,7 +27,7 @@ export interface RetryContext {
  */
 export async function withRetry<T>(
   request: (signal: AbortSignal) => Promise<Attempt<T>>,
-  { policy, runtime, signal, log, counts, what }: RetryContext,
+  { policy, runtime, signal, waits, counts, what }: RetryContext,
 ): Promise<T> {
   const started = runtime.monotonic();
   for (let attempts = 0, counted = 0; ;) {
@@ -34,7 +35,10 @@ export async function withRetry<T>(
     // What the client returned, or what was thrown while its answer was read.
     const made = await attempt(() => request(signal));
     const outcome = made.ok ? made.answer : made;
-    if (outcome.ok) return outcome.answer;
+    if (outcome.ok) {
+      waits.answered();
+      return outcome.answer;
+    }
     const { failure } = outcome;
     attempts += 1;
     if (!isThrottled(failure)) counted += 1;
@@ -42,7 +46,7 @@ export async function withRetry<T>(
     const { random } = runtime;
     const decision = decide({ failure, attempt: counted, elapsedMs, work: 'read', policy, random });
     if (decision.action !== 'wait') throw failureError(failure, { what, attempts });
-    log(`${what}: ${failure.message}; again in ${Math.round(decision.ms)} ms`);
+    waits.began({ what, failure, attempts, ms: decision.ms });
     await runtime.sleep(decision.ms, signal);
     counts.retries += 1;
   }

@@ -57,6 +57,7 @@ export const command: CommandSpec<EventFlags> = {
     await runExport(call, {
       name: 'export-events',
       concurrency: call.flags.concurrency,
+      parts: call.flags.event.length > 1 ? 'event days' : 'days',
       job: exportEvents,
     });
   },

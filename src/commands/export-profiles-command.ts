@@ -31,6 +31,11 @@ export const command: CommandSpec<ProfileFlags> = {
       import('../jobs/export-profiles-job.js'),
       import('./run-export.js'),
     ]);
-    await runExport(call, { name: 'export-profiles', concurrency: 2, job: exportProfiles });
+    await runExport(call, {
+      name: 'export-profiles',
+      concurrency: 2,
+      parts: 'days',
+      job: exportProfiles,
+    });
   },
 };

@@ -3,7 +3,6 @@ import type { Shard } from '../jobs/job-options.js';
 import type { ExportHooks } from '../jobs/perform-export.js';
 import type { ExportProgress, ExportResult } from '../jobs/results.js';
 import type { World } from '../jobs/world.js';
-import { bytesText, grouped } from '../ui/figures.js';
 import type { Messages } from '../ui/messages.js';
 import type { Call } from './command-spec.js';
 import type { ExportFlags } from './export-flags.js';
@@ -15,6 +14,8 @@ import { sharded, type ShardFlags } from './shard-flags.js';
 interface ExportCommand<Flags> {
   readonly name: 'export-profiles' | 'export-events';
   readonly concurrency: number;
+  /** What the cursors stand for, like `days`. */
+  readonly parts: string;
   readonly job: (
     request: Omit<Flags, 'shard'> & { readonly shard?: Shard | undefined },
     world: World,
@@ -25,7 +26,7 @@ interface ExportCommand<Flags> {
 /** Runs an export from its flags to its summary. Throws what the command must end with. */
 export async function runExport<Flags extends ExportFlags & ShardFlags>(
   call: Pick<Call<Flags>, 'command' | 'flags' | 'settings' | 'runtime'>,
-  { name, concurrency, job }: ExportCommand<Flags>,
+  { name, concurrency, parts, job }: ExportCommand<Flags>,
 ): Promise<void> {
   const { flags, runtime } = call;
   const { settings, shard } = sharded(call);
@@ -37,7 +38,7 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
       concurrency,
       reads: true,
       job: async (world, hooks) => job({ ...flags, shard }, world, hooks),
-      shown,
+      shown: shown(parts),
       advise: (error, { unfinished }, said) =>
         sayHowToGoOn({ error, unfinished, output: flags.output }, said),
     },
@@ -46,20 +47,11 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
   );
 }
 
-function shown(progress: ExportProgress) {
-  const { records, pages, bytesReceived, slices, slicesDone, note, milliseconds } = progress;
-  const rate = `${bytesText((bytesReceived * 1000) / Math.max(milliseconds, 1))}/s`;
-  const parts = [`${grouped(pages)} pages`, rate, ...(note === undefined ? [] : [note])];
-  if (slices > 1) parts.unshift(`${slicesDone} of ${slices} days`);
-  return {
-    records,
-    rejected: 0,
-    bytes: bytesReceived,
-    totalBytes: undefined,
-    inFlight: 0,
-    note: parts.join(', '),
-  };
-}
+const shown = (parts: string) => (progress: ExportProgress) => {
+  const { records, bytesReceived: bytes, slices, slicesDone, waiting } = progress;
+  const days = slices > 1 ? `${slicesDone} of ${slices} ${parts}` : undefined;
+  return { records, rejected: 0, bytes, totalBytes: undefined, inFlight: 0, days, waiting };
+};
 
 /** Other failures say themselves what to do about them. */
 const passing = new Set<number>([

@@ -46,6 +46,7 @@ export async function runJob<Result extends AnyResult, Progress>(
   const said = messages(settings, runtime);
   const report = await openReport(flags.report, command.files, runtime);
   const world = jobWorld(settings, runtime, { maxInFlight: command.concurrency, messages: said });
+  const recordsOnStdout = command.reads && isStdout(flags.output);
   const sayStopping = () => stopping !== undefined && said.note(stopping);
   let display: Display | undefined;
   const stopShowing = () => {
@@ -74,7 +75,6 @@ export async function runJob<Result extends AnyResult, Progress>(
     );
     error = unreported ?? judged;
     const exitCode = error?.exitCode ?? exitCodes.ok;
-    const recordsOnStdout = command.reads && isStdout(flags.output);
     // A reader of stdout that left wants nothing more, not even figures.
     const isWanted =
       exitCode !== exitCodes.closedPipe && (command.figures !== false || settings.json);
@@ -91,7 +91,8 @@ export async function runJob<Result extends AnyResult, Progress>(
       begun: (read, first) => {
         runtime.signal.addEventListener('abort', sayStopping, { once: true });
         const label = first === undefined ? name : `${name} ${first}`;
-        display = startProgress(() => ({ label, ...command.shown(read()) }), settings, runtime);
+        const shown = () => ({ label, ...command.shown(read()) });
+        display = startProgress(shown, { ...settings, recordsOnStdout }, runtime);
       },
       ended: async (ending) => {
         stopShowing();

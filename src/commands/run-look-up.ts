@@ -2,12 +2,12 @@ import { EngagectlError } from '../errors.js';
 import { isSingle, lookUp, type LookUpRequest } from '../jobs/look-up-job.js';
 import type { WantedUsers } from '../jobs/open-users.js';
 import { prettyJson, type ProfileSink } from '../jobs/profile-sink.js';
-import type { WriteProgress } from '../jobs/results.js';
 import type { OutputStream, Runtime } from '../runtime.js';
 import { inertJsonText } from '../ui/inert.js';
 import type { CommandWorld } from './job-world.js';
 import { isStdout } from './output-flags.js';
 import { runJob } from './run-job.js';
+import { shownWrite } from './shown-write.js';
 import type { Settings } from './settings.js';
 import type { LookUpFlags } from './wanted-users.js';
 
@@ -29,9 +29,7 @@ export async function runLookUp(
       concurrency: flags.concurrency,
       reads: true,
       job: async (world, hooks) => lookUp(request, world, hooks),
-      shown: ({ read: records, bytesRead: bytes, ...others }: WriteProgress) => {
-        return { records, bytes, ...others, note: undefined };
-      },
+      shown: shownWrite,
       judged: (error, world) => (single ? errorOfOne(users, error, world) : error),
       // One profile needs no figures for people.
       figures: !single,

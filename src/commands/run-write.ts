@@ -1,6 +1,6 @@
 import type { Account } from '../config/account.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
-import type { WriteProgress, WriteResult } from '../jobs/results.js';
+import type { WriteResult } from '../jobs/results.js';
 import type { WriteAbout, WriteHooks, WriteRequest } from '../jobs/write-request.js';
 import type { World } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
@@ -9,6 +9,7 @@ import type { Call } from './command-spec.js';
 import { needInput } from './input-flags.js';
 import { runJob } from './run-job.js';
 import { sharded } from './shard-flags.js';
+import { shownWrite } from './shown-write.js';
 import type { WriteFlags } from './write-flags.js';
 
 /** A write as the command line asks for it. */
@@ -55,9 +56,7 @@ export async function runWrite<Flags extends WriteFlags>(
       files: [...files, flags.rejects],
       concurrency: flags.concurrency,
       reads: false,
-      shown: ({ read, rejected, bytesRead, ...others }: WriteProgress) => {
-        return { records: read, rejected, bytes: bytesRead, ...others, note: undefined };
-      },
+      shown: shownWrite,
       stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
       job: async (world, hooks) => {
         const asked = (about: WriteAbout): AskedWrite => {

@@ -14,8 +14,8 @@ export function showRejects(
   const annotated = annotate(first, world);
   const shown = annotated ? first : first.slice(0, shownRejects);
   if (!annotated) {
-    for (const { source, line, kind, error } of shown) {
-      said.warn(`${source}:${line}: ${kind}: ${error}`);
+    for (const { source: file, line, kind, code, error } of shown) {
+      said.warn(`${file}:${line}: ${kind}: ${error}`, { file, line, code });
     }
   }
   const total = [...kinds.values()].reduce((sum, { count }) => sum + count, 0);

@@ -48,6 +48,6 @@ const nothingYet: ExportProgress = {
   bytesReceived: 0,
   slices: 0,
   slicesDone: 0,
-  note: undefined,
+  waiting: undefined,
   milliseconds: 0,
 };

@@ -2,6 +2,7 @@ import { Gate } from '../bulk/gate.js';
 import { Intake } from '../bulk/intake.js';
 import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/look-up.js';
 import { Tally } from '../bulk/tally.js';
+import type { Waits } from '../client/waits.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError, exitCodes } from '../errors.js';
 import type { RowBlock } from '../input/rows.js';
@@ -19,7 +20,7 @@ import { openUsers, type Users, type WantedUsers } from './open-users.js';
 import { openProfileSink, type ProfileSink } from './profile-sink.js';
 import type { JobHooks } from './job-hooks.js';
 import type { LookUpResult, WriteProgress } from './results.js';
-import type { Connection, World } from './world.js';
+import { waitsOf, type Connection, type World } from './world.js';
 
 export interface LookUpRequest extends LookUpOptions, FileOptions {
   readonly users: WantedUsers;
@@ -39,6 +40,7 @@ interface LookingUp {
   readonly connection: Connection;
   readonly tally: Tally;
   readonly traffic: { requests: number; retries: number };
+  readonly waits: Waits;
 }
 
 /**
@@ -59,7 +61,9 @@ export async function lookUp(
     const output = datedOutput(request.output, { zone: connection.zone, now: world.runtime.now() });
     const dated = { ...request, ...(output !== undefined && { output }) };
     const traffic = { requests: 0, retries: 0 };
-    return await perform({ request: dated, world, users, connection, tally, traffic }, hooks);
+    const waits = waitsOf(connection.host, world);
+    const looking = { request: dated, world, users, connection, tally, traffic, waits };
+    return await perform(looking, hooks);
   } finally {
     await users.close();
     await connection?.close();
@@ -90,7 +94,8 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpRe
   const { runtime, said } = world;
   const started = runtime.monotonic();
   const sink = request.into ?? (await openProfileSink(request.output, request, world));
-  hooks.begun?.(() => progressOf(looking), users.first);
+  const named = 'input' in request.users ? users.first : undefined;
+  hooks.begun?.(() => progressOf(looking), named);
   const work = async () => {
     try {
       await lookUpAll(looking, sink);
@@ -130,7 +135,7 @@ async function lookUpAll(looking: LookingUp, sink: ProfileSink): Promise<void> {
     policy: connection.policy,
     runtime: world.runtime,
     budget: new Gate(request.concurrency ?? limits.othersInFlight),
-    log: (line) => world.said.verbose(line),
+    waits: looking.waits,
     counts: traffic,
   });
   for await (const result of results) await settle(looking, result, sink);
@@ -200,10 +205,12 @@ function notFound({ tally }: LookingUp): EngagectlError | undefined {
   });
 }
 
-const progressOf = ({ users, tally }: LookingUp): WriteProgress => ({
+const progressOf = ({ users, tally, waits }: LookingUp): WriteProgress => ({
   read: tally.counts.read,
+  settled: tally.counts.read - tally.counts.notSent,
   rejected: tally.counts.rejected,
   bytesRead: users.bytesRead(),
   totalBytes: users.totalBytes === 0 ? undefined : users.totalBytes,
   inFlight: 0,
+  waiting: waits.text,
 });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { runExport } from '../bulk/export/export.js';
-import { startState, type ExportState } from '../bulk/export/export-state.js';
+import { startState } from '../bulk/export/export-state.js';
 import { exportEntries, type ExportEntry, type ExportPlan } from '../bulk/export/export-entries.js';
 import { Gate } from '../bulk/gate.js';
 import { formatDay } from '../contract/dates.js';
@@ -26,7 +26,7 @@ import { digest } from './run-folder.js';
 import { shardText, slotsOf } from './shard-of.js';
 import { changed } from './unfinished-run.js';
 import { watched } from './watched.js';
-import type { Connection, World } from './world.js';
+import { waitsOf, type Connection, type World } from './world.js';
 
 export type ExportHooks = JobHooks<ExportResult, ExportProgress>;
 
@@ -142,6 +142,7 @@ async function perform(
   const { runtime, said } = world;
   const state = { ...startState(), ...work.log.earlier.counts };
   const started = runtime.monotonic();
+  const waits = waitsOf(connection.host, world);
   const { client, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => state.records,
@@ -154,6 +155,7 @@ async function perform(
     runtime,
     signal: runtime.signal,
     option: world.words.option,
+    waits,
     verbose: (line) => said.verbose(line),
     warn: (text) => said.warn(text),
     state,
@@ -162,7 +164,12 @@ async function perform(
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
-  hooks.begun?.(() => progressOf(state, runtime.monotonic() - started));
+  hooks.begun?.(() => {
+    const { records, pages, bytesReceived, slices, slicesDone, note } = state;
+    const waiting = waits.text ?? note;
+    const milliseconds = runtime.monotonic() - started;
+    return { records, pages, bytesReceived, slices, slicesDone, waiting, milliseconds };
+  });
   const error = await failureOf(exported, runtime.signal);
   const { records, pages, requests, retries, pendingMs, bytes } = state;
   return {
@@ -191,11 +198,6 @@ function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportE
   const first = shard && kept?.read()[0];
   const documents = first?.kind === 'plan' ? first.plan.documents : [];
   return documents.length === 1 ? documents[0]!.file : (output ?? null);
-}
-
-function progressOf(state: ExportState, milliseconds: number): ExportProgress {
-  const { records, pages, bytesReceived, slices, slicesDone, note } = state;
-  return { records, pages, bytesReceived, slices, slicesDone, note, milliseconds };
 }
 
 /** There is something to go on with, and something to go on from. */

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { Gate } from '../bulk/gate.js';
+import { endedOf } from '../bulk/counts.js';
 import { Tally } from '../bulk/tally.js';
 import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
 import { OrdinalSet } from '../bulk/write/ranges.js';
@@ -28,7 +29,7 @@ import type { WriteResult } from './results.js';
 import { digest } from './run-folder.js';
 import { shardText, writeSlots } from './shard-of.js';
 import { watched } from './watched.js';
-import type { Connection, World } from './world.js';
+import { waitsOf, type Connection, type World } from './world.js';
 import type { JobEnding } from './job-hooks.js';
 import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
 import { inputOptions } from './read-input.js';
@@ -147,10 +148,12 @@ async function perform(writing: Writing, parts: Parts): Promise<JobEnding<WriteR
   const sending = write(job);
   const progress = () => ({
     read: tally.counts.read,
+    settled: endedOf(tally.counts) - (rehearsal === 'check' ? 0 : tally.counts.notSent),
     rejected: tally.counts.rejected,
     bytesRead: inputs.bytesRead(),
     totalBytes: inputs.totalBytes,
     inFlight: job.budget.inFlight,
+    waiting: job.waits.text,
   });
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
@@ -241,6 +244,7 @@ function jobOf(
     earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,
     piped: inputs.totalBytes === undefined,
     option: world.words.option,
+    waits: waitsOf(connection?.host ?? 'nobody', world),
     log: (line) => world.said.verbose(line),
     warn: (text) => world.said.warn(text),
   };

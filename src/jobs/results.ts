@@ -42,11 +42,15 @@ export interface WriteResult extends RunResult {
 /** Where a write stands. */
 export interface WriteProgress {
   readonly read: number;
+  /** Have their outcome. */
+  readonly settled: number;
   readonly rejected: number;
   readonly bytesRead: number;
   /** Undefined where the input is no file. */
   readonly totalBytes: number | undefined;
   readonly inFlight: number;
+  /** What is waited for, where requests fail: `connection refused, try 3, next in 4 s` and where. */
+  readonly waiting: string | undefined;
 }
 
 /** A record that was not accepted. */
@@ -83,7 +87,7 @@ export interface ExportProgress {
   readonly slices: number;
   readonly slicesDone: number;
   /** What is waited for; undefined while pages arrive. */
-  readonly note: string | undefined;
+  readonly waiting: string | undefined;
   readonly milliseconds: number;
 }
 

@@ -47,10 +47,12 @@ export function startWrite<Options extends WriteOptions>(
 
 const nothingYet: WriteProgress = {
   read: 0,
+  settled: 0,
   rejected: 0,
   bytesRead: 0,
   totalBytes: undefined,
   inFlight: 0,
+  waiting: undefined,
 };
 
 /** Numbers that would make the run wait for ever. The service judges those that are too large. */

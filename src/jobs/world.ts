@@ -1,5 +1,6 @@
 import type { Client } from '../client/client.js';
 import type { RetryPolicy } from '../client/retry.js';
+import { Waits } from '../client/waits.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
 import type { Ports } from './ports.js';
@@ -33,6 +34,10 @@ export interface Connection {
   readonly policy: RetryPolicy;
   close(): Promise<void>;
 }
+
+/** What the requests of a job wait for. */
+export const waitsOf = (host: string, { runtime, said }: Pick<World, 'runtime' | 'said'>): Waits =>
+  new Waits(host, runtime.monotonic, (line) => said.verbose(line));
 
 /** Who listens to a job while it is under way. */
 export interface Said {

@@ -4,6 +4,10 @@
  */
 export const grouped = (value: number): string => String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');
 
+/** `1 record`, `2,000 records`; of a noun that takes an s. */
+export const count = (value: number, noun: string): string =>
+  `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
+
 /** `45.2 MB`, of bytes. */
 export function bytesText(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];

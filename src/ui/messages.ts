@@ -19,7 +19,8 @@ export interface DisplaySettings {
  */
 export interface Messages {
   note(text: string): void;
-  warn(text: string): void;
+  /** `about`: what the object says besides. */
+  warn(text: string, about?: object): void;
   /** One line about a request or a retry: shown with `--verbose` only. */
   verbose(text: string): void;
 }
@@ -32,16 +33,18 @@ export function messages(
   // A bar or a spinner may stand in the line: it draws itself again on the next one.
   const clearLine = terminal ? '\r\u001B[K' : '';
   const warning = color && terminal ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
-  const write = (type: 'note' | 'warning' | 'verbose', message: string): void => {
+  const write = (type: 'note' | 'warning' | 'verbose', message: string, about?: object): void => {
     if (quiet) return;
     const prefix = type === 'warning' ? warning : '';
     const isJson = json || logJson;
-    const line = isJson ? inertJson({ type, message }) : `${clearLine}${prefix}${inert(message)}`;
+    const line = isJson
+      ? inertJson({ type, message, ...about })
+      : `${clearLine}${prefix}${inert(message)}`;
     stderr.write(`${line}\n`);
   };
   return {
     note: (text) => write('note', text),
-    warn: (text) => write('warning', text),
+    warn: (text, about) => write('warning', text, about),
     verbose: (text) => {
       if (verbose) write('verbose', text);
     },

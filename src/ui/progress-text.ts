@@ -1,41 +1,66 @@
-import { bytesText, fitted, grouped, secondsText } from './figures.js';
+import { bytesText, count, fitted, grouped, secondsText } from './figures.js';
 import { inert } from './inert.js';
 
 /** Where a run stands. The run changes it as it goes; the display looks at it now and then. */
 export interface ProgressState {
   /** What is being done, like `upload users.csv`. */
   readonly label: string;
+  /** That have their outcome, or were received. */
   readonly records: number;
   readonly rejected: number;
-  /** Of the input for writes, of what was received for exports. */
+  /** Of the input for writes, as far as it is settled; of what was received for exports. */
   readonly bytes: number;
   /** Undefined where nobody knows: exports, standard input. */
   readonly totalBytes: number | undefined;
   readonly inFlight: number;
-  /** What the run is waiting for, like `pending`. */
-  readonly note: string | undefined;
+  /** Like `3 of 7 days`. */
+  readonly days?: string | undefined;
+  /** What the run is waiting for: that a request fails, or that data is not ready. */
+  readonly waiting: string | undefined;
 }
 
 /** How the run stood when the measuring of its pace began, so many seconds ago. */
-interface Pace {
+export interface Pace {
   readonly since: ProgressState;
   readonly seconds: number;
 }
 
+/** What follows from where a run stands and from its pace; null where it is not known. */
+export interface PaceFigures {
+  /** Whole, of the input. */
+  readonly percent: number | null;
+  readonly recordsPerSecond: number | null;
+  readonly secondsLeft: number | null;
+}
+
+/** In the first second there is none to speak of. */
+export function paceFigures(state: ProgressState, { since, seconds }: Pace): PaceFigures {
+  const { records, bytes, totalBytes = 0 } = state;
+  const share = totalBytes > 0 ? Math.min(1, bytes / totalBytes) : undefined;
+  const pace = seconds < 1 ? undefined : (records - since.records) / seconds;
+  const isUnderWay =
+    share !== undefined && share > 0 && share < 1 && pace !== undefined && pace > 0;
+  return {
+    percent: share === undefined ? null : Math.floor(100 * share),
+    recordsPerSecond: pace === undefined ? null : Math.round(pace),
+    secondsLeft: isUnderWay ? Math.ceil((records * (1 - share)) / share / pace) : null,
+  };
+}
+
 /** A line is made of parts, in their order; where not all fit, the more important ones stand. */
-type Part = readonly [text: string, importance: number];
-const most = 8;
+type Part = readonly [text: string | false | undefined, importance: number];
 
 /**
- * `upload users.csv: 120,000 records, 41,000/s, 3 rejected, 45.2 MB of 156 MB (28 %), 8 in flight,
- * 8s left`: on one line of at most so many columns.
+ * `upload users.csv: 28 %, 120,000 records, 41,000/s, 3 rejected, 8 in flight, 8s left`: on one
+ * line of at most so many columns.
  */
 export function progressText(
   state: ProgressState,
   pace: Pace,
   columns = Number.POSITIVE_INFINITY,
 ): string {
-  const parts = partsOf(state, pace.seconds < 1 ? undefined : pace).filter(([text]) => text !== '');
+  const parts = partsOf(state, pace).filter(([text]) => Boolean(text));
+  const most = Math.max(...parts.map(([, importance]) => importance));
   let chosen = parts.filter(([, importance]) => importance === most);
   for (const part of parts.toSorted(([, one], [, other]) => other - one)) {
     const more = parts.filter((each) => each === part || chosen.includes(each));
@@ -44,37 +69,32 @@ export function progressText(
   return fitted(joined(chosen), columns);
 }
 
-function partsOf(state: ProgressState, pace: Pace | undefined): Part[] {
-  const { label, records, rejected, inFlight, note } = state;
+function partsOf(state: ProgressState, pace: Pace): Part[] {
+  const { label, records, rejected, inFlight, bytes, days, waiting } = state;
+  const { percent, recordsPerSecond, secondsLeft } = paceFigures(state, pace);
+  const isEndless = percent === null;
   return [
-    [`${label}: `, 4],
-    [`${grouped(records)} records`, most],
-    [pace ? `${grouped(Math.round((records - pace.since.records) / pace.seconds))}/s` : '', 2],
-    [rejected > 0 ? `${grouped(rejected)} rejected` : '', 7],
-    [sizeText(state), 3],
-    [inFlight > 0 ? `${inFlight} in flight` : '', 1],
-    [pace ? timeLeft(state, pace) : '', 5],
-    [note ?? '', 6],
+    [`${label}: `, labelled],
+    [days, 6],
+    [!isEndless && `${percent} %`, 3],
+    [(records > 0 || !waiting) && count(records, 'record'), 8],
+    [recordsPerSecond !== null && !waiting && `${grouped(recordsPerSecond)}/s`, 5],
+    [rejected > 0 && `${grouped(rejected)} rejected`, 7],
+    [isEndless && bytes > 0 && bytesText(bytes), 2],
+    [inFlight > 0 && `${inFlight} in flight`, 0],
+    [isEndless && pace.seconds >= 1 && wholeSeconds(pace.seconds), 1],
+    [secondsLeft !== null && !waiting && `${wholeSeconds(secondsLeft)} left`, 6],
+    [waiting, 9],
   ];
 }
 
+const labelled = 4;
+
 function joined(parts: readonly Part[]): string {
-  const label = parts.filter(([, importance]) => importance === 4).map(([text]) => text);
-  const figures = parts.filter(([, importance]) => importance !== 4).map(([text]) => text);
+  const label = parts.filter(([, importance]) => importance === labelled).map(([text]) => text);
+  const figures = parts.filter(([, importance]) => importance !== labelled).map(([text]) => text);
   return inert(`${label.join('')}${figures.join(', ')}`).replaceAll('\n', ' ');
 }
 
-function sizeText({ bytes, totalBytes }: ProgressState): string {
-  if (bytes === 0) return '';
-  if (totalBytes === undefined || totalBytes === 0) return bytesText(bytes);
-  const percent = Math.min(100, Math.floor((bytes / totalBytes) * 100));
-  return `${bytesText(bytes)} of ${bytesText(totalBytes)} (${percent} %)`;
-}
-
-/** By the bytes of the input, where its size is known. */
-function timeLeft({ bytes, totalBytes = 0 }: ProgressState, { since, seconds }: Pace): string {
-  const bytesPerSecond = (bytes - since.bytes) / seconds;
-  if (bytesPerSecond <= 0 || bytes >= totalBytes) return '';
-  const left = Math.ceil((totalBytes - bytes) / bytesPerSecond);
-  return `${left < 60 ? `${left}s` : secondsText(left)} left`;
-}
+const wholeSeconds = (seconds: number): string =>
+  seconds < 59.5 ? `${Math.round(seconds)}s` : secondsText(seconds);

@@ -1,7 +1,8 @@
 import type { Runtime } from '../runtime.js';
 import { inertJson } from './inert.js';
+import { isOn } from './is-on.js';
 import type { DisplaySettings } from './messages.js';
-import { progressText, type ProgressState } from './progress-text.js';
+import { paceFigures, progressText, type Pace, type ProgressState } from './progress-text.js';
 
 export interface Progress {
   /** Takes the bar or spinner away. May be called twice. */
@@ -9,6 +10,8 @@ export interface Progress {
 }
 
 const plainIntervalMs = 10_000;
+/** How often between two plain lines it is looked whether something is waited for. */
+const linesEvery = 20;
 const drawIntervalMs = 100;
 /** Columns below which nothing worth drawing fits. */
 const narrowest = 20;
@@ -18,36 +21,43 @@ const widthForBar = 60;
 /** Where the run stands, in so many columns. */
 type Say = (columns?: number) => string;
 
+export interface ProgressSettings extends DisplaySettings {
+  /** Records go to standard output, perhaps to the same terminal: nothing may be drawn there. */
+  readonly recordsOnStdout?: boolean;
+}
+
 /**
  * Shows progress on stderr until stopped: a bar (when the size is known) or a spinner on a
- * terminal, a plain line every 10 s elsewhere. `always` also writes a plain line at the
- * beginning, so that a short run leaves one. With `--log-format json` the lines are objects, on a
- * terminal too. Nothing with `--quiet`, `--json` and `never`. A signal that asks for it is always
- * answered by a line.
+ * terminal, a plain line every 10 s elsewhere, and one at once when the run begins to wait. `always`
+ * also writes a plain line at the beginning, so that a short run leaves one. With `--log-format json`
+ * the lines are objects, on a terminal too. Nothing with `--quiet`, `--json` and `never`. A signal
+ * that asks for it is always answered by a line.
  */
 export function startProgress(
   read: () => ProgressState,
-  settings: DisplaySettings,
-  runtime: Pick<Runtime, 'stderr' | 'env' | 'monotonic' | 'onStatusRequest'>,
+  settings: ProgressSettings,
+  runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env' | 'monotonic' | 'now' | 'onStatusRequest'>,
 ): Progress {
-  const { quiet, json, logJson, progress } = settings;
-  const { stderr, monotonic } = runtime;
+  const { quiet, json, logJson, progress, recordsOnStdout = false } = settings;
+  const { stdout, stderr, monotonic } = runtime;
   // The pace is that of the run since now: what an earlier part of it did counts for nothing.
   const [since, started] = [{ ...read() }, monotonic()];
-  const say: Say = (columns) =>
-    progressText(read(), { since, seconds: (monotonic() - started) / 1000 }, columns);
+  const pace = (): Pace => ({ since, seconds: (monotonic() - started) / 1000 });
+  const say: Say = (columns) => progressText(read(), pace(), columns);
   const isJson = json || logJson;
   const clear = stderr.isTTY === true && !isJson ? '\r\u001B[K' : '';
-  const line = () => `${isJson ? inertJson({ type: 'progress', ...read() }) : say()}\n`;
+  const line = () => `${isJson ? asJson(read(), pace(), runtime.now()) : say()}\n`;
   const write = () => void stderr.write(line());
 
   const ignore = runtime.onStatusRequest(() => void stderr.write(`${clear}${line()}`));
   let end: (() => void) | undefined;
   if (!quiet && (!json || logJson) && progress !== 'never') {
-    if (!logJson && canDraw(runtime)) end = startDrawing(read, say, settings, stderr);
-    else {
+    if (!logJson && !recordsOnStdout && canDraw(runtime)) {
+      end = startDrawing(read, say, settings, stderr);
+    } else {
       if (progress === 'always') write();
-      end = every(plainIntervalMs, write);
+      const isAmidRecords = recordsOnStdout && stdout.isTTY === true;
+      end = startLines(write, () => read().waiting !== undefined, isAmidRecords);
     }
   }
   return {
@@ -58,14 +68,35 @@ export function startProgress(
   };
 }
 
+function asJson(state: ProgressState, pace: Pace, now: number): string {
+  const time = new Date(now).toISOString();
+  const seconds = Math.round(pace.seconds);
+  return inertJson({ type: 'progress', time, ...state, ...paceFigures(state, pace), seconds });
+}
+
 /** Some terminals say 0 columns: every frame would be counted as infinitely many lines. */
 const canDraw = ({ stderr, env }: Pick<Runtime, 'stderr' | 'env'>): boolean =>
-  stderr.isTTY === true && (stderr.columns ?? 0) >= narrowest && env['TERM'] !== 'dumb';
+  stderr.isTTY === true &&
+  (stderr.columns ?? 0) >= narrowest &&
+  env['TERM'] !== 'dumb' &&
+  !isOn(env['CI']);
 
 function every(ms: number, work: () => void): () => void {
   const timer = setInterval(work, ms);
   timer.unref();
   return () => clearInterval(timer);
+}
+
+/** Lines now and then, and one as soon as something is waited for; amid records no others. */
+function startLines(write: () => void, isWaiting: () => boolean, isAmidRecords: boolean) {
+  let ticks = 0;
+  let lastWait = -linesEvery;
+  return every(plainIntervalMs / linesEvery, () => {
+    ticks += 1;
+    const isNewWait = isWaiting() && ticks - lastWait >= linesEvery;
+    if (isNewWait) lastWait = ticks;
+    if (isNewWait || (ticks % linesEvery === 0 && !isAmidRecords)) write();
+  });
 }
 
 /** Draws where the run stands over what it drew last. */

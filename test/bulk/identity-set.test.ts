@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { surveyIdentities, tooManyIdentities } from '../../src/bulk/write/identities.js';
 import { IdentitySet } from '../../src/bulk/write/identity-set.js';
 import { SipHash } from '../../src/bulk/write/sip-hash.js';
+import { Waits } from '../../src/client/waits.js';
 import { write } from '../../src/bulk/write/write.js';
 import { jobOf, recordBlock } from '../support/record-blocks.js';
 
@@ -114,6 +115,11 @@ describe('more identities than duplicates are found among', () => {
       runtime: { monotonic: () => 0, random: () => 0, signal, sleep: async () => undefined },
       piped: false,
       log: () => undefined,
+      waits: new Waits(
+        'nobody',
+        () => 0,
+        () => undefined,
+      ),
     });
     expect([done, stopped?.id]).toEqual([id === undefined, id]);
     const { read, duplicates, notSent } = job.tally.counts;

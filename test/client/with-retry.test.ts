@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Attempt } from '../../src/client/attempt.js';
 import type { Client } from '../../src/client/client.js';
+import { Waits } from '../../src/client/waits.js';
 import { withRetry, type RetryContext } from '../../src/client/with-retry.js';
 import {
   answer,
@@ -16,7 +17,7 @@ import { never, passcode, rig } from './support.js';
 const found = answer(200, { status: 'success', record: { identity: 'a' } });
 
 function context(more: Partial<RetryContext> = {}) {
-  const waits: number[] = [];
+  const pauses: number[] = [];
   const lines: string[] = [];
   let clock = 0;
   const made: RetryContext = {
@@ -25,18 +26,22 @@ function context(more: Partial<RetryContext> = {}) {
       monotonic: () => clock,
       random: () => 0.5,
       sleep: (ms) => {
-        waits.push(ms);
+        pauses.push(ms);
         clock += ms;
         return Promise.resolve();
       },
     },
     signal: never,
-    log: (line) => lines.push(line),
+    waits: new Waits(
+      'eu1.example.test',
+      () => clock,
+      (line) => lines.push(line),
+    ),
     counts: { requests: 0, retries: 0 },
     what: 'GET /1/profile.json',
     ...more,
   };
-  return { ...made, waits, lines };
+  return { ...made, pauses, lines };
 }
 
 const get = (client: Client) => (signal: AbortSignal) => client.profile('identity', 'a', signal);
@@ -47,7 +52,7 @@ it('goes on until an answer comes, and counts', async () => {
   const run = context({ policy: { maxAttempts: 3, retryForMs: 60_000, retryBaseMs: 100 } });
   expect((await withRetry(get(client), run))?.toString()).toBe('{"identity":"a"}');
   expect(run.counts).toEqual({ requests: 4, retries: 3 });
-  expect(run.waits).toEqual([50, 100, 2000]);
+  expect(run.pauses).toEqual([50, 100, 2000]);
   expect(run.lines).toHaveLength(3);
   expect(run.lines[2]).toBe(
     'GET /1/profile.json: HTTP 429: Too many concurrent requests; again in 2000 ms',
@@ -101,7 +106,7 @@ it('gives a throttling service the whole time, and no more', async () => {
   const run = context();
   await expect(withRetry(get(client), run)).rejects.toMatchObject({ id: 'E-UNAVAILABLE' });
   expect(server.received.length).toBeGreaterThan(3);
-  expect(run.waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(60_000);
+  expect(run.pauses.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(60_000);
 });
 
 it('takes a failure thrown while a page is read for the attempt', async () => {

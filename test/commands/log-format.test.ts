@@ -47,6 +47,8 @@ it('a write tells progress, requests, rejects, figures and its error', async () 
   expect(lines).toContainEqual({
     type: 'warning',
     message: 'users.csv:3: validate: column "Age": "x" is not an integer',
+    file: 'users.csv',
+    line: 3,
   });
   expect(lines.at(-2)).toMatchObject({ schemaVersion: 1, accepted: 1, rejected: 2, exitCode: 3 });
   expect(lines.at(-1)).toMatchObject({ error: { id: 'E-REJECTED', exitCode: 3 } });

@@ -12,9 +12,9 @@ const state: ProgressState = {
   bytes: 45_200_000,
   totalBytes: 156_000_000,
   inFlight: 8,
-  note: undefined,
+  waiting: undefined,
 };
-const unknownTotal: ProgressState = { ...state, totalBytes: undefined, note: 'pending' };
+const unknownTotal: ProgressState = { ...state, totalBytes: undefined, waiting: 'pending' };
 const settings = { progress: 'auto', quiet: false, json: false, color: false } as const;
 
 afterEach(() => vi.useRealTimers());
@@ -27,10 +27,10 @@ const lineAfter = (seconds: number, shown: ProgressState, columns?: number) =>
 describe('the line', () => {
   test('says what is known', () => {
     expect(lineAfter(3, state)).toBe(
-      'upload users.csv: 120,000 records, 40,000/s, 3 rejected, 45.2 MB of 156 MB (28 %), 8 in flight, 8s left',
+      'upload users.csv: 28 %, 120,000 records, 40,000/s, 3 rejected, 8 in flight, 8s left',
     );
     expect(lineAfter(600, { ...unknownTotal, rejected: 0, inFlight: 0 })).toBe(
-      'upload users.csv: 120,000 records, 200/s, 45.2 MB, pending',
+      'upload users.csv: 120,000 records, 45.2 MB, 10m 0s, pending',
     );
     expect(lineAfter(600, state)).toMatch(/, 24m 31s left$/);
   });
@@ -47,12 +47,9 @@ describe('the line', () => {
   });
 
   test.each([
-    [
-      100,
-      'upload users.csv: 120,000 records, 40,000/s, 3 rejected, 45.2 MB of 156 MB (28 %), 8s left',
-    ],
-    [80, 'upload users.csv: 120,000 records, 3 rejected, 45.2 MB of 156 MB (28 %), 8s left'],
-    [60, 'upload users.csv: 120,000 records, 3 rejected, 8s left'],
+    [80, 'upload users.csv: 28 %, 120,000 records, 40,000/s, 3 rejected, 8s left'],
+    [69, 'upload users.csv: 120,000 records, 40,000/s, 3 rejected, 8s left'],
+    [50, '120,000 records, 40,000/s, 3 rejected, 8s left'],
     [40, '120,000 records, 3 rejected, 8s left'],
     [19, '120,000 records'],
     [10, '120,000 re'],
@@ -81,7 +78,7 @@ describe('where stderr is no terminal', () => {
     vi.advanceTimersByTime(60_000);
     return runtime.output().stderr;
   };
-  const line = /upload users\.csv: 120,000 records, .*8 in flight\n/g;
+  const line = /upload users\.csv: 28 %, 120,000 records, .*8 in flight\n/g;
   const count = (text: string) => text.match(line)?.length ?? 0;
 
   test('a plain line stands there every 10 s until it is stopped', () => {
@@ -110,11 +107,74 @@ describe('where stderr is no terminal', () => {
   });
 });
 
+describe('a run that waits', () => {
+  const waiting = 'waiting for eu1.example.test: connection refused, try 3, next in 4 s';
+  const told = (options: WorldOptions, more: object = {}) => {
+    vi.useFakeTimers();
+    const runtime = makeWorld(options).runtime();
+    const waits = { ...state, waiting };
+    const progress = startProgress(() => waits, { ...settings, ...more }, runtime);
+    vi.advanceTimersByTime(1000);
+    progress.stop();
+    return runtime.output().stderr;
+  };
+
+  test('is told of at once where nothing is drawn, also amid records', () => {
+    const line = `upload users.csv: 28 %, 120,000 records, 3 rejected, 8 in flight, ${waiting}\n`;
+    expect(told({})).toBe(line);
+    expect(told({ tty: true }, { recordsOnStdout: true })).toBe(line);
+    expect(told({ tty: true, env: { CI: 'true' } })).toBe(line);
+    expect(told({}, { quiet: true })).toBe('');
+  });
+
+  test('keeps its wait in a narrow line, and has no pace then', () => {
+    expect(lineAfter(5, { ...state, waiting }, 85)).toBe(`120,000 records, ${waiting}`);
+    expect(lineAfter(5, { ...state, waiting }, 70)).toBe(waiting);
+  });
+});
+
+test('amid records on a terminal nothing is said of a run that goes on', () => {
+  vi.useFakeTimers();
+  const runtime = makeWorld({ tty: true }).runtime();
+  const progress = startProgress(() => state, { ...settings, recordsOnStdout: true }, runtime);
+  vi.advanceTimersByTime(60_000);
+  progress.stop();
+  expect(runtime.output().stderr).toBe('');
+});
+
 describe('a request for the state', () => {
+  test('as an object has rate, percent, time left and the time it is', () => {
+    vi.useFakeTimers();
+    const runtime = makeWorld({ now: () => 0 }).runtime();
+    let now = 0;
+    let shown = start;
+    const world = { ...runtime, monotonic: () => now };
+    const progress = startProgress(() => shown, { ...settings, logJson: true }, world);
+    [now, shown] = [3000, state];
+    vi.advanceTimersByTime(10_000);
+    progress.stop();
+    expect(JSON.parse(runtime.output().stderr)).toMatchObject({
+      type: 'progress',
+      time: '1970-01-01T00:00:00.000Z',
+      percent: 28,
+      recordsPerSecond: 40_000,
+      secondsLeft: 8,
+      seconds: 3,
+    });
+  });
+
   test.each([
-    ['with --progress never', { progress: 'never' }, /^upload users\.csv: 120,000 records.*\n$/],
-    ['with --quiet', { quiet: true }, /^upload users\.csv: 120,000 records.*\n$/],
-    ['with --json', { json: true }, /^\{"type":"progress","label":"upload users.*\}\n$/],
+    [
+      'with --progress never',
+      { progress: 'never' },
+      /^upload users\.csv: 28 %, 120,000 records.*\n$/,
+    ],
+    ['with --quiet', { quiet: true }, /^upload users\.csv: 28 %, 120,000 records.*\n$/],
+    [
+      'with --json',
+      { json: true },
+      /^\{"type":"progress","time":".*","label":"upload users.*\}\n$/,
+    ],
   ] as const)('is answered by one line %s, until the run is over', (_what, more, expected) => {
     const statusRequests = new EventTarget();
     const runtime = makeWorld({ statusRequests }).runtime();
@@ -128,8 +188,8 @@ describe('a request for the state', () => {
 
 describe('on a terminal', () => {
   test('a known size draws a bar', async () => {
-    expect(await drawn(state, 80)).toMatch(/\[=+-+\] upload users\.csv: 120,000/);
-    expect(await drawn(state, 60)).not.toContain('[=');
+    expect(await drawn(state, 80)).toMatch(/\[=+-+\] upload users\.csv: 28 %, 120,000/);
+    expect(await drawn(state, 59)).not.toContain('[=');
   });
 
   test('an unknown one draws a spinner', async () => {

@@ -108,7 +108,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     expect(code, shown).toBe(0);
     expect(shown).not.toContain('\u001B');
     expect(shown.split('\n').length).toBeLessThan(40);
-    expect(shown).toMatch(/^upload users\.csv: \d+ records/m);
+    expect(shown).toMatch(/^upload users\.csv: 0 %, \d+ records/m);
   });
 
   it('with TERM=dumb gets no control sequence', async () => {
@@ -171,7 +171,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
       act: ({ pid }) => process.kill(pid, 'SIGUSR1'),
     });
     expect(code, shown).toBe(0);
-    expect(shown).toMatch(/\r\u001B\[Kupload users\.csv: [\d,]+ records[^\r\n]*\r\n/); // oxlint-disable-line no-control-regex -- what a terminal is told begins with one
+    expect(shown).toMatch(/\r\u001B\[Kupload users\.csv: \d+ %, [\d,]+ records[^\r\n]*\r\n/); // oxlint-disable-line no-control-regex -- what a terminal is told begins with one
     expect(shown).not.toContain('Debugger');
   });
 });

@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.js';
 import type { RetryPolicy } from '../../client/retry.js';
+import type { Waits } from '../../client/waits.js';
 import type { OptionName } from '../../errors.js';
 import type { Checkpoint, FileMark, Output, RecordPage } from '../../output/output.js';
 import type { Runtime } from '../../runtime.js';
@@ -35,7 +36,8 @@ export interface ExportJob {
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
   /** Aborted by Ctrl-C: reads are given up at once. */
   readonly signal: AbortSignal;
-  /** Gets one line for each retry and poll. */
+  readonly waits: Waits;
+  /** Gets one line for each poll. */
   readonly verbose: (line: string) => void;
   readonly warn: (text: string) => void;
   readonly state: ExportState;

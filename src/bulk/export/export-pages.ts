@@ -125,7 +125,7 @@ function ask(cursor: string, { kind, scanner, job }: Asking): Asked {
 
 /** No more requests at a time than there are slots; pauses between attempts take none. */
 async function request<T>(
-  { policy, runtime, signal, verbose, state, budget }: ExportJob,
+  { policy, runtime, signal, waits, state, budget }: ExportJob,
   what: string,
   attempt: (signal: AbortSignal) => Promise<Attempt<T>>,
 ): Promise<T> {
@@ -137,7 +137,7 @@ async function request<T>(
       budget.leave();
     }
   };
-  return withRetry(inSlot, { policy, runtime, signal, log: verbose, counts: state, what });
+  return withRetry(inSlot, { policy, runtime, signal, waits, counts: state, what });
 }
 
 /** Asks with growing pauses until the cursor's data is there. */

@@ -80,6 +80,7 @@ export class Settler {
       this.traffic.bytesSent += body.length;
       const attempt = await send?.(body, this.#halt.givingUp, { once: !batch.converges });
       if (attempt === undefined) return undefined;
+      if (attempt.ok) this.#job.waits.answered();
       if (attempt.ok) return { ok: true, answer: this.#book(batch, attempt.answer, fate) };
       if (isThrottled(attempt.failure)) budget.throttled(ticket);
       return attempt;
@@ -93,7 +94,7 @@ export class Settler {
 
   /** True when the batch is to be sent again; else its records have their outcomes. */
   async #afterFailure(batch: Batch, failure: Failure, fate: Fate): Promise<boolean> {
-    const { policy, runtime, log, endpoint } = this.#job;
+    const { policy, runtime, waits, endpoint } = this.#job;
     if (!isThrottled(failure)) fate.attempts += 1;
     const decision = decide({
       failure,
@@ -105,7 +106,7 @@ export class Settler {
     });
     switch (decision.action) {
       case 'wait':
-        log(`${endpoint}: ${failure.message}; again in ${Math.round(decision.ms)} ms`);
+        waits.began({ what: endpoint, failure, attempts: fate.attempts, ms: decision.ms });
         if (await this.#halt.sleep(decision.ms)) return true;
         await this.#notSent(batch, 'the run stopped before the next attempt');
         return false;

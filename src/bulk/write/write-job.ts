@@ -1,6 +1,7 @@
 import type { Attempt } from '../../client/attempt.js';
 import type { RetryPolicy } from '../../client/retry.js';
 import type { Shown } from '../../client/shown.js';
+import type { Waits } from '../../client/waits.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import type { OptionName } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
@@ -56,6 +57,7 @@ export interface WriteJob {
    */
   readonly piped: boolean;
   readonly option: OptionName;
+  readonly waits: Waits;
   readonly log: (line: string) => void;
   readonly warn: (text: string) => void;
 }
