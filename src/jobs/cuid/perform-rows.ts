@@ -147,5 +147,7 @@ function verdict({ rejected: what }: RowsKind, { counts, rejects }: Tally) {
 
 function progressOf(inputs: Inputs, { counts: { read, rejected } }: Tally): WriteProgress {
   const { totalBytes } = inputs;
-  return { read, rejected, bytesRead: inputs.bytesRead(), totalBytes, inFlight: 0 };
+  const bytesRead = inputs.bytesRead();
+  const waiting = undefined;
+  return { read, settled: read, rejected, bytesRead, totalBytes, inFlight: 0, waiting };
 }
