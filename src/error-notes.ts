@@ -125,6 +125,15 @@ export const errorNotes = {
     ],
     next: ['see the rejects file, where there were many', account],
   },
+  'E-SHORT': {
+    means: 'days have fewer records than --min-records asks for; their files are not in place',
+    causes: [
+      'the service does not have all events of that day yet',
+      'nothing was sent to it on that day',
+      'a quiet day, and a number that is too high',
+    ],
+    next: ['the same command with --missing, later', 'a lower --min-records'],
+  },
   'E-CREDENTIALS': {
     means: 'the service refused account id and passcode (401 or 403); it stopped at once',
     causes: [

@@ -22,6 +22,7 @@ export type {
   WriteRun,
 } from './jobs/library.js';
 export type {
+  DayFileOptions,
   DemergeOptions,
   EventExportOptions,
   FileOptions,
@@ -33,6 +34,7 @@ export type {
   UploadOptions,
 } from './jobs/job-options.js';
 export type {
+  DayCounts,
   ExportProgress,
   ExportResult,
   RejectedRecord,

@@ -1,13 +1,34 @@
+import { InvalidArgumentError } from 'commander';
 import { limits } from '../contract/limits.js';
-import type { EventExportOptions } from '../jobs/job-options.js';
+import type { DayFileOptions, EventExportOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
 import { eventBatchSize, exportOptions, type ExportFlags } from './export-flags.js';
+import type { OptionTable } from './option-table.js';
 import { integer, notEmpty } from './option-values.js';
 import { shardOptions, type ShardFlags } from './shard-flags.js';
 
 type EventFlags = Omit<EventExportOptions, 'shard'> &
   ExportFlags &
+  DayFileOptions &
   ShardFlags & { readonly concurrency: number };
+
+/** `2d` or `48h`, in days; what has begun counts whole. */
+function dayCount(text: string): number {
+  const [, number, unit] = /^([1-9]\d{0,4})(d|h)$/.exec(text) ?? [];
+  if (number === undefined) throw new InvalidArgumentError('Use a number of days like 3d.');
+  return unit === 'd' ? Number(number) : Math.ceil(Number(number) / 24);
+}
+
+const healingOptions: OptionTable = [
+  'Files of a day each, -o with {day}:',
+  ['--missing', 'fetch only the days without a file; the last day must be over'],
+  ['--refresh <duration>', 'fetch the last days of the range again, 3d', dayCount],
+  [
+    '--min-records <n>',
+    'a day with fewer is not put in place, and counts as missing',
+    integer({ min: 1 }),
+  ],
+];
 
 export const command: CommandSpec<EventFlags> = {
   summary: 'events in a date range',
@@ -19,8 +40,8 @@ export const command: CommandSpec<EventFlags> = {
     engagectl export-events --event Charged --from 7d --to yesterday -o charged.ndjson.gz
     # two events into one table
     engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv
-    # from cron: a file a day; goes on with one cut short
-    engagectl export-events --event Charged --from yesterday --to yesterday -o '{event}-{day}.ndjson' --resume --quiet
+    # from cron: a file a day; fetches what is missing, and goes on with one cut short
+    engagectl export-events --event Charged --from 30d --to yesterday -o '{event}-{day}.ndjson' --missing --resume --quiet
     # in a pipe
     engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3
   `,
@@ -48,6 +69,7 @@ export const command: CommandSpec<EventFlags> = {
       '--with-event-name',
       'adds "event_name" and "ts_utc" to each record; implied by more than one --event',
     ],
+    ...healingOptions,
   ],
   run: async (call) => {
     const [{ exportEvents }, { runExport }] = await Promise.all([

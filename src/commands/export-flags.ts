@@ -11,7 +11,11 @@ export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
 /** The flags that both exports share; `batchSize` parses the one whose limits differ. */
 export const exportOptions = (batchSize: (text: string) => number): OptionTable => [
   'Request:',
-  ['--from <date>', 'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d', { required: true }],
+  [
+    '--from <date>',
+    'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week, last-month, this-month',
+    { required: true },
+  ],
   ['--to <date>', 'last day, inclusive', { required: true }],
   ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
   ['--app', 'with app fields: versions, make and model of devices'],

@@ -11,7 +11,8 @@ export interface DateRange {
 
 /**
  * `YYYY-MM-DD`, `YYYYMMDD`, `today`, `yesterday` or `7d` (that many days before today) as days of
- * the account's zone. `now` is in milliseconds. Throws E-DATE.
+ * the account's zone; `last-week`, `last-month` and `this-month` as their first or last day. `now` is
+ * in milliseconds. Throws E-DATE.
  */
 export function dateRange(
   { from, to }: { readonly from: string; readonly to: string },
@@ -20,8 +21,12 @@ export function dateRange(
 ): DateRange {
   const today = todayOf(when);
   const [first, last] = [option('from'), option('to')];
-  const range = { from: parseDay(first, from, today), to: parseDay(last, to, today) };
+  const range = {
+    from: spanOf(from, today)?.from ?? parseDay(first, from, today),
+    to: spanOf(to, today)?.to ?? parseDay(last, to, today),
+  };
   if (range.from <= range.to) return range;
+  if (from === 'this-month' && to === from) throw noDayYet(today);
   throw new EngagectlError(
     'E-DATE',
     `${first} ${formatDay(range.from)} lies after ${last} ${formatDay(range.to)}`,
@@ -34,6 +39,28 @@ export function daysOf({ from, to }: DateRange): Day[] {
   const count = (dayToUtc(to) - dayToUtc(from)) / 86_400_000 + 1;
   return Array.from({ length: count }, (_, index) => addDays(from, index));
 }
+
+/** The days that a word stands for; weeks begin on Monday, and this month ends yesterday. */
+function spanOf(word: string, today: Day): DateRange | undefined {
+  const thisMonth = firstOfMonth(today);
+  const lastOfMonth = addDays(thisMonth, -1);
+  const thisWeek = addDays(today, -weekdayOf(today));
+  switch (word) {
+    case 'last-week':
+      return { from: addDays(thisWeek, -7), to: addDays(thisWeek, -1) };
+    case 'last-month':
+      return { from: firstOfMonth(lastOfMonth), to: lastOfMonth };
+    case 'this-month':
+      return { from: thisMonth, to: addDays(today, -1) };
+    default:
+      return undefined;
+  }
+}
+
+const firstOfMonth = (day: Day): Day => day - (day % 100) + 1;
+
+/** 0 is Monday. */
+const weekdayOf = (day: Day): number => (new Date(dayToUtc(day)).getUTCDay() + 6) % 7;
 
 function parseDay(name: string, text: string, today: Day): Day {
   if (text === 'today') return today;
@@ -51,5 +78,11 @@ function parseDay(name: string, text: string, today: Day): Day {
 
 const badDate = (message: string): EngagectlError =>
   new EngagectlError('E-DATE', message, {
-    fix: 'use YYYY-MM-DD, YYYYMMDD, today, yesterday, or 7d for seven days before today',
+    fix: 'use YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d for seven days before today, last-week, last-month or this-month',
+  });
+
+const noDayYet = (today: Day): EngagectlError =>
+  new EngagectlError('E-DATE', 'this-month has no full day yet', {
+    why: `it ends yesterday, and today is ${formatDay(today)}`,
+    fix: 'from last-month to yesterday there is always a day',
   });

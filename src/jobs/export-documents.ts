@@ -1,10 +1,11 @@
 import type { ReadKind } from '../client/client.js';
 import type { ExportDocument, ExportJob } from '../bulk/export/export-job.js';
-import type { ExportEntry } from '../bulk/export/export-entries.js';
+import type { ExportEntry, SliceOfFile } from '../bulk/export/export-entries.js';
 import type { PlannedSlice } from '../bulk/export/export-ahead.js';
 import { ExportLog } from '../bulk/export/export-log.js';
 import type { Zone } from '../zone.js';
 import {
+  discardOutput,
   openOutput,
   openSpill,
   prepareOutputs,
@@ -14,10 +15,16 @@ import {
 import type { Output } from '../output/output.js';
 import { plainOption } from '../errors.js';
 import type { DateRange } from './date-range.js';
-import { exportDefaults, type ExportOptions, type FileOptions, type Shard } from './job-options.js';
+import {
+  exportDefaults,
+  type DayFileOptions,
+  type ExportOptions,
+  type Shard,
+} from './job-options.js';
 import { outputOf } from './output-of.js';
 import { shardFile } from './shard-of.js';
 import type { OpenRun } from './open-run.js';
+import type { FileSlices } from './wanted-days.js';
 import type { World } from './world.js';
 
 /** What makes one export different from the other. */
@@ -35,12 +42,7 @@ export interface ExportKind {
   readonly prepare?: ((zone: Zone) => NonNullable<ExportJob['prepare']>) | undefined;
 }
 
-export interface SliceOfFile extends DateRange {
-  readonly eventName: string;
-  readonly file: string | undefined;
-}
-
-export interface ExportRequest extends ExportOptions, FileOptions {
+export interface ExportRequest extends ExportOptions, DayFileOptions {
   /** Undefined is stdout, unless the records go `into` something else. */
   readonly output?: string | undefined;
   readonly into?: Output;
@@ -49,35 +51,41 @@ export interface ExportRequest extends ExportOptions, FileOptions {
 }
 
 /** What an export writes, apart from how its requests are made. */
-export type ExportWork = Pick<ExportJob, 'documents' | 'log' | 'resumed' | 'prepare' | 'restarts'>;
+export type ExportWork = Pick<
+  ExportJob,
+  'documents' | 'log' | 'resumed' | 'prepare' | 'restarts' | 'minRecords'
+>;
 
 interface Planned {
   readonly kind: ExportKind;
   readonly request: ExportRequest;
   readonly zone: Zone;
-  readonly range: DateRange;
+  readonly files: readonly FileSlices[];
   readonly run: OpenRun<ExportEntry>;
   readonly world: World;
 }
 
 /** The documents of a run and what fills them. Throws what stands in the way of any of them. */
 export async function exportWork(planned: Planned): Promise<ExportWork> {
-  const { kind, request, zone, range, run, world } = planned;
+  const { kind, request, zone, files, run, world } = planned;
   const { restarts, prepare } = kind;
   const resumed = run.kept?.resumed === true;
-  const files = filesOf(slicesOf(kind, request, range));
-  const documentOf = [...files.values()].flatMap((slices, index) => slices.map(() => index));
+  const documentOf = files.flatMap((slices, index) => slices.map(() => index));
   const { journal, entries = [] } = run.kept ?? {};
   const log = new ExportLog(journal, entries, (slice) => documentOf[slice] ?? 0);
-  const outputs = [...files.keys()].map((file) => outputOf(file, request, world.words.option));
-  const isAhead = (_: unknown, index: number) => log.earlier.document(index).sealed === undefined;
+  const outputs = files.map((slices) => outputOfFile(slices, request, world));
+  const isAhead = (_: unknown, index: number) => {
+    const { sealed, short } = log.earlier.document(index);
+    return sealed === undefined && short === undefined;
+  };
   if (!request.into)
     await prepareOutputs(outputs.filter(isAhead), world.runtime, { ownPartials: resumed });
   return {
-    documents: documentsOf(planned, files),
+    documents: documentsOf(planned),
     log,
     resumed,
     restarts,
+    minRecords: request.minRecords ?? 0,
     ...(prepare && { prepare: prepare(zone) }),
   };
 }
@@ -101,20 +109,18 @@ export function meaningOf({ meaning }: ExportKind, request: ExportRequest, zone:
     '--columns': columns ?? null,
     '--csv-formulas': escapeFormulas,
     '--bom': bom,
+    '--missing': request.missing === true,
     gzip,
     ...meaning,
   };
 }
 
 /** What the run's journal says about the files: who prunes the run finds them by it. */
-export const documentsPlanned = (kind: ExportKind, request: ExportRequest, range: DateRange) =>
-  [...filesOf(slicesOf(kind, request, range))].map(([file = '', slices]) => ({
-    file,
-    slices: slices.length,
-  }));
+export const documentsPlanned = (files: readonly FileSlices[]) =>
+  files.map((slices) => ({ file: slices[0]?.file ?? '', slices: slices.length }));
 
 /** All slices, or those of the shard. A file that several shards write to is one of each shard. */
-function slicesOf(
+export function slicesOf(
   { plan }: ExportKind,
   { output, shard }: ExportRequest,
   range: DateRange,
@@ -131,21 +137,26 @@ function slicesOf(
   );
 }
 
-type Files = ReadonlyMap<string | undefined, readonly SliceOfFile[]>;
-
 /** The slices by the file they go to. */
-function filesOf(slices: readonly SliceOfFile[]): Files {
+export function filesOf(slices: readonly SliceOfFile[]): FileSlices[] {
   const files = new Map<string | undefined, SliceOfFile[]>();
   for (const slice of slices) files.set(slice.file, [...(files.get(slice.file) ?? []), slice]);
-  return files;
+  return [...files.values()];
 }
 
-function documentsOf({ kind, request, run, world }: Planned, files: Files): ExportDocument[] {
+const outputOfFile = ([first]: FileSlices, request: ExportRequest, { words }: World) =>
+  outputOf(
+    first?.file,
+    first?.replaces === true ? { ...request, overwrite: true } : request,
+    words.option,
+  );
+
+function documentsOf({ kind, request, files, run, world }: Planned): ExportDocument[] {
   let count = 0;
   const { into } = request;
-  const { runtime, words } = world;
-  return [...files].map(([file, slices]) => {
-    const options = outputOf(file, request, words.option);
+  const { runtime } = world;
+  return files.map((slices) => {
+    const options = outputOfFile(slices, request, world);
     return {
       slices: slices.map(({ eventName, from, to }): PlannedSlice => {
         const index = count++;
@@ -159,6 +170,7 @@ function documentsOf({ kind, request, run, world }: Planned, files: Files): Expo
       open: (resume) => (into ? Promise.resolve(into) : openOutput(options, runtime, resume)),
       publish: (sealed) => publishSealed(options, runtime, sealed),
       tidy: () => tidyOutput(options, runtime),
+      discard: () => discardOutput(options, runtime),
     };
   });
 }

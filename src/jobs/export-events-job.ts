@@ -4,9 +4,11 @@ import { EngagectlError } from '../errors.js';
 import { eventNamer } from '../output/event-name.js';
 import { exportDefaults, type EventExportOptions } from './job-options.js';
 import { daysOf, type DateRange } from './date-range.js';
-import type { ExportRequest, SliceOfFile } from './export-documents.js';
+import type { SliceOfFile } from '../bulk/export/export-entries.js';
+import type { ExportRequest } from './export-documents.js';
 import { performExport, type ExportHooks } from './perform-export.js';
 import type { ExportResult } from './results.js';
+import { refuseDays } from './wanted-days.js';
 import type { Words } from './words.js';
 import type { World } from './world.js';
 
@@ -20,6 +22,7 @@ export async function exportEvents(
   const event = typeof request.event === 'string' ? [request.event] : request.event;
   refuseEvents(event, world.words);
   refuseUnsplitDays({ split, output: request.output }, world.words);
+  refuseDays(request, request.output, world.words);
   return performExport(
     {
       name: 'export-events',

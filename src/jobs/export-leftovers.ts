@@ -13,8 +13,7 @@ export async function removePartials(run: RunFolder): Promise<Leftovers> {
   const { header } = run;
   if (!header.command.startsWith('export-')) return { removed: [], left: [] };
   const entries = entriesOf(journalOf(run));
-  const [first] = entries;
-  const documents = first?.kind === 'plan' ? first.plan.documents : [];
+  const documents = entries.flatMap((entry) => (entry.kind === 'plan' ? entry.plan.documents : []));
   const documentOf = documents.flatMap(({ slices }, index) => Array<number>(slices).fill(index));
   const progress = replay(
     exportEntries,

@@ -1,7 +1,7 @@
 import type { RecordPage } from '../output/output.js';
 import type { ExportRequest } from './export-documents.js';
 import { handedOver } from './handover.js';
-import type { FileOptions, JobOptions } from './job-options.js';
+import type { DayFileOptions, JobOptions } from './job-options.js';
 import type { Export, JsonObject } from './library.js';
 import { foreseen, runOf, type LibraryWorld } from './library-world.js';
 import { PageChannel, textsOf } from './page-channel.js';
@@ -10,13 +10,17 @@ import type { ExportProgress, ExportResult } from './results.js';
 import type { World } from './world.js';
 
 type ExportJob = (
-  request: Pick<ExportRequest, 'output' | 'into'> & FileOptions,
+  request: Pick<ExportRequest, 'output' | 'into'> & DayFileOptions,
   world: World,
   hooks?: ExportHooks,
 ) => Promise<ExportResult>;
 
 /** An export that is done when its records are asked for, or when it is written to a file. */
-export function exportOf(library: LibraryWorld, { signal }: JobOptions, job: ExportJob): Export {
+export function exportOf(
+  library: LibraryWorld,
+  { signal }: JobOptions,
+  job: ExportJob,
+): Export<DayFileOptions> {
   const texts = () =>
     textsOf(
       handedOver<RecordPage>(async (pages, left) => {

@@ -107,7 +107,10 @@ export const writeDefaults = {
 
 /** What an export asks the service for. */
 export interface ExportOptions {
-  /** First and last day, both inclusive: YYYY-MM-DD, YYYYMMDD, today, yesterday, or 7d. */
+  /**
+   * First and last day, both inclusive: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week,
+   * last-month or this-month.
+   */
   readonly from: string;
   readonly to: string;
   /** Records per page; of profiles a multiple of 23. Default 4991. */
@@ -157,6 +160,16 @@ export interface FileOptions {
   readonly fresh?: boolean;
   /** Go on with an export to this file that did not finish, if there is one. */
   readonly resume?: boolean;
+}
+
+/** How files of one day each are written: `{day}` stands in the name. */
+export interface DayFileOptions extends FileOptions {
+  /** Fetch only the days that have no file. The last day must be over. */
+  readonly missing?: boolean;
+  /** So many days at the end of the range are fetched again, and replaced when they are whole. */
+  readonly refresh?: number;
+  /** A day with fewer is not put in place, and counts as missing. */
+  readonly minRecords?: number;
 }
 
 export const exportDefaults = {

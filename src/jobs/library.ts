@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type {
+  DayFileOptions,
   DemergeOptions,
   EventExportOptions,
   FileOptions,
@@ -65,7 +66,7 @@ export interface Account extends AsyncDisposable {
   /** Profiles of users who did an event in a range of days. */
   exportProfiles(query: ProfileExportOptions & JobOptions): Export;
   /** Events of a range of days, in the order of the names given, then of days. */
-  exportEvents(query: EventExportOptions & JobOptions): Export;
+  exportEvents(query: EventExportOptions & JobOptions): Export<DayFileOptions>;
   /** Undefined where nobody has the identifier. */
   getProfile(
     user: UserIdentifier,
@@ -94,12 +95,14 @@ export interface WriteRun extends Run<WriteResult, WriteProgress> {
 export type JsonObject = Record<string, unknown>;
 
 /** Its records, parsed; each loop asks the service anew. */
-export interface Export extends AsyncIterable<JsonObject> {
+export interface Export<
+  Options extends FileOptions = FileOptions,
+> extends AsyncIterable<JsonObject> {
   records(): AsyncGenerator<JsonObject>;
   /** JSON text of each record as the service wrote it: no number changes. */
   texts(): AsyncGenerator<string>;
   /** Writes a file, in the format of its name's extension: `.ndjson`, `.csv`, `.json`, each also `.gz`. */
-  toFile(path: string, options?: FileOptions): Run<ExportResult, ExportProgress>;
+  toFile(path: string, options?: Options): Run<ExportResult, ExportProgress>;
 }
 
 export type UserIdentifier =

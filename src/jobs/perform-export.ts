@@ -1,21 +1,21 @@
 import path from 'node:path';
 import { runExport } from '../bulk/export/export.js';
 import { startState } from '../bulk/export/export-state.js';
-import { exportEntries, type ExportEntry, type ExportPlan } from '../bulk/export/export-entries.js';
+import { exportEntries, type ExportEntry } from '../bulk/export/export-entries.js';
 import { Gate } from '../bulk/gate.js';
 import { formatDay } from '../contract/dates.js';
 import { exitCodes } from '../errors.js';
 import { findTarget, isStdout } from '../output/target.js';
-import { dateRange } from './date-range.js';
+import { dateRange, type DateRange } from './date-range.js';
 import { datedArgv, datedOutput } from './dated-output.js';
 import {
-  documentsPlanned,
   exportWork,
   meaningOf,
   type ExportKind,
   type ExportRequest,
   type ExportWork,
 } from './export-documents.js';
+import { exportPlan, type PlannedExport } from './export-plan.js';
 import { refuseCsvOptions } from './output-of.js';
 import { exportDefaults } from './job-options.js';
 import { failureOf } from './failure-of.js';
@@ -24,7 +24,7 @@ import { openRun, unkeptRun, type OpenRun } from './open-run.js';
 import type { ExportProgress, ExportResult } from './results.js';
 import { digest } from './run-folder.js';
 import { shardText, slotsOf } from './shard-of.js';
-import { changed } from './unfinished-run.js';
+import { dayCounts, refuseToday, shortDays } from './wanted-days.js';
 import { watched } from './watched.js';
 import { waitsOf, type Connection, type World } from './world.js';
 
@@ -60,28 +60,27 @@ export async function performExport(
     const argv = datedArgv(world.argv, request.output, output);
     const dated = { ...request, output };
     const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection, slots };
-    return await runConnected(exporting, dateRange(request, today, world.words));
+    const range = dateRange(request, today, world.words);
+    if (request.missing) refuseToday(range, today, world.words);
+    return await runConnected(exporting, range);
   } finally {
     await connection.close();
   }
 }
 
-async function runConnected(exporting: Exporting, asked: { from: number; to: number }) {
+async function runConnected(exporting: Exporting, asked: DateRange) {
   const { kind, request, world, connection, hooks } = exporting;
   const { zone } = connection;
   const run = await openRunOf(exporting);
   let keep = run.kept?.resumed === true;
   try {
-    const range = await rangeOf(run, exporting, {
-      ...asked,
-      options: meaningOf(kind, request, zone),
-      documents: documentsPlanned(kind, request, asked),
-    });
-    const days = `${formatDay(range.from)} to ${formatDay(range.to)}, ${zone.name}`;
+    const plan = await exportPlan(run, { kind, request, world, zone }, asked);
+    const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
     world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
-    const work = await exportWork({ kind, request, zone, range, run, world });
+    const { files } = plan;
+    const work = await exportWork({ kind, request, zone, files, run, world });
     keep = true;
-    const ending = await perform(exporting, run, work);
+    const ending = await perform(exporting, run, { ...work, ...plan });
     const isTold = (await hooks.ended?.(ending)) ?? true;
     keep = ending.result.unfinished || (!isTold && isKept(work));
     return { ...ending.result, unfinished: keep };
@@ -116,28 +115,10 @@ async function openRunOf({
   return unkeptRun(world);
 }
 
-/** The run's own days, if the options still ask for the same; else those that are asked for now. */
-async function rangeOf({ kept }: OpenRun<ExportEntry>, { world }: Exporting, plan: ExportPlan) {
-  const first = kept?.entries[0];
-  if (first?.kind !== 'plan') {
-    await kept?.journal.append({ kind: 'plan', plan });
-    return plan;
-  }
-  const before = first.plan.options;
-  const names = new Set([...Object.keys(before), ...Object.keys(plan.options)]);
-  for (const what of names) {
-    const [was, is] = [before[what], plan.options[what]];
-    if (JSON.stringify(was) !== JSON.stringify(is)) {
-      throw changed(kept!.folder, { what, was, is }, world.words);
-    }
-  }
-  return first.plan;
-}
-
 async function perform(
   { request, world, connection, hooks, slots }: Exporting,
   run: OpenRun<ExportEntry>,
-  work: ExportWork,
+  work: ExportWork & PlannedExport,
 ): Promise<JobEnding<ExportResult>> {
   const { runtime, said } = world;
   const state = { ...startState(), ...work.log.earlier.counts };
@@ -170,7 +151,9 @@ async function perform(
     const milliseconds = runtime.monotonic() - started;
     return { records, pages, bytesReceived, slices, slicesDone, waiting, milliseconds };
   });
-  const error = await failureOf(exported, runtime.signal);
+  const failure = await failureOf(exported, runtime.signal);
+  const { minRecords } = work;
+  const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
   const { records, pages, requests, retries, pendingMs, bytes } = state;
   return {
     result: {
@@ -184,9 +167,10 @@ async function perform(
       bytes,
       seconds: inSeconds(runtime.monotonic() - started),
       output: request.into || isStdout(request.output) ? null : namedOutput(request, run),
+      ...((request.missing || minRecords > 0) && { days: dayCounts(work, state) }),
       exitCode: error?.exitCode ?? exitCodes.ok,
       error,
-      unfinished: error !== undefined && isKept(work),
+      unfinished: failure !== undefined && isKept(work),
     },
     history: history(),
     wasResumed: work.resumed,

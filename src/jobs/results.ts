@@ -76,6 +76,23 @@ export interface ExportResult extends RunResult {
   readonly bytes: number;
   /** Null where the records did not go to a file. */
   readonly output: string | null;
+  /** Only of an export that leaves out days that are there, or that are too short. */
+  readonly days?: DayCounts;
+}
+
+/**
+ * Files of one day each, with `{event}` in the name of one event's day. Those that are neither present,
+ * fetched, refreshed nor short could not be fetched.
+ */
+export interface DayCounts {
+  readonly wanted: number;
+  /** There already, and left alone. */
+  readonly present: number;
+  readonly fetched: number;
+  /** There already, and replaced. */
+  readonly refreshed: number;
+  /** Fewer records than a day must have: not put in place. */
+  readonly short: number;
 }
 
 /** Where an export stands. */

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Runtime } from '../runtime.js';
@@ -80,6 +80,28 @@ export async function tidyOutput(
   if (target.kind !== 'file') return;
   await rm(spoolOf(target), { force: true });
   await removeSpills(target);
+}
+
+/** Removes an output that has not got its final name, and what waits beside it. */
+export async function discardOutput(
+  options: OutputOptions,
+  { cwd }: Pick<Runtime, 'cwd'>,
+): Promise<void> {
+  const target = await targetOf(options, { cwd });
+  if (target.kind === 'file') await rm(target.partial, { force: true });
+  await tidyOutput(options, { cwd });
+}
+
+/** Bytes of the file of that name; undefined when there is none. Throws E-FILE-WRITE for a folder. */
+export async function sizeOfOutput(
+  name: string | undefined,
+  { cwd }: Pick<Runtime, 'cwd'>,
+  option: OutputOptions['option'],
+): Promise<number | undefined> {
+  const target = await findTarget(name, { cwd, option });
+  if (target.kind === 'stdout') return undefined;
+  const found = await stat(target.path).catch(() => undefined);
+  return found?.size;
 }
 
 interface SpillPlace {

@@ -1,5 +1,5 @@
 import { appendFile, constants } from 'node:fs/promises';
-import type { ExportResult, RunResult, WriteResult } from '../jobs/results.js';
+import type { DayCounts, ExportResult, RunResult, WriteResult } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
 import { bytesText, grouped, secondsText } from './figures.js';
 import { inert, inertJson } from './inert.js';
@@ -65,6 +65,7 @@ export function summaryFigures(summary: Summary): [label: string, value: string]
     ['duplicates', summary.duplicates],
     ['elsewhere', summary.otherShards],
     ['records', records],
+    ['days', summary.days && daysText(summary.days)],
     ['pages', summary.pages],
     ['requests', summary.requests],
     ['retries', summary.retries],
@@ -87,6 +88,19 @@ export function summaryFigures(summary: Summary): [label: string, value: string]
 function foundText({ rules = {} }: Summary): string | undefined {
   const each = Object.entries(rules).map(([rule, rows = 0]) => `${grouped(rows)} ${rule}`);
   return each.length > 0 ? each.join(', ') : undefined;
+}
+
+function daysText({ wanted, present, fetched, refreshed, short }: DayCounts): string {
+  const missing = wanted - present - fetched - refreshed - short;
+  const parts = [
+    `${grouped(wanted)} wanted`,
+    `${grouped(present)} there`,
+    `${grouped(fetched)} fetched`,
+    ...(refreshed > 0 ? [`${grouped(refreshed)} refreshed`] : []),
+    ...(short > 0 ? [`${grouped(short)} short`] : []),
+    ...(missing > 0 ? [`${grouped(missing)} missing`] : []),
+  ];
+  return parts.join(', ');
 }
 
 function place({ accountId, region, profile }: Summary): string | undefined {

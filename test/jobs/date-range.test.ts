@@ -24,6 +24,32 @@ describe('dateRange', () => {
     expect(dateRange({ from: 'today', to: 'today' }, at(now, zone), jobWords).from).toBe(today);
   });
 
+  it.each([
+    // a Sunday, and the Monday after it
+    ['last-week', 'last-week', '2024-03-10T12:00:00Z', 20240226, 20240303],
+    ['last-week', 'last-week', '2024-03-11T12:00:00Z', 20240304, 20240310],
+    ['last-week', 'yesterday', '2024-03-11T12:00:00Z', 20240304, 20240310],
+    ['last-month', 'last-month', '2024-03-31T12:00:00Z', 20240201, 20240229],
+    ['last-month', 'last-month', '2024-01-01T12:00:00Z', 20231201, 20231231],
+    ['last-month', 'last-week', '2024-01-03T12:00:00Z', 20231201, 20231231],
+    ['this-month', 'this-month', '2024-03-02T12:00:00Z', 20240301, 20240301],
+    ['this-month', 'today', '2024-03-01T12:00:00Z', 20240301, 20240301],
+    ['this-month', 'this-month', '2024-03-31T12:00:00Z', 20240301, 20240330],
+  ])('reads %s to %s at %s', (from, to, now, first, last) => {
+    expect(dateRange({ from, to }, at(now), jobWords)).toEqual({ from: first, to: last });
+  });
+
+  it('knows last-month by the zone: it is still February in Los Angeles', () => {
+    const now = at('2024-03-01T07:59:59Z', 'America/Los_Angeles');
+    const month = { from: 'last-month', to: 'last-month' };
+    expect(dateRange(month, now, jobWords)).toEqual({ from: 20240101, to: 20240131 });
+  });
+
+  it('says why this-month has no day on the first', () => {
+    const month = { from: 'this-month', to: 'this-month' };
+    expect(() => dateRange(month, at('2024-03-01T12:00:00Z'), jobWords)).toThrow('no full day yet');
+  });
+
   it('counts the days of a range across a leap day and a change of year', () => {
     expect(daysOf({ from: 20240228, to: 20240301 })).toEqual([20240228, 20240229, 20240301]);
     expect(daysOf({ from: 20231231, to: 20240101 })).toEqual([20231231, 20240101]);

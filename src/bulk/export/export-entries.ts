@@ -2,6 +2,16 @@ import type { Checkpoint, FileMark } from '../../output/output.js';
 import type { EntryOf } from '../journal/entry-table.js';
 import { emptyCheckpoint, withColumns, type ExportProgress } from './export-progress.js';
 
+/** A range of days of an event, and the file that its records go to; undefined: stdout. */
+export interface SliceOfFile {
+  readonly eventName: string;
+  readonly from: number;
+  readonly to: number;
+  readonly file: string | undefined;
+  /** The file is there, and is replaced when this one is whole. */
+  readonly replaces?: boolean;
+}
+
 /** What must be the same when the export is resumed; `options` by flag, as typed. */
 export interface ExportPlan {
   readonly options: Readonly<Record<string, unknown>>;
@@ -9,6 +19,8 @@ export interface ExportPlan {
   readonly documents: readonly { readonly file: string; readonly slices: number }[];
   readonly from: number;
   readonly to: number;
+  /** Those that were chosen, of an export that leaves out what is there; else all of the range. */
+  readonly chosen?: readonly SliceOfFile[];
 }
 
 interface OfSlice {
@@ -31,7 +43,10 @@ export interface WrittenPage extends OfSlice {
  * from 0.
  */
 export const exportEntries = {
-  /** First of all: what was asked for, with relative dates resolved. */
+  /**
+   * First of all: what was asked for, with relative dates resolved. A resume of an export that leaves
+   * out what is there may add another one, with documents that come after those before.
+   */
   plan(_: ExportProgress, __: { readonly plan: ExportPlan }): void {},
   /** A cursor was given; the slice's pages go to its document, or to a spill of its own. */
   opened(
@@ -71,6 +86,10 @@ export const exportEntries = {
     { document, mark }: OfDocument & { readonly mark: FileMark },
   ): void {
     progress.changeDocument(document, { sealed: mark });
+  },
+  /** The document has too few records, and is not wanted. */
+  short(progress: ExportProgress, { document }: OfDocument): void {
+    progress.changeDocument(document, { short: true });
   },
   /** The document has its final name. */
   published(progress: ExportProgress, { document }: OfDocument): void {

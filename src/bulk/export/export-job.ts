@@ -19,6 +19,8 @@ export interface ExportDocument {
   readonly publish: (sealed: FileMark) => Promise<void>;
   /** Removes what processes that were ended left beside the published document. */
   readonly tidy: () => Promise<void>;
+  /** Removes a document that is not to be published. */
+  readonly discard: () => Promise<void>;
 }
 
 /** One export: what is written, from where, and what its requests need. */
@@ -31,6 +33,8 @@ export interface ExportJob {
   readonly prepare?: (page: RecordPage, eventName: string) => RecordPage;
   /** Whether a slice whose cursor is refused is asked for again, once: days of events. */
   readonly restarts: boolean;
+  /** A document with fewer is not published. */
+  readonly minRecords: number;
   readonly client: Client;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;

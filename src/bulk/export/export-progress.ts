@@ -19,6 +19,7 @@ export interface DocumentProgress {
   readonly at: Checkpoint;
   readonly sealed?: FileMark;
   readonly published?: true;
+  readonly short?: true;
 }
 
 export const emptyCheckpoint: Checkpoint = { bytes: 0, crc: 0, records: 0 };

@@ -13,6 +13,9 @@ export interface ExportState extends RequestCounts {
   /** Cursors followed to their end, and how many there are. */
   slicesDone: number;
   slices: number;
+  /** Documents that have their final name, and those that were too short to get it. */
+  readonly published: Set<number>;
+  readonly short: Set<number>;
   /** What the run is waiting for; undefined while pages arrive. */
   note: string | undefined;
 }
@@ -27,5 +30,7 @@ export const startState = (): ExportState => ({
   pendingMs: 0,
   slicesDone: 0,
   slices: 0,
+  published: new Set(),
+  short: new Set(),
   note: undefined,
 });

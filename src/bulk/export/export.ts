@@ -53,13 +53,16 @@ interface DocumentJob {
 async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError | undefined> {
   const { document, index, job } = documentJob;
   const { state, warn } = job;
-  const { at, sealed, published } = job.log.earlier.document(index);
+  const { at, sealed, published, short } = job.log.earlier.document(index);
+  if (short) return drop(documentJob);
   if (sealed) state.bytes += sealed.bytes;
-  if (published) return undefined;
-  if (sealed) {
+  if (sealed && !published) {
     await document.publish(sealed);
     await document.tidy();
     await job.log.note({ kind: 'published', document: index });
+  }
+  if (sealed) {
+    state.published.add(index);
     return undefined;
   }
   const output = await document.open(job.resumed ? at : undefined);
@@ -67,16 +70,34 @@ async function exportDocument(documentJob: DocumentJob): Promise<EngagectlError 
   try {
     const failure = await writeSlices(documentJob, output);
     if (failure) return failure;
+    if (output.checkpoint().records < job.minRecords) return await dropShort(documentJob, output);
     await job.log.note({ kind: 'sealed', document: index, mark: await output.seal() });
     await output.publish();
     if (job.resumed) await document.tidy();
     await job.log.note({ kind: 'published', document: index });
+    state.published.add(index);
   } finally {
     await output.abort();
-    state.bytes = earlier + output.bytes;
+    state.bytes = earlier + (state.short.has(index) ? 0 : output.bytes);
   }
   for (const warning of output.warnings) warn(warning);
   return undefined;
+}
+
+async function dropShort(documentJob: DocumentJob, output: Output): Promise<undefined> {
+  const { index, job } = documentJob;
+  const { records } = output.checkpoint();
+  job.warn(
+    `${output.name}: ${records} records, fewer than ${job.minRecords}; it is not put in place`,
+  );
+  await output.abort();
+  await job.log.note({ kind: 'short', document: index });
+  return drop(documentJob);
+}
+
+async function drop({ document, index, job }: DocumentJob): Promise<undefined> {
+  job.state.short.add(index);
+  await document.discard();
 }
 
 /** Failures of one day that say nothing about the others. */
