@@ -20,6 +20,8 @@ export interface Met {
  */
 export class CuidSet {
   readonly most: number;
+  /** Of the slots. */
+  readonly #count: number;
   readonly #slots: Uint32Array;
   readonly #folded: SipHash;
   readonly #caseFactor: number;
@@ -29,7 +31,8 @@ export class CuidSet {
   /** `random` in [0, 1): the hashes have other keys in every run. */
   constructor(random: () => number, most = 5_000_000) {
     this.most = most;
-    this.#slots = new Uint32Array(words * Math.ceil(room * most));
+    this.#count = Math.ceil(room * most);
+    this.#slots = new Uint32Array(words * this.#count);
     const key = () => Math.floor(random() * 2 ** 32);
     this.#folded = new SipHash([key(), key()]);
     this.#caseFactor = key() | 1;
@@ -46,15 +49,16 @@ export class CuidSet {
   add(bytes: Uint8Array, start: number, end: number, place: number): Met | undefined {
     const cases = this.#fold(bytes, start, end);
     this.#folded.hash(this.#lower, 0, end - start);
-    const [first = 0, others = 0, at = 0] = this.#folded.words;
-    const second = ((others & ~caseBits) | (cases >>> 8)) >>> 0;
-    return this.#put(words * (at % (this.#slots.length / words)), [first, second, place]);
+    const { words: hashed } = this.#folded;
+    const second = ((hashed[1]! & ~caseBits) | (cases >>> 8)) >>> 0;
+    return this.#put(hashed[2]! % this.#count, hashed[0]!, second, place);
   }
 
-  #put(from: number, [first, second, place]: readonly [number, number, number]): Met | undefined {
+  // oxlint-disable-next-line max-params -- once for each row: an object would cost a tenth of it
+  #put(slot: number, first: number, second: number, place: number): Met | undefined {
     const table = this.#slots;
     let twin: Met | undefined;
-    let at = from;
+    let at = words * slot;
     for (let found = table[at + 2]!; found !== 0; found = table[at + 2]!) {
       const other = table[at + 1]! ^ second;
       if (table[at] === first && (other & ~caseBits) === 0) {

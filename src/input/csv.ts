@@ -16,15 +16,15 @@ const usualBytes = 256 * 1024;
 export class CsvCutter implements Cutter {
   readonly header: readonly string[];
   readonly program: CsvProgram;
+  readonly markers: Markers;
   readonly state = undefined;
   readonly skip = skipLine;
-  readonly #markers: Markers;
   readonly #scanner: CsvScanner;
 
   constructor(header: readonly string[], program: CsvProgram, markers: Markers) {
     this.header = header;
     this.program = program;
-    this.#markers = markers;
+    this.markers = markers;
     this.#scanner = new CsvScanner(program, markers);
   }
 
@@ -47,7 +47,7 @@ export class CsvCutter implements Cutter {
       lines: lines.slice(),
       faults: faults.map((fault) => this.#faultOf(fault, text)),
     };
-    return standardCells(text, cut, this.#markers);
+    return standardCells(text, cut, this.markers);
   }
 
   #faultOf({ at, line, what, where, lineEnds }: CsvFault, text: Buffer): RowFault {

@@ -1,4 +1,5 @@
 import type { CsvProgram } from '../text/csv-program.js';
+import type { Markers } from '../text/csv-scanner.js';
 import type { RowFault } from './rows.js';
 
 /** Whole records found in a stretch of text, in the arrays of a RowBlock. */
@@ -28,6 +29,8 @@ export interface Skip {
 export interface Cutter {
   /** Column names; undefined when records are JSON texts. */
   readonly header: readonly string[] | undefined;
+  /** Between and around the cells, where there are any. */
+  readonly markers?: Markers;
   /** Which finds the cells, where there are any. */
   readonly program?: CsvProgram;
   /** What another cutter has to know to go on where this one is; see Position. */

@@ -1,6 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { CsvProgram } from '../text/csv-program.js';
+import type { Markers } from '../text/csv-scanner.js';
 import { readBlocks } from './blocks.js';
 import { checkEncoding } from './decode.js';
 import { openInput, type OpenInput } from './open-input.js';
@@ -12,10 +13,17 @@ import { fileSource, stdinSource, type Source } from './source.js';
 
 export type { InputOptions } from './options.js';
 
+/** Names of the columns, and what stands between and around the cells. */
+export interface TableHeader {
+  readonly source: string;
+  readonly header: readonly string[];
+  readonly markers: Markers;
+}
+
 /** All inputs of a command, read one after the other. */
 export interface Inputs {
   /** Of every CSV, TSV and list. */
-  readonly headers: readonly { readonly source: string; readonly header: readonly string[] }[];
+  readonly headers: readonly TableHeader[];
   /** Bytes on disk; undefined when one of the inputs is a pipe. */
   readonly totalBytes: number | undefined;
   /** The first input as the user named it; `stdin` for standard input. */
@@ -59,6 +67,7 @@ export async function openInputs(
 interface CheckedInput {
   readonly source: Source;
   readonly header: readonly string[] | undefined;
+  readonly markers: Markers | undefined;
   readonly open: OpenInput | undefined;
 }
 
@@ -72,9 +81,9 @@ async function checkAll(
   try {
     for (const source of sources) {
       const open = await openInput(source, options, inputsStart, context);
-      const { header } = open.cutter;
+      const { header, markers } = open.cutter;
       const once = source.size === undefined;
-      checked.push({ source, header, open: once ? open : undefined });
+      checked.push({ source, header, markers, open: once ? open : undefined });
       if (!once) open.close();
     }
     return checked;
@@ -104,8 +113,8 @@ class SequentialInputs implements Inputs {
     this.first = inputs[0]!.source.name;
     this.totalBytes = total(inputs.map(({ source }) => source.size));
     this.#digests = options.digests === true && this.totalBytes !== undefined;
-    this.headers = inputs.flatMap(({ source, header }) =>
-      header ? [{ source: source.name, header }] : [],
+    this.headers = inputs.flatMap(({ source, header, markers }) =>
+      header && markers ? [{ source: source.name, header, markers }] : [],
     );
   }
 

@@ -53,6 +53,11 @@ export class NamedValues<Name extends string> {
     return true;
   }
 
+  /** Of a row that is JSON, the record: of a line of a rejects file, that within. */
+  get json(): Pick<JsonText, 'bytes' | 'start' | 'end' | 'count'> {
+    return this.#json;
+  }
+
   has(name: Name): boolean {
     return this.#indexOf(name) >= 0;
   }

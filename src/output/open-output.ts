@@ -35,7 +35,7 @@ export async function openOutput(
   resume?: Checkpoint,
 ): Promise<Output> {
   const target = await targetOf(options, runtime);
-  const encoding = (await formats[options.format].load()).encoding(options);
+  const encoding = options.encoding ?? (await formats[options.format].load()).encoding(options);
   const spools = encoding.assemble !== undefined;
   // A document that waits in a spool is written at the end, from its beginning.
   const sink = await openSink(target, {

@@ -58,6 +58,8 @@ export interface DocumentOptions {
   /** Begin a CSV with a byte order mark. */
   readonly bom: boolean;
   readonly option: OptionName;
+  /** Instead of that of a format. */
+  readonly encoding?: Encoding;
 }
 
 /** How a format writes the records of a document. */

@@ -30,6 +30,8 @@ const files: Readonly<Record<string, string | Buffer>> = {
   'identities.csv': `identity\n${users.join('\n')}\n`,
   'identities.txt': `${users.join('\n')}\n`,
   'identities.ndjson': `{"identity":"${users[0]}"}\n`,
+  'devices.csv': 'identity,device\nann,phone\nann,tablet\n',
+  'cuid.key': '0123456789abcdef0123456789abcdef\n',
   'cuids.csv': 'cuid\nann_1\nbob_1\n',
   passcode: `${account.passcode}\n`,
   'passcode.txt': `${account.passcode}\n`,

@@ -1,6 +1,8 @@
 import type { CommandSpec } from '../command-spec.js';
 import { inputOptions } from '../input-flags.js';
+import { choice, notEmpty } from '../option-values.js';
 import type { CheckFlags } from './check-cuids.js';
+import type { DeriveFlags } from './derive-cuids.js';
 
 const input = 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin';
 
@@ -28,12 +30,48 @@ const check: CommandSpec<CheckFlags> = {
   run: async (call) => (await import('./check-cuids.js')).runCheck(call),
 };
 
+const derive: CommandSpec<DeriveFlags> = {
+  summary: 'add a column "cuid", made of another one',
+  description:
+    'Writes each row as it was read, with a cuid more: the same one for the same value, always. Two rows that would\n' +
+    'have one cuid are an error that names both. What is written passes cuid check --strict.',
+  operands: [['[file...]', input]],
+  examples: `
+    # readable, of an id
+    engagectl cuid derive users.csv --from identity -o with-cuids.csv
+    # of an address, which the other party of a call must not see
+    engagectl cuid derive users.csv --from Email --key-file cuid.key -o with-cuids.csv
+    # one for each device, in a pipe
+    engagectl cuid derive devices.csv --from identity --device-column device | engagectl cuid check - --strict
+  `,
+  options: [
+    'Options:',
+    ['--from <column>', 'column of what names the user', { parse: notEmpty, required: true }],
+    ['--device-column <column>', 'column that tells the devices of a user apart', notEmpty],
+    [
+      '--style <style>',
+      'slug: readable; hash: hides the value (default: hash for emails, phones and with a key)',
+      choice('slug', 'hash'),
+    ],
+    ['--key-file <file>', 'key of the style hash: who has it can derive the same cuids', notEmpty],
+    ['--rejects <file>', 'where rows without a cuid go (default: beside the first input)'],
+    'Output:',
+    ['-o, --output <file>', 'default: standard output; .gz compresses', notEmpty],
+    ['--overwrite', 'replace an existing output file'],
+    ['--fresh', 'start again, setting the partial file of an earlier run aside'],
+    ...inputOptions,
+  ],
+  run: async (call) => (await import('./derive-cuids.js')).runDerive(call),
+};
+
 /** Identities of users who call each other (calling SDK, initProperties). */
 export const command: CommandSpec = {
   summary: 'check and derive cuids, the identities of users who call each other',
   examples: `
     # whether each can be used, and is there once
     engagectl cuid check cuids.csv
+    # made of the ids that there are
+    engagectl cuid derive users.csv --from identity -o with-cuids.csv
   `,
-  subcommands: { check },
+  subcommands: { check, derive },
 };

@@ -21,7 +21,7 @@ export interface RowsOptions extends ReadOptions {
   readonly rejects?: string;
 }
 
-/** read = accepted + rejected. */
+/** read = accepted + rejected, unless something stopped it. */
 export interface RowsResult extends RunResult {
   readonly read: number;
   readonly accepted: number;
@@ -76,6 +76,8 @@ export async function performRows<More extends object>(
       takeAll({ options, world, inputs, tally, taker }),
       runtime.signal,
     );
+    // Of the block that was in hand.
+    if (failure) tally.counts.notSent = tally.counts.read - settled(tally.counts);
     tally.assertBalanced();
     const error = failure ?? verdict(kind, tally);
     const { read, accepted, rejected } = tally.counts;
@@ -131,6 +133,8 @@ async function takeAll<More>({ options, world, inputs, tally, taker }: Taking<Mo
     await tally.close();
   }
 }
+
+const settled = ({ accepted, rejected }: Tally['counts']): number => accepted + rejected;
 
 function checkHeader({ columns, fix }: RowsKind, header: readonly string[], source: string): void {
   const missing = columns.filter((column) => !header.includes(column));

@@ -1,0 +1,196 @@
+import type { Tally } from '../../bulk/tally.js';
+import { EngagectlError } from '../../errors.js';
+import type { RowBlock } from '../../input/rows.js';
+import { CellText } from '../../mapping/cell-text.js';
+import { NamedValues } from '../../mapping/named-values.js';
+import { invalid, type Fault } from '../../mapping/record-builder.js';
+import { openOutput, prepareOutputs } from '../../output/open-output.js';
+import type { OutputOptions } from '../../output/formats.js';
+import type { Output } from '../../output/output.js';
+import type { World } from '../world.js';
+import { lineOf } from './check-cuids-job.js';
+import { cuidKey } from './cuid-key.js';
+import { isUnremarkable } from './cuid-rules.js';
+import { holdsContacts, keyedHash, slug, type MakeCuid } from './cuid-style.js';
+import { derivedOutput } from './derived-output.js';
+import { derivedRows, type DerivedRows } from './derived-rows.js';
+import { KnownCuids, type MetBefore } from './known-cuids.js';
+import {
+  performRows,
+  type RowsHooks,
+  type RowsOptions,
+  type RowsResult,
+  type RowsTaker,
+} from './perform-rows.js';
+
+export interface DeriveCuidsOptions extends RowsOptions {
+  /** Column of what names the user. */
+  readonly from: string;
+  /** Column of what tells the devices of a user apart. */
+  readonly deviceColumn?: string;
+  /** Default: `hash` for emails and phones, and with a key file; else `slug`. */
+  readonly style?: 'slug' | 'hash';
+  /** File of the key of `hash`. */
+  readonly keyFile?: string;
+  /** Undefined is stdout. */
+  readonly output?: string;
+  readonly overwrite?: boolean;
+  readonly fresh?: boolean;
+}
+
+interface DeriveFigures {
+  readonly style: 'slug' | 'hash' | null;
+  readonly bytes: number;
+  /** Null where the rows did not go to a file. */
+  readonly output: string | null;
+}
+export type DeriveCuidsResult = RowsResult & DeriveFigures;
+
+/** Adds to each row of an input the cuid that comes of one of its columns. */
+export async function deriveCuids(
+  options: DeriveCuidsOptions,
+  world: World,
+  hooks: RowsHooks<DeriveCuidsResult> = {},
+): Promise<DeriveCuidsResult> {
+  const { from, deviceColumn, files } = options;
+  const key = await cuidKey(options, world);
+  const columns = deviceColumn === undefined ? [from] : [from, deviceColumn];
+  const kind = {
+    name: 'cuid derive',
+    columns,
+    fix: 'name columns as the header does',
+    rejected: 'got no cuid',
+  };
+  return performRows(kind, { options, world, hooks }, async (tally, inputs) => {
+    const values = new NamedValues([...columns, 'cuid'], true);
+    const rows = derivedRows(inputs, Math.max(1, files.length), values);
+    const output = derivedOutput(options, rows, world.words);
+    await prepareOutputs([output], world.runtime, { ownPartials: false });
+    return new CuidDeriver({ options, key, world, tally, values, rows, output });
+  });
+}
+
+interface DeriverParts {
+  readonly options: DeriveCuidsOptions;
+  readonly key: Buffer | undefined;
+  readonly world: World;
+  readonly tally: Tally;
+  readonly values: NamedValues<string>;
+  readonly rows: DerivedRows;
+  readonly output: OutputOptions;
+}
+
+class CuidDeriver implements RowsTaker<DeriveFigures> {
+  readonly #parts: DeriverParts;
+  readonly #known: KnownCuids;
+  readonly #value = new CellText();
+  readonly #device = new CellText();
+  readonly #made = Buffer.alloc(64);
+  readonly #cuid = new CellText();
+  #style: { readonly name: 'slug' | 'hash'; readonly make: MakeCuid } | undefined;
+  #output: Output | undefined;
+
+  constructor(parts: DeriverParts) {
+    this.#parts = parts;
+    this.#known = new KnownCuids(parts.world.runtime.random);
+  }
+
+  async take(rows: RowBlock): Promise<void> {
+    const { tally } = this.#parts;
+    for (const fault of rows.faults) tally.fault(rows, fault);
+    const derived: number[] = [];
+    for (let row = 0; row < rows.count; row += 1) {
+      const fault = this.#derive(rows, row);
+      if (fault) tally.turnDown(rows, row, { ...fault, stage: stageOf(fault) });
+      else derived.push(row);
+    }
+    this.#known.refuseTooMany();
+    await this.#write();
+    for (const row of derived) tally.accept(rows, row);
+  }
+
+  async finish(): Promise<void> {
+    const output = await this.#opened();
+    await output.seal();
+    await output.publish();
+  }
+
+  async close(): Promise<void> {
+    await this.#output?.abort();
+  }
+
+  more(): DeriveFigures {
+    const { path = null } = this.#parts.output;
+    const style = this.#style?.name ?? null;
+    return { style, bytes: this.#output?.bytes ?? 0, output: path };
+  }
+
+  /** Adds the row to the output, or says why that cannot be. */
+  #derive(rows: RowBlock, row: number): Fault | undefined {
+    const fault = this.#parts.values.to(rows, row) ?? this.#read();
+    if (fault) return fault;
+    const cuid = this.#make();
+    const met = this.#known.meet(rows, row, cuid);
+    if (met) return invalid(collision(cuid.toString(), met, rows.source));
+    this.#parts.rows.add(rows, row, cuid);
+    return undefined;
+  }
+
+  #read(): Fault | undefined {
+    const { values, options } = this.#parts;
+    const { from, deviceColumn } = options;
+    if (!values.isNamed) return invalid('a record is a JSON object');
+    if (values.has('cuid')) return invalid('the record has a "cuid" already');
+    const fault = values.read(from, this.#value);
+    if (fault) return fault;
+    if (this.#value.isEmpty) return invalid(`column "${from}": the value is empty`);
+    return deviceColumn === undefined ? undefined : values.readOptional(deviceColumn, this.#device);
+  }
+
+  /** What needs no change is its own cuid. */
+  #make(): CellText {
+    const { bytes, start, end } = this.#value;
+    const hasDevice = this.#parts.options.deviceColumn !== undefined;
+    const isSlug = this.#style?.name === 'slug' && !hasDevice;
+    if (isSlug && isUnremarkable(bytes, start, end)) return this.#value;
+    const value = this.#value.toString();
+    this.#style ??= this.#chosen(value);
+    const cuid = this.#style.make(value, hasDevice ? this.#device.toString() : undefined);
+    return this.#cuid.of(this.#made, 0, this.#made.write(cuid, 'latin1'));
+  }
+
+  /** The style that is asked for, else the one that fits the first value. */
+  #chosen(first: string) {
+    const { options, key, world } = this.#parts;
+    const { from, style } = options;
+    if (key) return { name: 'hash', make: keyedHash(key) } as const;
+    if (style === undefined && holdsContacts(from, first)) throw needsKey(from, world);
+    return { name: 'slug', make: slug } as const;
+  }
+
+  async #write(): Promise<void> {
+    const output = await this.#opened();
+    await output.writePage(this.#parts.rows.take());
+  }
+
+  async #opened(): Promise<Output> {
+    const { output, world } = this.#parts;
+    this.#output ??= await openOutput(output, world.runtime);
+    return this.#output;
+  }
+}
+
+const stageOf = ({ stage }: Fault) => (stage === 'parse' ? 'parse' : 'validate');
+
+function collision(cuid: string, met: MetBefore, source: string): string {
+  const place = lineOf(met, source);
+  return met.how === 'duplicate'
+    ? `the cuid would be ${cuid}, as on ${place}: one user twice, or two that this style does not tell apart`
+    : `the cuid would be ${cuid}, which differs by case alone from that on ${place}`;
+}
+
+const needsKey = (from: string, { words }: World): EngagectlError =>
+  new EngagectlError('E-USAGE', `column "${from}" holds email addresses or phone numbers`, {
+    why: 'a cuid is seen by the other party of a call',
+    fix: `hide them with ${words.option('keyFile', '<file>')}, or show them with ${words.option('style', 'slug')}`,
+  });
