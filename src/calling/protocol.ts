@@ -86,8 +86,11 @@ export interface ClientFrames {
   };
   readonly answer: { readonly callId: string };
   readonly decline: { readonly callId: string; readonly reasonCode?: DeclineCode };
-  /** Ends the client's call, whatever state that is in; fine without one. */
-  readonly hangup: object;
+  /**
+   * Ends the client's call, whatever state that is in; fine without one. With a `callId` it ends no
+   * other call, which may have come in just then.
+   */
+  readonly hangup: { readonly callId?: string };
   /** The client's side of the call's media stands. */
   readonly ready: { readonly callId: string };
   /** Goes to the other side as it is. Any JSON value. */

@@ -124,7 +124,7 @@ const rules: {
   },
   answer: { callId },
   decline: { callId, reasonCode: optional(declineCode) },
-  hangup: {},
+  hangup: { callId: optional(callId) },
   ready: { callId },
   sdp: { callId, payload: { test: (value) => value !== undefined, words: 'a JSON value' } },
   logout: {},

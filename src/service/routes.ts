@@ -1,4 +1,6 @@
 import { paths } from '../contract/endpoints.js';
+import { callRoutes } from './calls/call-routes.js';
+import { signalRoutes } from './calls/signal-routes.js';
 import { controlRoutes } from './control/control-routes.js';
 import { demergeUserProfiles } from './rest/demerge-user-profiles.js';
 import { getUserProfile } from './rest/get-user-profile.js';
@@ -20,6 +22,8 @@ export const routes: readonly Route[] = [
   restRoute('GET', paths.events, exporting('events')),
   restRoute('POST', paths.events, exporting('events')),
   restRoute('POST', paths.demerge, demergeUserProfiles),
+  ...signalRoutes,
+  ...callRoutes,
   ...controlRoutes,
 ];
 

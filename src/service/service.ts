@@ -1,4 +1,6 @@
 import type { Zone } from '../zone.js';
+import type { CallOptions } from './calls/call-options.js';
+import type { CallSystem } from './calls/call-system.js';
 import type { Clock } from './clock.js';
 import type { FaultRules } from './control/fault-rules.js';
 import type { RequestLog, SeenRequest } from './control/request-log.js';
@@ -61,6 +63,8 @@ export interface ServiceOptions {
   /** Requests in flight, for uploads together and for each other endpoint; 429 beyond. */
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
   readonly variants: Partial<Variants>;
+  /** Undefined: no calling. */
+  readonly calls?: CallOptions | undefined;
   /** In [0, 1); decides which requests fail. */
   readonly random: () => number;
   /** Milliseconds since 1970. */
@@ -93,6 +97,7 @@ export interface Service {
   readonly requests: RequestLog;
   readonly faults: FaultRules;
   readonly snapshots: Snapshots;
+  readonly calls: CallSystem | undefined;
   /** Loads the seed into a store that is empty. */
   readonly plantSeed: () => Promise<void>;
   /** Aborted when the service closes: what only waits, ends. */

@@ -1,4 +1,5 @@
 import { zoneOf } from '../zone.js';
+import { CallSystem } from './calls/call-system.js';
 import { Clock } from './clock.js';
 import { FaultRules } from './control/fault-rules.js';
 import { RequestLog } from './control/request-log.js';
@@ -16,6 +17,7 @@ import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
 
 export { SeedError } from './seed.js';
+export type { CallOptions, PushOffer } from './calls/call-options.js';
 export type { RunningService, ServiceOptions, Variants } from './service.js';
 
 /**
@@ -39,6 +41,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       service,
       close: () => {
         closing.abort();
+        service.calls?.stop();
         return (closed ??= close().then(end));
       },
     };
@@ -49,10 +52,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 }
 
 function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
-  const { headerPrefixes, onRequest, now, dataDir } = options;
+  const { headerPrefixes, onRequest, now, dataDir, calls, random, latencyMs, onDefect } = options;
   const zone = zoneOf(options.timezone);
   const clock = new Clock(now);
   const store = new Database(dataDir);
+  const world = { store, now: () => clock.now(), random, latencyMs, onDefect };
   const service = {
     options,
     variants: { ...defaultVariants, ...options.variants },
@@ -63,6 +67,7 @@ function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
     requests: new RequestLog({ headerPrefixes, now, clock, onRequest }),
     faults: new FaultRules(),
     snapshots: new Snapshots(store, dataDir),
+    calls: calls && new CallSystem(calls, world),
     closing,
   };
   return { ...service, plantSeed: () => plantSeed(service) };

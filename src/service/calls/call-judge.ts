@@ -1,0 +1,171 @@
+import {
+  placedCall,
+  transition,
+  type Ending,
+  type Transition,
+  type Trigger,
+} from '../../calling/call-state.js';
+import type { CallTimers } from '../../calling/protocol.js';
+import type { Database } from '../store/database.js';
+import type { Alarms } from './alarms.js';
+import type { PushOffer } from './call-options.js';
+import { callsGoingOn, detailsOf, saveCall } from './call-records.js';
+import { directionOf, newCall, type Asked } from './call.js';
+import type { Directory } from './directory.js';
+import { saveSystemEvents } from './system-events.js';
+import type { Turn } from './turn.js';
+import type { Call, User } from './user.js';
+
+/** What the judge works with. */
+interface Court {
+  readonly store: Database;
+  readonly turn: Turn;
+  readonly directory: Directory;
+  readonly alarms: Alarms;
+  readonly timers: CallTimers;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly onPush: ((offer: PushOffer) => void) | undefined;
+}
+
+/** Decides every transition of every call: the first one wins (calling.md §5). */
+export class CallJudge {
+  readonly #court: Court;
+
+  constructor(court: Court) {
+    this.#court = court;
+  }
+
+  /** A call of an initiator that has none; `begin` is what makes it known. */
+  place(initiator: User, receiver: User, asked: Asked): Call {
+    const call = newCall(initiator, receiver, asked, this.#court.now());
+    initiator.call = call;
+    return call;
+  }
+
+  /** Tells the initiator that it is placed, and offers it to the receiver unless something hinders it. */
+  begin(call: Call): void {
+    const { receiver } = call;
+    this.#apply(call, placedCall);
+    const hindrance = hindranceOf(receiver);
+    if (hindrance) return void this.judge(call, hindrance);
+    receiver.call = call;
+    this.#offer(call);
+    if (!receiver.session) this.#push(call);
+    this.#limit(call, this.#court.timers.ringing, { type: 'unanswered' });
+  }
+
+  /** Offers a placed call to a receiver that knows nothing of it: its process is a new one. */
+  offerAgain(call: Call): void {
+    call.receiver.inbox.forgetCall(call.id);
+    call.details = { ...call.details, channel: 'Push' };
+    this.#offer(call);
+  }
+
+  /** Whether the trigger came in time; `accepted` is called before anybody learns of what follows. */
+  judge(call: Call, trigger: Trigger, accepted: () => void = () => undefined): boolean {
+    const next = transition(call.state, trigger);
+    if (!next) return false;
+    accepted();
+    this.#apply(call, next);
+    return true;
+  }
+
+  /** The calls that a router before this one left behind end for both sides (§5). */
+  endAbandoned(): void {
+    const { store, directory } = this.#court;
+    for (const record of callsGoingOn(store)) {
+      const { phase, placedAt, answeredAt, inProgressAt } = record;
+      const details = detailsOf(record);
+      const initiator = directory.find(details.callerCuid);
+      const receiver = directory.find(details.calleeCuid);
+      if (!initiator || !receiver) continue;
+      const call: Call = {
+        ...newCall(initiator, receiver, details, placedAt),
+        id: details.callId,
+        details,
+        state: { phase, ready: [] },
+        answeredAt,
+        inProgressAt,
+      };
+      this.judge(call, { type: 'restart' });
+    }
+  }
+
+  #offer({ id: callId, receiver, details, placedAt }: Call): void {
+    const { channel } = details;
+    const expiresAt = placedAt + this.#court.timers.ringing;
+    const { directory } = this.#court;
+    directory.deliver(receiver, { t: 'incoming', callId, details, channel, expiresAt });
+  }
+
+  #push({ id: callId, receiver, details, placedAt }: Call): void {
+    const { timers, onPush } = this.#court;
+    const { cuid, device } = receiver;
+    const { deviceId, platform } = device;
+    const expiresAt = placedAt + timers.ringing;
+    onPush?.({ callId, cuid, deviceId, platform, expiresAt, details });
+  }
+
+  #apply(call: Call, { state, ending, ...events }: Transition): void {
+    const { directory, store, turn, now } = this.#court;
+    const { phase } = state;
+    const isNew = phase !== call.state.phase || phase === 'placed';
+    call.state = state;
+    if (isNew) {
+      call.cancelAlarm?.();
+      turn.save(call, () => saveCall(store, call));
+    }
+    if (isNew && phase === 'answered') {
+      call.answeredAt = now();
+      this.#limit(call, this.#court.timers.connecting, { type: 'unconnected' });
+    }
+    if (isNew && phase === 'inProgress') call.inProgressAt = now();
+    const wasOffered = call.receiver.call === call;
+    if (ending) this.#end(call, ending);
+    for (const side of ['initiator', 'receiver'] as const) {
+      const event = events[side];
+      const { id: callId, details } = call;
+      const direction = directionOf(side);
+      if (event) directory.deliver(call[side], { t: 'event', callId, direction, event, details });
+    }
+    if (ending) this.#tellReceiver(call, ending, wasOffered && !events.receiver);
+  }
+
+  #limit(call: Call, milliseconds: number, trigger: Trigger): void {
+    call.cancelAlarm = this.#court.alarms.after(milliseconds, () => this.judge(call, trigger));
+  }
+
+  /** From now on both may have another call. */
+  #end(call: Call, ending: Ending): void {
+    const { directory, store, turn, now } = this.#court;
+    call.endedAt = now();
+    call.ending = ending;
+    if (ending.status === 'missed') call.actions = call.receiver.device.missedCallActions;
+    for (const user of [call.initiator, call.receiver]) {
+      user.inbox.forgetCall(call.id);
+      if (user.call === call) user.call = undefined;
+      directory.save(user);
+    }
+    turn.save(call.id, () => saveSystemEvents(store, call));
+  }
+
+  /** What a receiver learns of the end besides its event, or instead of one. */
+  #tellReceiver(
+    { id: callId, receiver, details, actions }: Call,
+    { reason }: Ending,
+    isSilent: boolean,
+  ) {
+    const { directory } = this.#court;
+    if (isSilent) directory.deliver(receiver, { t: 'over', callId, reason });
+    if (actions) directory.deliver(receiver, { t: 'missed', callId, actions, details });
+  }
+}
+
+/** Why a call cannot even be offered. */
+function hindranceOf({ call, loggedOut, session, device }: User): Trigger | undefined {
+  if (call) return { type: 'busy' };
+  if (loggedOut) return { type: 'loggedOut' };
+  if (!session && device.caps.notifications === false) return { type: 'notificationsOff' };
+  return undefined;
+}

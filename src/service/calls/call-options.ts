@@ -1,0 +1,24 @@
+import type { CallDetails, CallTimers, Platform } from '../../calling/protocol.js';
+
+/** What a push service would be asked to deliver: a call for a device that is not connected. */
+export interface PushOffer {
+  readonly callId: string;
+  readonly cuid: string;
+  readonly deviceId: string;
+  readonly platform: Platform;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+  readonly details: CallDetails;
+}
+
+/** The calling system of the local service, which is there when these are given. */
+export interface CallOptions {
+  readonly accountId: string;
+  readonly apiKey: string;
+  readonly timers: CallTimers;
+  /** Share of the router's frames instead of which the client's connection breaks. */
+  readonly dropRate: number;
+  /** Calling is not enabled for the account: calls are refused. */
+  readonly isOff: boolean;
+  readonly onPush?: (offer: PushOffer) => void;
+}

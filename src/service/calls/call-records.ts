@@ -1,0 +1,93 @@
+import type { Ending } from '../../calling/call-state.js';
+import type { CallDetails, MissedCallActions } from '../../calling/protocol.js';
+import type { Database } from '../store/database.js';
+import type { Call } from './user.js';
+
+/** A call as it is kept and listed. Times in milliseconds since 1970. */
+export interface CallRecord extends CallDetails {
+  readonly phase: Call['state']['phase'];
+  readonly placedAt: number;
+  readonly answeredAt?: number;
+  readonly inProgressAt?: number;
+  readonly endedAt?: number;
+  readonly status?: Ending['status'];
+  readonly reason?: string;
+  readonly reasonCode?: number;
+  /** Of a missed call: the buttons of its notification. */
+  readonly actions?: MissedCallActions;
+}
+
+export function saveCall(store: Database, call: Call): void {
+  const { id, details, state, placedAt, answeredAt, inProgressAt, endedAt, ending, actions } = call;
+  const times = { placedAt, answeredAt, inProgressAt, endedAt };
+  const record = JSON.stringify({ ...details, phase: state.phase, ...times, ...ending, actions });
+  store.run(
+    `INSERT INTO calls (call_id, placed_at, is_over, record) VALUES (?, ?, ?, ?)
+     ON CONFLICT (call_id) DO UPDATE SET is_over = excluded.is_over, record = excluded.record`,
+    [id, placedAt, state.phase === 'over' ? 1 : 0, record],
+  );
+}
+
+/** Calls that were going on when the router stopped. */
+export const callsGoingOn = (store: Database): CallRecord[] =>
+  store.all<Row>('SELECT record FROM calls WHERE is_over = 0', []).map(recordOf);
+
+const chunkRecords = 250;
+
+/**
+ * JSON of the calls placed from this time on, oldest first, in chunks of several joined by commas;
+ * undefined: there are none.
+ */
+export function recordsSince(store: Database, since: number): Iterable<Buffer> | undefined {
+  const some = store.get<object>('SELECT 1 FROM calls WHERE placed_at >= ? LIMIT 1', [since]);
+  return some && chunksSince(store, since);
+}
+
+function* chunksSince(store: Database, since: number): Generator<Buffer> {
+  let after = -1;
+  for (;;) {
+    const rows = store.all<Row & { id: number }>(
+      'SELECT id, record FROM calls WHERE placed_at >= ? AND id > ? ORDER BY id LIMIT ?',
+      [since, after, chunkRecords],
+    );
+    if (rows.length === 0) return;
+    yield Buffer.from(rows.map(({ record }) => record).join(','));
+    after = rows.at(-1)?.id ?? after;
+  }
+}
+
+/** A call, and the action of its notification that was clicked. */
+export function findCall(
+  store: Database,
+  callId: string,
+): { readonly record: CallRecord; readonly clicked: string | null } | undefined {
+  const row = store.get<Row & { clicked: string | null }>(
+    'SELECT record, clicked FROM calls WHERE call_id = ?',
+    [callId],
+  );
+  return row && { record: recordOf(row), clicked: row.clicked };
+}
+
+export function saveClick(store: Database, callId: string, actionId: string): void {
+  store.run('UPDATE calls SET clicked = ? WHERE call_id = ?', [actionId, callId]);
+}
+
+/** What a record says of its call besides its course. */
+export function detailsOf(record: CallRecord): CallDetails {
+  const { callId, callerCuid, calleeCuid, callContext, channel } = record;
+  const { initiatorImage, receiverImage } = record;
+  return {
+    callId,
+    callerCuid,
+    calleeCuid,
+    callContext,
+    ...(initiatorImage === undefined ? {} : { initiatorImage }),
+    ...(receiverImage === undefined ? {} : { receiverImage }),
+    channel,
+  };
+}
+
+interface Row {
+  readonly record: string;
+}
+const recordOf = ({ record }: Row): CallRecord => JSON.parse(record) as CallRecord;

@@ -1,0 +1,154 @@
+import type { Side, Trigger } from '../../calling/call-state.js';
+import type { ClientFrame } from '../../calling/protocol.js';
+import type { Database } from '../store/database.js';
+import type { Alarms } from './alarms.js';
+import { CallJudge } from './call-judge.js';
+import type { CallOptions } from './call-options.js';
+import { makeCallTables } from './call-tables.js';
+import { sideOf } from './call.js';
+import { Directory } from './directory.js';
+import { Registrar } from './registrar.js';
+import { replyTo, type Reply } from './reply.js';
+import { Turn } from './turn.js';
+import type { Session, User } from './user.js';
+
+/** What the router works with besides its options. */
+export interface RouterWorld {
+  readonly store: Database;
+  readonly alarms: Alarms;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly onDefect: (error: unknown) => void;
+}
+
+type Frame<T extends ClientFrame['t']> = Extract<ClientFrame, { readonly t: T }>;
+
+/** Takes the frames of all clients. It knows of sockets what Session says. */
+export class CallRouter {
+  readonly options: CallOptions;
+  readonly turn: Turn;
+  readonly directory: Directory;
+  readonly #registrar: Registrar;
+  readonly #judge: CallJudge;
+  #isStopped = false;
+
+  constructor(options: CallOptions, { store, alarms, now, onDefect }: RouterWorld) {
+    makeCallTables(store);
+    this.options = options;
+    const { timers, onPush } = options;
+    const turn = new Turn(store, onDefect);
+    const directory = new Directory(store, turn, now);
+    const judge = new CallJudge({ store, turn, directory, alarms, timers, now, onPush });
+    this.#registrar = new Registrar({ options, turn, directory, judge, alarms });
+    this.#judge = judge;
+    this.turn = turn;
+    this.directory = directory;
+    judge.endAbandoned();
+    turn.end();
+  }
+
+  receive(session: Session, frame: ClientFrame): void {
+    if (this.#isStopped) return;
+    const { user } = session;
+    const reply = replyTo(session, frame.id, this.turn);
+    if (frame.t === 'auth') {
+      if (user) reply.refuse('WRONG_ORDER', 'this socket has its auth already');
+      else this.#registrar.admit(session, frame, reply);
+    } else if (user) this.#handle(user, frame, reply);
+    else if (frame.t !== 'seen') reply.refuse('WRONG_ORDER', 'auth has to come first');
+  }
+
+  /** Of a frame that is wrong in its shape. */
+  refuse(session: Session, id: number, message: string): void {
+    if (!this.#isStopped) replyTo(session, id, this.turn).refuse('BAD_REQUEST', message);
+  }
+
+  disconnected(session: Session): void {
+    if (!this.#isStopped) this.#registrar.missing(session);
+  }
+
+  /** What is known is on the disk then, and nothing changes any more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.directory.saveAll();
+    this.turn.end();
+  }
+
+  #handle(user: User, frame: Exclude<ClientFrame, Frame<'auth'>>, reply: Reply): void {
+    switch (frame.t) {
+      case 'call':
+        return this.#place(user, frame, reply);
+      case 'answer':
+        return this.#decide(user, frame.callId, { type: 'answer' }, reply);
+      case 'decline': {
+        const { callId, reasonCode } = frame;
+        const code = reasonCode === undefined ? {} : { reasonCode };
+        return this.#decide(user, callId, { type: 'decline', ...code }, reply);
+      }
+      case 'ready':
+        return this.#step(user, frame.callId, (by) => ({ type: 'ready', by }), reply);
+      case 'sdp':
+        return this.#forward(user, frame, reply);
+      case 'hangup':
+        return this.#hangUp(user, frame.callId, reply);
+      case 'logout':
+        return this.#registrar.logOut(user, reply);
+      case 'seen':
+        return user.inbox.seen(frame.seq);
+      case 'bye':
+        return this.#registrar.leave(user, reply);
+      default:
+        return frame satisfies never;
+    }
+  }
+
+  #place(user: User, { to, context, ...rest }: Frame<'call'>, reply: Reply): void {
+    if (user.loggedOut) return reply.refuse('WRONG_ORDER', 'this cuid is logged out');
+    if (this.options.isOff) return reply.refuse('FEATURE_OFF', 'calling is not enabled');
+    if (to === user.cuid) return reply.refuse('SELF_CALL', 'this is your own cuid');
+    if (user.call) return reply.refuse('CALL_IN_PROGRESS', 'there is another call');
+    const receiver = this.directory.find(to);
+    if (!receiver) return reply.refuse('NOT_REACHABLE', 'this cuid never registered');
+    const { initiatorImage, receiverImage } = rest;
+    const call = this.#judge.place(user, receiver, {
+      callContext: context,
+      ...(initiatorImage === undefined ? {} : { initiatorImage }),
+      ...(receiverImage === undefined ? {} : { receiverImage }),
+    });
+    reply.ok({ callId: call.id });
+    this.#judge.begin(call);
+  }
+
+  /** A step that only the receiver has. */
+  #decide(user: User, callId: string, trigger: Trigger, reply: Reply): void {
+    const { call } = user;
+    if (call?.id === callId && call.initiator === user) {
+      reply.refuse('BAD_REQUEST', 'only the receiver of the call can say that');
+    } else this.#step(user, callId, () => trigger, reply);
+  }
+
+  #step(user: User, callId: string, triggerOf: (by: Side) => Trigger, reply: Reply): void {
+    const { call } = user;
+    const isDone =
+      call?.id === callId &&
+      this.#judge.judge(call, triggerOf(sideOf(call, user)), () => reply.ok());
+    if (!isDone) reply.refuse('ALREADY_COMPLETED', 'the call has no such step any more');
+  }
+
+  #forward(user: User, { callId, payload }: Frame<'sdp'>, reply: Reply): void {
+    const { call } = user;
+    if (call?.id !== callId || call.state.phase === 'placed') {
+      return reply.refuse('ALREADY_COMPLETED', 'the call is not in such a state');
+    }
+    reply.ok();
+    const other = sideOf(call, user) === 'initiator' ? call.receiver : call.initiator;
+    this.directory.deliver(other, { t: 'sdp', callId, payload });
+  }
+
+  #hangUp(user: User, callId: string | undefined, reply: Reply): void {
+    const { call } = user;
+    reply.ok();
+    if (!call || (callId !== undefined && call.id !== callId)) return;
+    this.#judge.judge(call, { type: 'hangup', by: sideOf(call, user) });
+  }
+}

@@ -1,0 +1,102 @@
+import type { Database } from '../store/database.js';
+import { Inbox, type Letter } from './inbox.js';
+import type { Turn } from './turn.js';
+import type { Device, User } from './user.js';
+
+/** Who has registered. In memory are those who are connected or in a call; the store knows all. */
+export class Directory {
+  readonly #store: Database;
+  readonly #turn: Turn;
+  readonly #now: () => number;
+  readonly #users = new Map<string, User>();
+
+  constructor(store: Database, turn: Turn, now: () => number) {
+    this.#store = store;
+    this.#turn = turn;
+    this.#now = now;
+  }
+
+  find(cuid: string): User | undefined {
+    const known = this.#users.get(cuid) ?? this.#load(cuid);
+    if (known) this.#users.set(cuid, known);
+    return known;
+  }
+
+  register(cuid: string, device: Device): User {
+    const user = this.find(cuid) ?? newUser(cuid, device, new Inbox({ seq: 0, frames: [] }));
+    this.#users.set(cuid, user);
+    user.device = device;
+    user.loggedOut = false;
+    user.registeredAt = this.#now();
+    this.save(user);
+    return user;
+  }
+
+  /** Stores the user at the end of the turn, and forgets who has neither socket nor call. */
+  save(user: User): void {
+    this.#turn.save(user, () => this.#write(user));
+  }
+
+  /** Puts a frame into the user's inbox, and onto its socket. */
+  deliver(user: User, letter: Letter): void {
+    const { session } = user;
+    const text = user.inbox.post(letter, this.#now());
+    if (session) this.#turn.send(() => session.send(text));
+    this.save(user);
+  }
+
+  waitingFor = (user: User): string[] => user.inbox.waiting(this.#now());
+
+  saveAll(): void {
+    for (const user of this.#users.values()) this.save(user);
+  }
+
+  /** All that ever registered, in order of their cuids. */
+  *all(): Generator<User> {
+    const rows = this.#store.all<{ cuid: string }>('SELECT cuid FROM call_users ORDER BY cuid', []);
+    for (const { cuid } of rows) {
+      const user = this.#users.get(cuid) ?? this.#load(cuid);
+      if (user) yield user;
+    }
+  }
+
+  #load(cuid: string): User | undefined {
+    const row = this.#store.get<Row>('SELECT * FROM call_users WHERE cuid = ?', [cuid]);
+    if (!row) return undefined;
+    const inbox = new Inbox(JSON.parse(row.inbox) as ConstructorParameters<typeof Inbox>[0]);
+    const user = newUser(cuid, JSON.parse(row.device) as Device, inbox);
+    user.loggedOut = row.logged_out === 1;
+    user.registeredAt = row.registered_at;
+    return user;
+  }
+
+  #write(user: User): void {
+    const { cuid, device, loggedOut, registeredAt, inbox } = user;
+    this.#store.run('INSERT OR REPLACE INTO call_users VALUES (?, ?, ?, ?, ?)', [
+      cuid,
+      JSON.stringify(device),
+      loggedOut ? 1 : 0,
+      registeredAt,
+      JSON.stringify(inbox),
+    ]);
+    if (!user.session && !user.call) this.#users.delete(cuid);
+  }
+}
+
+interface Row {
+  readonly device: string;
+  readonly logged_out: number;
+  readonly registered_at: number;
+  readonly inbox: string;
+}
+
+const newUser = (cuid: string, device: Device, inbox: Inbox): User => ({
+  cuid,
+  device,
+  inbox,
+  loggedOut: false,
+  registeredAt: 0,
+  session: undefined,
+  call: undefined,
+  cancelGone: undefined,
+});

@@ -1,0 +1,118 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { closeCodes, type ClientFrame } from '../../calling/protocol.js';
+import type { Alarms } from './alarms.js';
+import type { CallJudge } from './call-judge.js';
+import type { CallOptions } from './call-options.js';
+import { sideOf } from './call.js';
+import type { Directory } from './directory.js';
+import type { Reply } from './reply.js';
+import type { Turn } from './turn.js';
+import type { Call, Session, User } from './user.js';
+
+/** What the registrar works with. */
+interface Office {
+  readonly options: CallOptions;
+  readonly turn: Turn;
+  readonly directory: Directory;
+  readonly judge: CallJudge;
+  readonly alarms: Alarms;
+}
+
+type Auth = Extract<ClientFrame, { readonly t: 'auth' }>;
+
+/** Who comes, comes back, and goes. */
+export class Registrar {
+  readonly #office: Office;
+
+  constructor(office: Office) {
+    this.#office = office;
+  }
+
+  /** The first frame of a socket. */
+  admit(session: Session, auth: Auth, reply: Reply): void {
+    const { options, directory, turn } = this.#office;
+    if (!isSame(auth.accountId, options.accountId) || !isSame(auth.apiKey, options.apiKey)) {
+      return reply.close('AUTH_FAILURE', 'wrong account id or API key', closeCodes.unauthorized);
+    }
+    const { cuid, deviceId, platform, caps, missedCallActions } = auth;
+    const before = directory.find(cuid);
+    const old = before?.session;
+    if (before && old) {
+      if (before.device.deviceId !== deviceId) {
+        return reply.close('CUID_ELSEWHERE', 'another device holds it', closeCodes.elsewhere);
+      }
+      detach(before);
+      turn.send(() => old.close(closeCodes.replaced, 'a newer socket of this device'));
+    }
+    const user = directory.register(cuid, { deviceId, platform, caps, missedCallActions });
+    user.cancelGone?.();
+    if (auth.lastSeq === undefined) this.#beginLife(user);
+    this.#attach(session, user, auth.lastSeq ?? 0, reply);
+  }
+
+  /** The socket is closed, by whomever: before a call suffers the user may come back for a while. */
+  missing({ user }: Session): void {
+    if (!user) return;
+    detach(user);
+    const { directory, alarms, options } = this.#office;
+    const { call } = user;
+    if (call) user.cancelGone = alarms.after(options.timers.gone, () => this.#gone(user, call));
+    directory.save(user);
+  }
+
+  logOut(user: User, reply: Reply): void {
+    const { directory, judge } = this.#office;
+    const { call } = user;
+    reply.ok();
+    user.loggedOut = true;
+    directory.save(user);
+    if (call) judge.judge(call, { type: 'logout', by: sideOf(call, user) });
+  }
+
+  /** The user does not come back soon, and says so. */
+  leave(user: User, reply: Reply): void {
+    const { directory, turn } = this.#office;
+    const { session, call } = user;
+    reply.ok();
+    detach(user);
+    turn.send(() => session?.close(1000, 'bye'));
+    directory.save(user);
+    if (call) this.#gone(user, call);
+  }
+
+  /** A new process knows of no call: what was answered is lost, what is offered is offered to it. */
+  #beginLife(user: User): void {
+    const { call } = user;
+    if (!call) return;
+    const isOffered = call.state.phase === 'placed' && call.receiver === user;
+    if (isOffered) this.#office.judge.offerAgain(call);
+    else this.#gone(user, call);
+  }
+
+  /** Answers the `auth`, and sends what waits. A client that has more than the router begins again. */
+  #attach(session: Session, user: User, has: number, reply: Reply): void {
+    const { turn, directory } = this.#office;
+    const lastSeq = has > user.inbox.seq ? 0 : has;
+    user.inbox.seen(lastSeq);
+    const waiting = directory.waitingFor(user);
+    reply.ok({ session: session.id, replay: waiting.length, lastSeq });
+    for (const text of waiting) turn.send(() => session.send(text));
+    user.session = session;
+    session.user = user;
+  }
+
+  #gone(user: User, call: Call): void {
+    this.#office.judge.judge(call, { type: 'gone', by: sideOf(call, user) });
+  }
+}
+
+function detach(user: User): void {
+  if (user.session) user.session.user = undefined;
+  user.session = undefined;
+}
+
+/** Compares in a time that tells nothing of the texts. */
+const isSame = (sent: string, expected: string): boolean =>
+  timingSafeEqual(digest(sent), digest(expected));
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

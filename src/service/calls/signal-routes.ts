@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http';
+import { signalPath, subprotocol } from '../../calling/protocol.js';
+import { isLoopback } from '../../contract/loopback.js';
+import { refused, type Refusal } from '../refusal.js';
+import type { Route } from '../router.js';
+import type { CallSystem } from './call-system.js';
+
+/** The WebSocket of the calling system, and why a request gets none. */
+export const signalRoutes: readonly Route[] = [
+  {
+    method: 'UPGRADE',
+    path: signalPath,
+    upgrade: (request, { calls }) =>
+      !calls || refusalOf(request, calls)
+        ? undefined
+        : (socket, head) => calls.sockets.take(request, socket, head),
+  },
+  {
+    method: 'GET',
+    path: signalPath,
+    answer: ({ request }, { calls }) =>
+      Promise.reject((calls && refusalOf(request, calls)) ?? refused(404, 'Not found')),
+  },
+];
+
+/** Why a request gets no WebSocket. */
+function refusalOf({ headers }: IncomingMessage, { sockets }: CallSystem): Refusal | undefined {
+  if (!isOurOrigin(headers)) return refused(403, 'Forbidden');
+  if (headers.upgrade?.toLowerCase() !== 'websocket') return refused(426, 'Upgrade required');
+  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
+  if (!offered?.includes(subprotocol)) return refused(400, `Subprotocol is not ${subprotocol}`);
+  return sockets.isFull ? refused(503, 'Too many connections') : undefined;
+}
+
+/** Browsers name the page's origin, other programs none: pages of this machine, or of this very host. */
+function isOurOrigin({ origin, host }: IncomingMessage['headers']): boolean {
+  if (origin === undefined) return true;
+  if (!URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  return isLoopback(page.hostname) || (page.host !== '' && page.host === host);
+}

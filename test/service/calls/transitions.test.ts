@@ -1,0 +1,227 @@
+import { expect, it } from 'vitest';
+import type { Running } from '../running.js';
+import { join, type RawClient, runRouter, until } from './raw-client.js';
+
+// Every row of the table of states (calling.md §5), frame by frame. `got` fails on a frame too many.
+
+const placed = 'CallIsPlaced';
+
+/** Ann calls Bob, who is there unless he is told to be elsewhere. */
+async function calling(service: Running, bobIs: Parameters<typeof join>[2] = {}) {
+  const ann = await join(service.url, 'ann_1');
+  const bob = await join(service.url, 'bob_1', bobIs);
+  const callId = await ann.call('bob_1');
+  await bob.got('incoming');
+  return { ann, bob, callId };
+}
+
+async function answered(service: Running) {
+  const sides = await calling(service);
+  expect(await sides.bob.ask('answer', { callId: sides.callId })).toBe('ok');
+  return sides;
+}
+
+async function inProgress(service: Running) {
+  const sides = await answered(service);
+  const { ann, bob, callId } = sides;
+  await Promise.all([ann.ask('ready', { callId }), bob.ask('ready', { callId })]);
+  return sides;
+}
+
+const both = async (a: RawClient, b: RawClient, ...events: string[]) => {
+  await a.got(placed, ...events);
+  await b.got('incoming', ...events);
+};
+
+it('placed: details on both sides', async () => {
+  const { ann, bob, callId } = await calling(await runRouter());
+  const details = {
+    callId,
+    callerCuid: 'ann_1',
+    calleeCuid: 'bob_1',
+    callContext: 'hello',
+    channel: 'Socket',
+  };
+  expect(ann.frames).toEqual([
+    { t: 'event', seq: 1, callId, direction: 'Outgoing', event: placed, details },
+  ]);
+  expect(bob.frames).toEqual([
+    { t: 'incoming', seq: 1, callId, details, channel: 'Socket', expiresAt: expect.any(Number) },
+  ]);
+});
+
+it('receiver busy: its call is undisturbed', async () => {
+  const service = await runRouter();
+  const { ann, bob, callId } = await inProgress(service);
+  const eve = await join(service.url, 'eve_1');
+  await eve.call('bob_1');
+  await eve.got(placed, 'ReceiverBusyOnAnotherCall');
+  await ann.ask('hangup', { callId });
+  await both(ann, bob, 'Answered', 'CallInProgress', 'Ended');
+});
+
+it('receiver busy on another network: it learns that the offer is over, and no event', async () => {
+  const { ann, bob, callId } = await calling(await runRouter());
+  await bob.ask('decline', { callId, reasonCode: 1005 });
+  await ann.got(placed, 'ReceiverBusyOnAnotherCall');
+  await bob.got('incoming', 'over');
+});
+
+it('receiver logged out', async () => {
+  const service = await runRouter();
+  const bob = await join(service.url, 'bob_1');
+  await bob.ask('logout', {});
+  const ann = await join(service.url, 'ann_1');
+  await ann.call('bob_1');
+  await ann.got(placed, 'DeclinedDueToLoggedOutCuid');
+  await bob.got();
+  const again = await join(service.url, 'bob_1');
+  await ann.call('bob_1');
+  await again.got('incoming');
+});
+
+it('notifications off, said by the device', async () => {
+  const { ann, bob, callId } = await calling(await runRouter());
+  await bob.ask('decline', { callId, reasonCode: 1006 });
+  await both(ann, bob, 'DeclinedDueToNotificationsDisabled');
+});
+
+it('notifications off and not connected: it never rings', async () => {
+  const service = await runRouter();
+  const bob = await join(service.url, 'bob_1', { caps: { notifications: false } });
+  await bob.ask('bye', {});
+  const ann = await join(service.url, 'ann_1');
+  await ann.call('bob_1');
+  await ann.got(placed, 'DeclinedDueToNotificationsDisabled');
+  const again = await join(service.url, 'bob_1');
+  await again.got('DeclinedDueToNotificationsDisabled');
+});
+
+it('microphone refused on answer', async () => {
+  const { ann, bob, callId } = await calling(await runRouter());
+  await bob.ask('decline', { callId, reasonCode: 1002 });
+  await both(ann, bob, 'DeclinedDueToMicrophonePermissionsNotGranted');
+});
+
+it('receiver declines', async () => {
+  const { ann, bob, callId } = await calling(await runRouter());
+  await bob.ask('decline', { callId });
+  await both(ann, bob, 'Declined');
+});
+
+it.each(['hangup', 'logout'] as const)('receiver: %s while it rings', async (step) => {
+  const { ann, bob } = await calling(await runRouter());
+  await bob.ask(step, {});
+  await both(ann, bob, 'Declined');
+});
+
+it.each(['hangup', 'logout', 'bye'] as const)('initiator: %s while it rings', async (step) => {
+  const { ann, bob } = await calling(await runRouter());
+  await ann.ask(step, {});
+  await bob.got('incoming', 'Cancelled');
+  if (step !== 'bye') await ann.got(placed, 'Cancelled');
+});
+
+it('nobody answers', async () => {
+  const service = await runRouter({ timers: { ringing: 30 } });
+  const { ann, bob, callId } = await calling(service, { missedCallActions: { back: 'Call back' } });
+  await ann.got(placed, 'Missed');
+  await bob.got('incoming', 'Missed', 'missed');
+  expect(bob.frames.at(-1)).toMatchObject({ callId, actions: { back: 'Call back' } });
+});
+
+it('answered, but not connected in time', async () => {
+  const { ann, bob } = await answered(await runRouter({ timers: { connecting: 30 } }));
+  await both(ann, bob, 'Answered', 'Ended');
+});
+
+it.each(['ann', 'bob'] as const)('%s hangs up once answered', async (who) => {
+  const sides = await answered(await runRouter());
+  await sides[who].ask('hangup', {});
+  await both(sides.ann, sides.bob, 'Answered', 'Ended');
+});
+
+it.each([
+  ['ann', 'hangup'],
+  ['bob', 'hangup'],
+  ['ann', 'logout'],
+  ['bob', 'logout'],
+] as const)('%s: %s in progress', async (who, step) => {
+  const sides = await inProgress(await runRouter());
+  await sides[who].ask(step, {});
+  await both(sides.ann, sides.bob, 'Answered', 'CallInProgress', 'Ended');
+});
+
+it.each(['ann', 'bob'] as const)('%s gone in a call: Ended, for it on its return', async (who) => {
+  const service = await runRouter({ timers: { gone: 30 } });
+  const sides = await inProgress(service);
+  await both(sides.ann, sides.bob, 'Answered', 'CallInProgress');
+  const { [who]: lost, [who === 'ann' ? 'bob' : 'ann']: other } = sides;
+  lost.socket.terminate();
+  await until(() => other.events.at(-1) === 'Ended');
+  const back = await join(service.url, `${who}_1`, { lastSeq: lost.lastSeq });
+  await back.got('Ended');
+});
+
+it('initiator gone while it rings', async () => {
+  const service = await runRouter({ timers: { gone: 30 } });
+  const { ann, bob } = await calling(service);
+  await ann.got(placed);
+  ann.socket.terminate();
+  await bob.got('incoming', 'Cancelled');
+  const back = await join(service.url, 'ann_1', { lastSeq: ann.lastSeq });
+  await back.got('Cancelled');
+});
+
+it('back in time, nothing has happened', async () => {
+  const service = await runRouter({ timers: { gone: 400 } });
+  const { ann, bob, callId } = await inProgress(service);
+  await both(ann, bob, 'Answered', 'CallInProgress');
+  bob.socket.terminate();
+  const back = await join(service.url, 'bob_1', { lastSeq: bob.lastSeq });
+  expect(await back.ask('sdp', { callId, payload: { type: 'offer' } })).toBe('ok');
+  await ann.got(placed, 'Answered', 'CallInProgress', 'sdp');
+  await new Promise((resolve) => setTimeout(resolve, 450));
+  await back.ask('hangup', {});
+  await back.got('Ended');
+});
+
+it('the later of two steps loses and makes no event', async () => {
+  const { ann, bob, callId } = await calling(await runRouter());
+  await ann.ask('hangup', {});
+  expect(await bob.ask('answer', { callId })).toBe('ALREADY_COMPLETED');
+  expect(await bob.ask('decline', { callId })).toBe('ALREADY_COMPLETED');
+  expect(await bob.ask('ready', { callId })).toBe('ALREADY_COMPLETED');
+  expect(await bob.ask('sdp', { callId, payload: 1 })).toBe('ALREADY_COMPLETED');
+  expect(await bob.ask('hangup', {})).toBe('ok');
+  await both(ann, bob, 'Cancelled');
+});
+
+it('a hangup that names a call ends no other', async () => {
+  const { ann, bob, callId } = await calling(await runRouter());
+  expect(await bob.ask('hangup', { callId: 'another' })).toBe('ok');
+  await bob.ask('answer', { callId });
+  await both(ann, bob, 'Answered');
+});
+
+it('refusals of a call', async () => {
+  const service = await runRouter();
+  const { ann, bob, callId } = await calling(service);
+  const call = (client: RawClient, to: string) => client.ask('call', { to, context: 'x' });
+  expect(await call(ann, 'eve_1')).toBe('CALL_IN_PROGRESS');
+  expect(await call(bob, 'ann_1')).toBe('CALL_IN_PROGRESS');
+  expect(await ann.ask('answer', { callId })).toBe('BAD_REQUEST');
+  await ann.ask('hangup', {});
+  expect(await call(ann, 'ann_1')).toBe('SELF_CALL');
+  expect(await call(ann, 'nobody_1')).toBe('NOT_REACHABLE');
+  expect(await call(ann, 'x')).toBe('BAD_REQUEST');
+  await ann.ask('logout', {});
+  expect(await call(ann, 'bob_1')).toBe('WRONG_ORDER');
+});
+
+it('calling that is not enabled', async () => {
+  const service = await runRouter({ isOff: true });
+  const ann = await join(service.url, 'ann_1');
+  await join(service.url, 'bob_1');
+  expect(await ann.ask('call', { to: 'bob_1', context: 'x' })).toBe('FEATURE_OFF');
+});
