@@ -245,6 +245,29 @@ export const errorNotes = {
     causes: ['a demerge of more than 5 million different identities'],
     next: ['split the input into several runs'],
   },
+  'E-ALREADY-SENT': {
+    means:
+      'another run sent the same content to the same account, and it does harm when it is sent twice (events, demerges, profiles with $incr, $decr or $add); nothing was sent',
+    causes: [
+      'the same file was given a second time',
+      'a log that grows was given without --resume',
+      'a copy of it, or its compressed form, was sent under another name',
+    ],
+    next: [
+      'the same command with --resume sends what was added, and else nothing',
+      'the same command with --again sends all of it once more',
+      'engagectl runs list --finished    (what was sent, and when)',
+    ],
+  },
+  'E-LEDGER': {
+    means:
+      'the ledger of finished runs is damaged, or of a newer version, so that nobody can tell whether records which do harm when sent twice were sent before; they were not sent now',
+    causes: ['a damaged disk', 'the file was edited', 'a newer version of engagectl wrote it'],
+    next: [
+      'put ledger.ndjson in the state folder back as it was, or move it away: then nothing is known of earlier runs',
+      'the same command with --again sends the records knowingly',
+    ],
+  },
   'E-INPUT-CHANGED': {
     means: 'the input is not what it was when the run began',
     causes: [

@@ -43,6 +43,8 @@ export const errorIds = {
   'E-COLUMN-MISSING': exitCodes.refused,
   'E-FORMAT': exitCodes.refused,
   'E-TOO-MANY': exitCodes.refused,
+  'E-ALREADY-SENT': exitCodes.refused,
+  'E-LEDGER': exitCodes.refused,
   'E-INPUT-CHANGED': exitCodes.refused,
   'E-JOURNAL': exitCodes.refused,
   'E-REJECTS-CHANGED': exitCodes.refused,

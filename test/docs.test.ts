@@ -83,11 +83,12 @@ function runBlocks(blocks: ReturnType<typeof commandBlocks>): void {
       await promisify(execFile)(process.execPath, args, { cwd: folder, env });
     }
     await promisify(execFile)('bash', ['-c', 'engagectl upload users.csv'], inFolder());
-    await promisify(execFile)(
-      'bash',
-      ['-c', 'engagectl upload --type event events.ndjson'],
-      inFolder(),
-    );
+    // From another state folder: here it is as if they had not been sent.
+    const { env, ...elsewhere } = inFolder();
+    await promisify(execFile)('bash', ['-c', 'engagectl upload --type event events.ndjson'], {
+      ...elsewhere,
+      env: { ...env, ENGAGECTL_STATE_DIR: path.join(folder, 'other-state') },
+    });
   });
 
   afterAll(async () => {

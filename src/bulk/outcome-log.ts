@@ -15,6 +15,9 @@ export const noOutcomes = (): SettledCounts => ({
   duplicates: 0,
 });
 
+/** Records that do harm when sent twice; `other` are demerges, and profiles with operators. */
+export type OnceKind = 'event' | 'other';
+
 /**
  * Where the outcomes of a run are committed, so that another process can go on after any crash.
  * What a commit throws stops the run: then nothing more may be sent.
@@ -26,7 +29,9 @@ export interface OutcomeLog {
   /** Records that an earlier part of the run settled, or that another shard accounts for. */
   skipped(rows: RowBlock, count?: number): void;
   /** Must resolve before the first byte of records that may not be sent twice goes out. */
-  intend(ordinals: readonly number[]): Promise<void>;
+  intend(ordinals: readonly number[], kind: OnceKind): Promise<void>;
+  /** Kinds of records that were intended so far, by earlier parts of the run, too. */
+  readonly once: ReadonlySet<OnceKind>;
   /** Takes an intent back: these records provably were not processed. */
   takeBack(ordinals: readonly number[]): Promise<void>;
   /** Writes what was noted, so that it outlives the process; false when that has to wait for `commit`. */

@@ -1,9 +1,10 @@
 import type { RejectsFile } from '../output/rejects-file.js';
 import { CommitQueue } from './journal/commit-queue.js';
-import type { OutcomeLog } from './outcome-log.js';
+import type { OnceKind, OutcomeLog } from './outcome-log.js';
 
 /** Keeps nothing but the rejects: of a run that cannot be resumed. */
 export class UnjournalledOutcomes implements OutcomeLog {
+  readonly once = new Set<OnceKind>();
   readonly #rejects: RejectsFile;
   readonly #commits: CommitQueue;
 
@@ -15,7 +16,10 @@ export class UnjournalledOutcomes implements OutcomeLog {
   opened(): void {}
   settled(): void {}
   skipped(): void {}
-  async intend(): Promise<void> {}
+  async intend(_ordinals: readonly number[], kind: OnceKind): Promise<void> {
+    this.once.add(kind);
+  }
+
   async takeBack(): Promise<void> {}
 
   write(): boolean {

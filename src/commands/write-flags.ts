@@ -47,6 +47,7 @@ export const writeOptions = (
   ...rejectOptions,
   'Interrupted runs:',
   ...resumeOptions,
+  ...(name === 'subscribe' ? [] : [againOption]),
   ...shardOptions,
   ...reportOptions,
 ];
@@ -91,6 +92,11 @@ const resumeOptions: OptionTable = [
   ['--fresh', 'forget the unfinished run of this command and start anew', { conflicts: 'resume' }],
   ['--run <id>', 'the run that `runs resume` means', { hidden: true }],
   ['--no-journal', 'keep nothing to resume from', { conflicts: 'resume' }],
+];
+
+const againOption: OptionRow = [
+  '--again',
+  'send once more what another run sent, though it does harm (events, demerges, $incr, $decr, $add)',
 ];
 
 function rejectLimit(text: string): RejectLimit {

@@ -7,6 +7,7 @@ import { checkEncoding } from './decode.js';
 import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
+import { matchText, type MatchedText } from './match-text.js';
 import type { Position, RowBlock, TextDigest } from './rows.js';
 import { verifyText } from './verify-text.js';
 import { fileSource, stdinSource, type Source } from './source.js';
@@ -39,6 +40,12 @@ export interface Inputs {
   takeDigests(): readonly TextDigest[];
   /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED when it is another. */
   verify(digests: readonly TextDigest[]): Promise<void>;
+  /** Of the inputs that were read to their end. Only with the option `digests`. */
+  readonly ended: readonly TextDigest[];
+  /** How many inputs there are, and the name of each. */
+  readonly names: readonly string[];
+  /** Which of these texts the input is, or begins with. Reads it, so it must be no pipe. */
+  match(input: number, texts: readonly TextDigest[]): Promise<MatchedText | undefined>;
   /** Ends reading at once, also while standard input is waited for. */
   close(): Promise<void>;
 }
@@ -59,7 +66,8 @@ export async function openInputs(
     names.map(async (name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd))),
   );
   const csv = new CsvProgram();
-  const checked = await checkAll(sources, options, { csv, signal });
+  const { digests = false } = options;
+  const checked = await checkAll(sources, options, { csv, signal, digests });
   return new SequentialInputs(checked, options, csv);
 }
 
@@ -75,7 +83,7 @@ interface CheckedInput {
 async function checkAll(
   sources: readonly Source[],
   options: InputOptions,
-  context: { readonly csv: CsvProgram; readonly signal: AbortSignal },
+  context: { readonly csv: CsvProgram; readonly signal: AbortSignal; readonly digests: boolean },
 ): Promise<readonly CheckedInput[]> {
   const checked: CheckedInput[] = [];
   try {
@@ -97,6 +105,7 @@ class SequentialInputs implements Inputs {
   readonly headers: Inputs['headers'];
   readonly totalBytes: number | undefined;
   readonly first: string;
+  readonly ended: TextDigest[] = [];
   readonly #inputs: readonly CheckedInput[];
   readonly #options: InputOptions;
   readonly #csv: CsvProgram;
@@ -112,7 +121,7 @@ class SequentialInputs implements Inputs {
     this.#options = options;
     this.first = inputs[0]!.source.name;
     this.totalBytes = total(inputs.map(({ source }) => source.size));
-    this.#digests = options.digests === true && this.totalBytes !== undefined;
+    this.#digests = options.digests === true;
     this.headers = inputs.flatMap(({ source, header, markers }) =>
       header && markers ? [{ source: source.name, header, markers }] : [],
     );
@@ -131,16 +140,16 @@ class SequentialInputs implements Inputs {
         this.#current = open;
         if (this.#isClosed) return; // meanwhile, by who did not wait for this input
         if (open.cutter.header?.join('\n') !== input.header?.join('\n')) throw changed(input);
-        let { ordinal } = start;
+        let { start: end } = open;
         for await (const block of readBlocks(open)) {
-          ({ ordinal } = block.end);
+          ({ end } = block);
           yield block;
         }
         this.#bytesBefore += open.bytesRead();
-        this.#noteDigest();
+        this.#noteDigest(end);
         this.#current = undefined;
         open.close();
-        start = { ...inputsStart, input: start.input + 1, ordinal };
+        start = { ...inputsStart, input: start.input + 1, ordinal: end.ordinal };
       }
     } finally {
       await this.close();
@@ -152,14 +161,24 @@ class SequentialInputs implements Inputs {
     return this.#taken.splice(0);
   }
 
-  /** Of what was read of the current input so far. */
-  #noteDigest(): void {
+  /** Of what was read of the current input so far; `end` is behind its last record. */
+  #noteDigest(end?: Position): void {
     if (!this.#current) return;
     const { text, cutter, start } = this.#current;
     if (!text) return;
     const { length, hash } = text;
     const endsInLine = text.endsInLine && cutter.state === undefined;
-    this.#taken.push({ input: start.input, offset: length, hash, endsInLine });
+    const digest = { input: start.input, offset: length, hash, endsInLine };
+    this.#taken.push(end ? { ...digest, ended: { end, head: text.head } } : digest);
+    if (end) this.ended.push(this.#taken.at(-1)!);
+  }
+
+  get names(): readonly string[] {
+    return this.#inputs.map(({ source }) => source.name);
+  }
+
+  async match(input: number, texts: readonly TextDigest[]): Promise<MatchedText | undefined> {
+    return matchText(this.#inputs[input]!.source, texts, this.#options);
   }
 
   async verify(digests: readonly TextDigest[]): Promise<void> {

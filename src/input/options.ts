@@ -18,7 +18,7 @@ export interface InputOptions {
   readonly encoding?: string;
   /** The column that a bare list stands for; without it no list is accepted. */
   readonly listColumn?: string;
-  /** Keep digests of the files that are read, so that another process can go on. */
+  /** Keep digests of what is read, so that another process can go on, and another run knows it. */
   readonly digests?: boolean;
   /** A longer record is a fault. */
   readonly maxRecordBytes: number;

@@ -28,6 +28,16 @@ export interface TextDigest {
   readonly hash: string;
   /** Nothing followed, not even the end of its last line. */
   readonly endsInLine: boolean;
+  /** Once the input was read to its end. */
+  readonly ended?: EndOfText;
+}
+
+/** What more is known of a text that was read to its end. */
+export interface EndOfText {
+  /** Behind its last record: where reading goes on when there is more. */
+  readonly end: Position;
+  /** Of its first bytes; see DigestedText. */
+  readonly head: string;
 }
 
 /**

@@ -46,6 +46,8 @@ export interface WriteOptions extends ReadOptions {
   readonly resume?: boolean;
   /** Forget the unfinished run of the same job. */
   readonly fresh?: boolean;
+  /** Send records that do harm when sent twice once more, though another run sent the same. */
+  readonly again?: boolean;
   /** Change nothing: `check` sends nothing; `dryRun` lets the service check, where it can. */
   readonly rehearsal?: Rehearsal | undefined;
 }

@@ -40,6 +40,16 @@ interface KeptRun<Entry extends JournalEntry> {
   read(): readonly Entry[];
 }
 
+/** The folder that holds the runs; undefined where there is no place for it. */
+export function folderOfRuns(world: World): string | undefined {
+  try {
+    return world.runsFolder();
+  } catch (error) {
+    if (isNoPlace(error)) return undefined;
+    throw error;
+  }
+}
+
 /** A run of which nothing is kept. */
 export const unkeptRun = ({ runtime }: Pick<World, 'runtime'>): OpenRun<never> => ({
   id: runId(runtime),
@@ -115,13 +125,8 @@ function openFolder<Entry extends JournalEntry>(
  * Throws E-RUN-UNFINISHED, E-RUN-LOCKED, E-RUN-VERSION, E-FILE-WRITE.
  */
 export async function refuseUnfinished(wanted: WantedRun, world: World): Promise<void> {
-  let root: string;
-  try {
-    root = world.runsFolder();
-  } catch (error) {
-    if (isNoPlace(error)) return;
-    throw error;
-  }
+  const root = folderOfRuns(world);
+  if (root === undefined) return;
   // Without one there is nothing to lock, nor perhaps a disk that could.
   const isThere = listRuns(root).some(({ header }) => isWanted(header, wanted));
   const lock = isThere ? await lockOn(root, wanted, world) : undefined;

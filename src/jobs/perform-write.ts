@@ -1,9 +1,7 @@
 import path from 'node:path';
-import { Gate } from '../bulk/gate.js';
 import { endedOf } from '../bulk/counts.js';
 import { Tally } from '../bulk/tally.js';
 import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
-import { OrdinalSet } from '../bulk/write/ranges.js';
 import {
   earlierParts,
   elsewhereBefore,
@@ -13,40 +11,28 @@ import {
   type WriteEntry,
 } from '../bulk/write/write-entries.js';
 import { write } from '../bulk/write/write.js';
-import type { WriteJob } from '../bulk/write/write-job.js';
-import type { Client } from '../client/client.js';
-import { paths, writes } from '../contract/endpoints.js';
+import { writes } from '../contract/endpoints.js';
 import { zoneOf } from '../zone.js';
 import { exitCodes } from '../errors.js';
-import { firstRecords } from '../input/first-records.js';
-import { openInputs, type Inputs } from '../input/open.js';
+import { openInputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import { shardedMapper } from '../mapping/sharded-mapper.js';
 import { sourceRecord } from '../mapping/source-record.js';
+import type { SentBefore } from './already-sent.js';
+import { jobOf, type Writing } from './engine-job.js';
+import { ledgerOf } from './ledger.js';
 import { openRejects } from './open-rejects.js';
-import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
+import { folderOfRuns, openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
 import type { WriteResult } from './results.js';
 import { digest } from './run-folder.js';
+import { RunLedger } from './run-ledger.js';
 import { shardText, writeSlots } from './shard-of.js';
 import { watched } from './watched.js';
-import { waitsOf, type Connection, type World } from './world.js';
+import { type Connection, type World } from './world.js';
 import type { JobEnding } from './job-hooks.js';
 import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
 import { inputOptions } from './read-input.js';
-import { writeDefaults, type Rehearsal } from './job-options.js';
 import { writeVerdict } from './write-verdict.js';
-
-interface Writing {
-  readonly kind: WriteKind;
-  readonly request: WriteRequest;
-  readonly world: World;
-  readonly hooks: WriteHooks;
-  readonly rehearsal: Rehearsal | undefined;
-  readonly inputs: Inputs;
-  readonly connection: Connection | undefined;
-  /** Most requests in flight. */
-  readonly slots: number;
-}
 
 /**
  * Does a write from its input to its result. Throws what was in the way before anything was sent;
@@ -62,7 +48,7 @@ export async function performWrite(
   const rehearsal = asked && !writes[kind.name].dryRun ? 'check' : asked;
   const slots = writeSlots(kind.name, request, world);
   const options = inputOptions(request.files, request, kind.listColumn);
-  const inputs = await openInputs({ ...options, digests: request.journal }, world.runtime);
+  const inputs = await openInputs({ ...options, digests: rehearsal === undefined }, world.runtime);
   let connection: Connection | undefined;
   try {
     if (rehearsal !== 'check') connection = await world.connect();
@@ -90,11 +76,21 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   let done = false;
   let unfinished = false;
   try {
-    const earlier = run.kept && earlierParts(run.kept.entries);
+    const ledger = openLedger(writing);
+    const sent = await sentByOthers(writing, run, ledger);
+    const entries = [...(run.kept?.entries ?? []), ...(sent?.entries ?? [])];
+    const earlier = run.kept && earlierParts(entries);
     if (earlier) await inputs.verify([...earlier.digests.values()]);
-    const ending = await perform(writing, { mapper, run, earlier });
+    const tally = await openTally(writing, { run, earlier });
+    const ending = await perform(writing, { mapper, run, earlier, tally, ledger });
     const isTold = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isTold;
+    if (done && ledger) {
+      const digests = [...(earlier?.digests.values() ?? []), ...inputs.ended];
+      const { once } = tally.log;
+      const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
+      done = ledger.note({ ...end, isKept: run.kept !== undefined }, inputs);
+    }
     unfinished = !done && mayHaveContent(run);
     return { ...ending.result, unfinished };
   } finally {
@@ -127,24 +123,52 @@ async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
   return unkeptRun(world);
 }
 
+/** Undefined for a rehearsal, and where there is no place for a ledger. */
+function openLedger({ kind, request, world, connection, rehearsal }: Writing) {
+  if (!connection || rehearsal !== undefined) return undefined;
+  const runs = folderOfRuns(world);
+  if (runs === undefined) return undefined;
+  const { accountId, host } = connection;
+  const run = { command: kind.name, accountId, host, meaning: meaningOf(kind, request) };
+  return new RunLedger(ledgerOf(runs), run, { again: request.again === true, world });
+}
+
+/** A shard's part of the records is not that of another. */
+const meaningOf = ({ meaning }: WriteKind, { shard }: WriteRequest): string =>
+  digest(shard ? [meaning, shardText(shard)] : meaning);
+
+/** Lets a run that begins now begin behind what other runs sent. Throws E-ALREADY-SENT. */
+async function sentByOthers(
+  { request, inputs }: Writing,
+  { kept }: OpenRun<WriteEntry>,
+  ledger: RunLedger | undefined,
+): Promise<SentBefore | undefined> {
+  const isPiped = inputs.totalBytes === undefined;
+  if (!ledger || isPiped || kept?.resumed) return undefined;
+  const sent = await ledger.sentBefore(inputs, request.resume === true);
+  if (sent) await kept?.journal.append(...sent.entries);
+  return sent;
+}
+
 interface Parts {
   readonly mapper: Mapper;
   readonly run: OpenRun<WriteEntry>;
   readonly earlier: EarlierParts | undefined;
+  readonly tally: Tally;
+  readonly ledger: RunLedger | undefined;
 }
 
 async function perform(writing: Writing, parts: Parts): Promise<JobEnding<WriteResult>> {
   const { kind, world, hooks, rehearsal, inputs, connection } = writing;
-  const { run, earlier } = parts;
+  const { run, earlier, tally } = parts;
   const { runtime, words } = world;
   const started = runtime.monotonic();
-  const tally = await openTally(writing, parts);
   const { client, history } = watched(connection?.client, {
     isWanted: hooks.history === true,
     records: () => tally.counts.accepted,
     runtime,
   });
-  const job = jobOf(writing, { ...parts, tally, client });
+  const job = jobOf(writing, { ...parts, client });
   const sending = write(job);
   const progress = () => ({
     read: tally.counts.read,
@@ -181,7 +205,7 @@ async function perform(writing: Writing, parts: Parts): Promise<JobEnding<WriteR
 /** Counts the outcomes; its rejects file is made with the first reject. */
 async function openTally(
   { kind, request, world, hooks, rehearsal, inputs }: Writing,
-  { run: { kept }, earlier }: Parts,
+  { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
 ): Promise<Tally> {
   const { files, rejects: named, shard } = request;
   const rejects = openRejects(
@@ -203,65 +227,11 @@ async function openTally(
     rejects,
     digests: () => inputs.takeDigests(),
     start: earlier.watermark,
+    once: earlier.once,
   });
   tally.log = world.ports?.outcomes?.(journalled) ?? journalled;
   return tally;
 }
-
-/** What `write` is to do; records go nowhere where only a check is made. */
-function jobOf(
-  { kind, request, world, hooks, rehearsal, inputs, connection, slots }: Writing,
-  { mapper, earlier, tally, client }: Parts & { tally: Tally; client: Client | undefined },
-): WriteJob {
-  const { limit, maxRejects } = request;
-  const { name } = kind;
-  const defaults = writes[name];
-  // Of a demerge, all identities have to be seen again to tell duplicates.
-  const from = kind.seen ? undefined : earlier?.watermark;
-  const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
-  return {
-    rows: limit === undefined ? rows : firstRecords(rows, limit - (from?.ordinal ?? 0)),
-    map: (block) => mapper.map(block),
-    toldOnce: kind.seen,
-    send:
-      client &&
-      ((body, signal, { once }) =>
-        client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', once })),
-    shown: client?.shown ?? ((words) => words),
-    endpoint: `POST ${paths[name]}`,
-    request: {
-      frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },
-      records: request.chunkSize ?? defaults.records,
-      bytes: request.chunkBytes ?? writeDefaults.chunkBytes,
-    },
-    order: kind.seen ? 'none' : (request.order ?? 'key'),
-    maxRejects,
-    rehearsal,
-    tally,
-    budget: world.ports?.budget?.() ?? new Gate(slots),
-    policy: connection?.policy ?? noRetries,
-    runtime: world.runtime,
-    earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,
-    piped: inputs.totalBytes === undefined,
-    option: world.words.option,
-    waits: waitsOf(connection?.host ?? 'nobody', world),
-    log: (line) => world.said.verbose(line),
-    warn: (text) => world.said.warn(text),
-  };
-}
-
-async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {
-  for await (const item of items) {
-    await ready();
-    yield item;
-  }
-}
-
-/** Records whose outcome is unknown may be sent again, knowingly. */
-const toldOf = (earlier: EarlierParts, { retryUnknown }: WriteRequest): EarlierParts =>
-  retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
-
-const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
 
 /**
  * An outcome, an intent or the beginning of a rejects file was written down; or the journal cannot

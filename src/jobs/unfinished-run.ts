@@ -1,4 +1,5 @@
 import { EngagectlError } from '../errors.js';
+import { ledgerOf, readLedger } from './ledger.js';
 import {
   listRuns,
   listUnreadable,
@@ -33,7 +34,11 @@ export function unfinishedRun(
   { words, said }: Pick<World, 'words' | 'said'>,
 ): RunFolder | undefined {
   const runs = listRuns(root);
-  const found = runs.find(({ header }) => isWanted(header, wanted));
+  let found = runs.find(({ header }) => isWanted(header, wanted));
+  if (found && !wanted.resume && !wanted.exports && isFinished(root, found)) {
+    removeRun(found, words);
+    found = undefined;
+  }
   if (wanted.run !== undefined && found?.header.run !== wanted.run) {
     throw otherRun(wanted.run, runs);
   }
@@ -50,6 +55,10 @@ export function unfinishedRun(
   else if (found.header.options !== wanted.options) throw otherOptions(found, words);
   return found;
 }
+
+/** Its end was noted, and it was killed before its folder was gone. Resumed, it sends nothing. */
+const isFinished = (root: string, { header: { run, accountId } }: RunFolder): boolean =>
+  readLedger(ledgerOf(root), accountId).lines.some((line) => line.run === run);
 
 export const isWanted = (header: RunHeader, wanted: WantedRun): boolean =>
   wanted.exports

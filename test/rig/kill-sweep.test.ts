@@ -184,11 +184,23 @@ async function survive(
   const stays = first.stderr.includes('cannot remove the run folder');
   if (code !== null && !stays) expect([6, 9], first.stderr).toContain(code);
   // Killed when the run was done and forgotten: there is nothing left to go on with.
-  if (code === null && stdout !== '' && !unfinished(world)) return 'hit';
+  if (code === null && stdout !== '' && !unfinished(world)) {
+    await sendNothingTwice(stage);
+    return 'hit';
+  }
   await finish(stage, random);
   // Of a power cut also what was answered and not synced: twice as many as may be in flight.
   expect(sentAgain(truth)).toBeLessThanOrEqual((cutsPower ? 3 : 1) * inFlight * chunk);
   return 'hit';
+}
+
+/** The ledger knows of the run: --resume sends nothing of it again that does harm. */
+async function sendNothingTwice({ world, truth, scenario }: Stage): Promise<void> {
+  if (!scenario.records.some(({ once }) => once)) return;
+  const before = truth.executed.length;
+  const { code, stdout, stderr } = await world.run([...scenario.argv, ...flags, '--resume']);
+  expect([code, truth.executed.length], stderr).toEqual([0, before]);
+  expect(JSON.parse(stdout)).toMatchObject({ accepted: 0, resumed: scenario.records.length });
 }
 
 const unfinished = (world: World): boolean => runsOf(world).some((name) => !name.startsWith('.'));

@@ -54,6 +54,8 @@ export class Batch {
   /** Per record: its start in the body, and whether it converges. */
   #starts = new Int32Array(16);
   #converges = new Uint8Array(16);
+  /** Its records are events: they share no request with others. */
+  holdsEvents = false;
   #size = 0;
   #body: Buffer = noBody;
   #end = 0;
@@ -67,6 +69,7 @@ export class Batch {
   /** Makes the batch an empty one. */
   clear(): void {
     this.#size = 0;
+    this.holdsEvents = false;
     this.#blocks.length = 0;
     if (this.#body === noBody) this.#body = this.#spare.pop() ?? Buffer.allocUnsafeSlow(4096);
     this.#end = this.#frame.open.copy(this.#body);
@@ -183,6 +186,7 @@ export class Batch {
   /** Another batch with the records at these positions. */
   pick(positions: readonly number[]): Batch {
     const picked = new Batch(this.#frame, this.#spare);
+    picked.holdsEvents = this.holdsEvents;
     for (const position of positions) picked.add(this.record(position));
     return picked;
   }

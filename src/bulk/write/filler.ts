@@ -119,6 +119,7 @@ export class Filler {
     if (filling && filling.bytesWith(bytes) <= this.#job.request.bytes) return filling;
     if (filling) this.#seal(kind, filling);
     const batch = this.#sender.takeBatch();
+    batch.holdsEvents = kind === kinds.event;
     this.#filling.set(kind, batch);
     return batch;
   }

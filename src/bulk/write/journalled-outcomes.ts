@@ -2,7 +2,7 @@ import type { Position, RowBlock, TextDigest } from '../../input/rows.js';
 import type { RejectsFile } from '../../output/rejects-file.js';
 import { CommitQueue } from '../journal/commit-queue.js';
 import type { Journal } from '../journal/journal.js';
-import { noOutcomes, type OutcomeLog, type SettledCounts } from '../outcome-log.js';
+import { noOutcomes, type OnceKind, type OutcomeLog, type SettledCounts } from '../outcome-log.js';
 import { OrdinalSet, rangesOf } from './ranges.js';
 import { Watermark } from './watermark.js';
 import type { WriteEntry } from './write-entries.js';
@@ -13,12 +13,15 @@ interface Kept {
   readonly digests: () => readonly TextDigest[];
   /** Where this part of the run begins. */
   readonly start: Position;
+  /** Kinds of records that earlier parts intended. */
+  readonly once: ReadonlySet<OnceKind>;
 }
 
 type Settled = Extract<WriteEntry, { kind: 'settlement' }>;
 
 /** Commits outcomes to the journal of a run. */
 export class JournalledOutcomes implements OutcomeLog {
+  readonly once: Set<OnceKind>;
   readonly #kept: Kept;
   readonly #watermark: Watermark;
   readonly #ordinals = new OrdinalSet();
@@ -30,6 +33,7 @@ export class JournalledOutcomes implements OutcomeLog {
   constructor(kept: Kept) {
     this.#kept = kept;
     this.#watermark = new Watermark(kept.start);
+    this.once = new Set(kept.once);
   }
 
   opened(rows: RowBlock): void {
@@ -46,8 +50,9 @@ export class JournalledOutcomes implements OutcomeLog {
     this.#watermark.settled(rows, count);
   }
 
-  async intend(ordinals: readonly number[]): Promise<void> {
-    this.#kept.journal.write({ kind: 'intent', records: rangesOf(ordinals) });
+  async intend(ordinals: readonly number[], kind: OnceKind): Promise<void> {
+    this.once.add(kind);
+    this.#kept.journal.write({ kind: 'intent', records: rangesOf(ordinals), of: kind });
     return this.commit();
   }
 

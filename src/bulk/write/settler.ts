@@ -54,7 +54,10 @@ export class Settler {
   /** Records that must not be sent twice are written down before the first byte of them goes out. */
   async #intend(batch: Batch): Promise<void> {
     const once = onceOf(batch);
-    if (once.length > 0) await this.#job.tally.log.intend(once);
+    if (once.length === 0) return;
+    const { onceRefused, tally } = this.#job;
+    if (onceRefused) throw onceRefused;
+    await tally.log.intend(once, batch.holdsEvents ? 'event' : 'other');
   }
 
   async #send(batch: Batch, fate: Fate): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Position, TextDigest } from '../../input/rows.js';
 import type { FileMark } from '../../output/marked-file.js';
 import { replay, type EntryOf } from '../journal/entry-table.js';
-import { noOutcomes, type SettledCounts } from '../outcome-log.js';
+import { noOutcomes, type OnceKind, type SettledCounts } from '../outcome-log.js';
 import { OrdinalSet, type Ranges } from './ranges.js';
 
 /** What the earlier parts of a run came to, as its journal tells. */
@@ -10,6 +10,8 @@ export interface EarlierParts {
   readonly settled: OrdinalSet;
   /** Sent, as far as is known, and without an outcome. */
   readonly intended: OrdinalSet;
+  /** Kinds of records that were sent, or may have been, and must not be sent twice. */
+  readonly once: Set<OnceKind>;
   watermark: Position;
   /** By input. */
   readonly digests: Map<number, TextDigest>;
@@ -30,6 +32,12 @@ interface Settlement {
   readonly digests: readonly TextDigest[];
 }
 
+interface Intent {
+  readonly records: Ranges;
+  /** Journals of earlier versions do not say it. */
+  readonly of?: OnceKind;
+}
+
 /** What the journal of a write can say. */
 export const writeEntries = {
   settlement(parts: EarlierParts, entry: Settlement): void {
@@ -44,8 +52,9 @@ export const writeEntries = {
     parts.rejects = entry.rejects;
   },
   /** Records that are about to be sent and must not be sent twice. */
-  intent(parts: EarlierParts, { records }: { readonly records: Ranges }): void {
+  intent(parts: EarlierParts, { records, of = 'other' }: Intent): void {
     parts.intended.add(records);
+    parts.once.add(of);
   },
   /** Records of an intent that provably were not processed: they may be sent after all. */
   unsent(parts: EarlierParts, { records }: { readonly records: Ranges }): void {
@@ -65,6 +74,7 @@ export const earlierParts = (entries: readonly WriteEntry[]): EarlierParts =>
     counts: noOutcomes(),
     settled: new OrdinalSet(),
     intended: new OrdinalSet(),
+    once: new Set(),
     watermark: { input: 0, offset: 0, line: 1, ordinal: 0 },
     digests: new Map(),
     rejectsFile: undefined,

@@ -3,7 +3,7 @@ import type { RetryPolicy } from '../../client/retry.js';
 import type { Shown } from '../../client/shown.js';
 import type { Waits } from '../../client/waits.js';
 import type { WriteAnswer } from '../../contract/answers.js';
-import type { OptionName } from '../../errors.js';
+import type { EngagectlError, OptionName } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Runtime } from '../../runtime.js';
@@ -49,6 +49,8 @@ export interface WriteJob {
   readonly budget: Budget;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'random' | 'signal' | 'sleep'>;
+  /** Thrown before records go out that must not be sent twice: they may have been, in another run. */
+  readonly onceRefused?: EngagectlError | undefined;
   /** What earlier parts of the run settled, and what they may have sent and must not be repeated. */
   readonly earlier?: Pick<EarlierParts, 'settled' | 'intended'> | undefined;
   /**

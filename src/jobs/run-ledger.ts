@@ -1,0 +1,114 @@
+import type { OnceKind } from '../bulk/outcome-log.js';
+import { EngagectlError } from '../errors.js';
+import type { Inputs } from '../input/open.js';
+import type { TextDigest } from '../input/rows.js';
+import { sentBefore, type SentBefore } from './already-sent.js';
+import { ledgerSources } from './finished-run.js';
+import { appendLedger, readLedger, type LedgerLine } from './ledger.js';
+import type { WriteResult } from './results.js';
+import type { World } from './world.js';
+
+/** A write, as the ledger knows it. */
+type LedgerRun = Pick<LedgerLine, 'command' | 'accountId' | 'host' | 'meaning'>;
+
+interface FinishedRun {
+  readonly result: WriteResult;
+  /** Of all inputs that were read to their end, by any part of the run. */
+  readonly digests: readonly TextDigest[];
+  readonly once: ReadonlySet<OnceKind>;
+  /** Records that the run began behind. */
+  readonly before: number;
+  /** Its folder is there, and can stay. */
+  readonly isKept: boolean;
+}
+
+/** What a write asks of the ledger before it begins, and tells it at its end. */
+export class RunLedger {
+  /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
+  readonly refused: EngagectlError | undefined;
+  readonly #file: string;
+  readonly #run: LedgerRun;
+  readonly #world: World;
+  readonly #lines: readonly LedgerLine[];
+  readonly #isAgain: boolean;
+
+  constructor(
+    file: string,
+    run: LedgerRun,
+    { again, world }: { readonly again: boolean; readonly world: World },
+  ) {
+    const { lines, damage } = readLedger(file, run.accountId);
+    this.#file = file;
+    this.#run = run;
+    this.#world = world;
+    this.#lines = lines;
+    this.#isAgain = again;
+    if (damage === undefined) return;
+    const error = unreadable(file, damage, world);
+    world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
+    if (!again) this.refused = error;
+  }
+
+  /** What of the inputs need not be sent. Throws E-ALREADY-SENT, E-INPUT-CHANGED. */
+  async sentBefore(inputs: Inputs, resume: boolean): Promise<SentBefore | undefined> {
+    if (this.#isAgain) return undefined;
+    const { said, words } = this.#world;
+    const lines = this.#lines.filter((line) => this.#doesHarm(line));
+    const sent = await sentBefore(inputs, { lines, resume, words });
+    if (!sent) return undefined;
+    const { run, finished } = sent.line;
+    const when = finished.slice(0, 10);
+    said.note(
+      `${sent.records} records were sent on ${when} by run ${run}: what is behind them is new`,
+    );
+    return sent;
+  }
+
+  /** Notes the end of the run; false when that cannot be, and its folder is to tell of it. */
+  note({ result, digests, once, before, isKept }: FinishedRun, inputs: Inputs): boolean {
+    const { run, read, rejected, unknown, exitCode } = result;
+    const isKnown = this.#lines.some((line) => line.run === run);
+    if (isKnown || (before > 0 && read === before)) return true;
+    const finished = new Date(this.#world.runtime.now()).toISOString();
+    const accepted = result.accepted + result.resumed;
+    const sources = ledgerSources(digests, inputs.names);
+    const counts = { read, accepted, rejected, unknown, exitCode };
+    try {
+      appendLedger(this.#file, {
+        run,
+        finished,
+        ...this.#run,
+        sources,
+        ...counts,
+        once: [...once],
+      });
+      return true;
+    } catch (error) {
+      return this.#notNoted(run, { error: error as Error, mustStay: isKept && once.size > 0 });
+    }
+  }
+
+  /** The same command with the same content would do harm. */
+  #doesHarm(line: LedgerLine): boolean {
+    const { command, host, meaning } = this.#run;
+    const isSame = line.command === command && line.host === host && line.meaning === meaning;
+    return isSame && line.once.length > 0 && line.accepted + line.unknown > 0;
+  }
+
+  #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
+    const { said, words } = this.#world;
+    const what = `the end of run ${run} cannot be noted in ${this.#file}: ${error.message}`;
+    const next = mustStay
+      ? `; its folder stays, so that nothing is sent twice: ${words.goOn(run)} notes it`
+      : '';
+    said.warn(`${what}${next}`);
+    return !mustStay;
+  }
+}
+
+const unreadable = (file: string, damage: string, { words }: World): EngagectlError =>
+  new EngagectlError('E-LEDGER', `the ledger ${file} cannot be read`, {
+    why: `${damage}; so nobody can tell whether these records, which do harm when sent twice, were sent before`,
+    fix: `put the file back as it was; or move it away, or give ${words.option('again')}, when you are sure`,
+    file,
+  });

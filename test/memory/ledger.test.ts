@@ -1,0 +1,360 @@
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { accountAt } from '../support/account-at.js';
+import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
+import { makeWorld, type World } from '../support/world.js';
+
+// What finished runs leave behind, so that nothing which does harm is sent twice by accident.
+
+interface Figures {
+  readonly run: string;
+  readonly read: number;
+  readonly accepted: number;
+  readonly resumed: number;
+  readonly rejected: number;
+}
+
+const success = () => answer(200, { status: 'success' });
+
+async function stage(script: Script = () => accept()) {
+  const server = await startFaultServer(script);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+  const run = async (...argv: string[]) => {
+    const { code, stdout, stderr } = await world.run([...argv, '--json']);
+    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
+  };
+  return { server, world, run };
+}
+
+const ledgerFile = ({ stateDir }: World) => path.join(stateDir, 'ledger.ndjson');
+const ledgerLines = (world: World) =>
+  readFileSync(ledgerFile(world), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+const eventLine = (n: number): string =>
+  `${JSON.stringify({ identity: `u${n}`, type: 'event', evtName: 'Visit', ts: 1_700_000_000, evtData: { n } })}\n`;
+const events = (count: number, from = 0): string =>
+  Array.from({ length: count }, (_, n) => eventLine(from + n)).join('');
+const eventCsv = (count: number, from = 0): string =>
+  Array.from({ length: count }, (_, n) => `u${from + n},1700000000,${from + n}\n`).join('');
+const asEvents = ['--type', 'event', '--event-name', 'Visit'];
+
+it('a finished write is one line, without a secret, and no run folder stays', async () => {
+  const { world, run } = await stage();
+  writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\nu2,Rome\n');
+  const { summary } = await run('upload', 'users.csv');
+  const [line, ...more] = ledgerLines(world);
+  expect(more).toEqual([]);
+  expect(line).toMatchObject({
+    schemaVersion: 1,
+    run: summary.run,
+    command: 'upload',
+    accountId: 'ACC-1',
+    sources: [{ name: 'users.csv', bytes: 30, records: 2 }],
+    read: 2,
+    accepted: 2,
+    rejected: 0,
+    unknown: 0,
+    exitCode: 0,
+  });
+  expect(readFileSync(ledgerFile(world), 'utf8')).not.toContain('"pass"');
+});
+
+describe('the same events a second time', () => {
+  it('are refused before anything is sent, naming run and day', async () => {
+    const { server, world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    const first = await run('upload', 'e.ndjson');
+    const again = await run('upload', 'e.ndjson');
+    expect([first.code, again.code]).toEqual([0, 8]);
+    expect(again.stderr).toContain('E-ALREADY-SENT');
+    expect(again.stderr).toContain(first.summary.run);
+    expect(again.stderr).toContain(new Date().toISOString().slice(0, 10));
+    expect(server.executed).toHaveLength(1);
+  });
+
+  it('are sent with --again, and nothing is with --resume', async () => {
+    const { server, world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    await run('upload', 'e.ndjson');
+    const resumed = await run('upload', 'e.ndjson', '--resume');
+    expect([resumed.code, resumed.summary]).toMatchObject([
+      0,
+      { read: 3, resumed: 3, accepted: 0 },
+    ]);
+    expect(server.executed).toHaveLength(1);
+    const again = await run('upload', 'e.ndjson', '--again');
+    expect([again.code, again.summary.accepted]).toEqual([0, 3]);
+    expect(server.executed).toHaveLength(2);
+    expect(ledgerLines(world)).toHaveLength(2);
+  });
+
+  it.each([
+    ['under another name', 'copy.ndjson', events(3)],
+    ['compressed', 'e.ndjson.gz', gzipSync(events(3))],
+  ])('are known %s', async (_what, name, content) => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    writeFileSync(world.path(name), content);
+    await run('upload', 'e.ndjson');
+    const { code, stderr } = await run('upload', name);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  });
+
+  it.each([
+    ['of another account', {}, { ENGAGECTL_ACCOUNT_ID: 'ACC-2' }],
+    ['of another meaning', { more: ['--event-name', 'Other'] }, {}],
+    ['of other content', { text: eventCsv(3, 7) }, {}],
+  ])(
+    'are not those %s',
+    async (_what, { more = [], text }: { more?: string[]; text?: string }, env) => {
+      const { world, run } = await stage();
+      const file = (text = '') =>
+        writeFileSync(world.path('e.csv'), `identity,ts,evtName,n\n${text}`);
+      file(eventCsv(3).replaceAll(',17', ',17').replaceAll('1700000000,', '1700000000,Visit,'));
+      await run('upload', 'e.csv', '--type', 'event');
+      if (text !== undefined) file(text.replaceAll('1700000000,', '1700000000,Visit,'));
+      const { code } = await world.run(['upload', 'e.csv', '--type', 'event', ...more], { env });
+      expect(code).toBe(0);
+    },
+  );
+
+  it('are refused without a journal, too', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    await run('upload', 'e.ndjson', '--no-journal');
+    const { code, stderr } = await run('upload', 'e.ndjson', '--no-journal');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  });
+
+  it('are not doubled by --resume after a run that ended with unknown outcomes', async () => {
+    const { server, world, run } = await stage((_, index) =>
+      index === 0 ? answer(500) : accept(),
+    );
+    writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(20)}`);
+    const first = await run(
+      'upload',
+      'e.csv',
+      ...asEvents,
+      '--chunk-size',
+      '10',
+      '--concurrency',
+      '1',
+    );
+    expect(first.code).toBe(6);
+    const again = await run('upload', 'e.csv', ...asEvents, '--resume');
+    expect([again.code, again.summary.resumed, again.summary.accepted]).toEqual([0, 20, 0]);
+    expect(server.received).toHaveLength(2);
+  });
+});
+
+it.each([
+  ['a demerge', ['demerge', 'x.csv', '--yes'], 'identity\nu1\nu2\n'],
+  [
+    'an operator',
+    ['upload', 'x.ndjson'],
+    '{"identity":"u1","type":"profile","profileData":{"n":{"$incr":1}}}\n',
+  ],
+])('%s is not done twice by accident', async (_what, argv, text) => {
+  const { world, run, server } = await stage(argv[0] === 'demerge' ? success : () => accept());
+  writeFileSync(world.path(argv[1]!), text);
+  expect((await run(...argv)).code).toBe(0);
+  expect((await run(...argv)).code).toBe(8);
+  expect((await run(...argv, '--resume')).code).toBe(0);
+  expect(server.received).toHaveLength(1);
+});
+
+it('profiles and subscriptions are never kept back', async () => {
+  const { world, run, server } = await stage();
+  writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+  writeFileSync(world.path('s.csv'), 'type,value,status\nemail,a@b.test,Unsubscribe\n');
+  for (const argv of [
+    ['upload', 'u.csv'],
+    ['subscribe', 's.csv'],
+  ]) {
+    for (const more of [[], ['--resume']]) {
+      const { code, summary } = await run(...argv, ...more);
+      expect([code, summary.accepted]).toEqual([0, 1]);
+    }
+  }
+  expect(server.executed).toHaveLength(4);
+});
+
+it('events that were all rejected may be sent again', async () => {
+  const refused = { status: 'fail', processed: 0, unprocessed: [], error: 'no such event' };
+  const { world, run, server } = await stage((_, index) =>
+    index === 0 ? answer(200, refused) : accept(),
+  );
+  writeFileSync(world.path('e.ndjson'), events(3));
+  expect((await run('upload', 'e.ndjson')).code).toBe(3);
+  expect((await run('upload', 'e.ndjson')).code).toBe(0);
+  expect(server.received).toHaveLength(2);
+});
+
+describe('a log that grows', () => {
+  it.each([
+    ['e.ndjson', '', events],
+    ['e.csv', 'identity,ts,n\n', eventCsv],
+  ])('is sent once by --resume, day after day: %s', async (name, head, rows) => {
+    const { world, run, server } = await stage();
+    writeFileSync(world.path(name), head + rows(3));
+    const argv = ['upload', name, ...asEvents, '--resume'];
+    const days = [];
+    for (let day = 0; day < 5; day += 1) {
+      const { code, summary, stderr } = await run(...argv);
+      expect(code, stderr).toBe(0);
+      days.push([summary.resumed, summary.accepted]);
+      if (day !== 2) appendFileSync(world.path(name), rows(2, 10 + 2 * day));
+    }
+    expect(days).toEqual([
+      [0, 3],
+      [3, 2],
+      [5, 2],
+      [7, 0],
+      [7, 2],
+    ]);
+    const sent = server.executed.flatMap(({ body }) => JSON.parse(body.toString()).d as object[]);
+    expect(new Set(sent.map((record) => JSON.stringify(record))).size).toBe(sent.length);
+    expect(sent).toHaveLength(9);
+  });
+
+  it('is refused without --resume, and both ways are named', async () => {
+    const { world, run, server } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    await run('upload', 'e.ndjson');
+    appendFileSync(world.path('e.ndjson'), events(1, 3));
+    const { code, stderr } = await run('upload', 'e.ndjson');
+    expect(code).toBe(8);
+    expect(stderr).toContain('begins with what was sent');
+    expect(stderr).toMatch(/--resume.*--again/);
+    expect(server.executed).toHaveLength(1);
+  });
+
+  it('names lines behind what was sent as they are in the file', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(3)}`);
+    await run('upload', 'e.csv', ...asEvents);
+    appendFileSync(world.path('e.csv'), 'u9,never,1\n');
+    expect((await run('upload', 'e.csv', ...asEvents, '--resume')).code).toBe(3);
+    const rejects = readFileSync(world.path('e.csv.rejects.ndjson'), 'utf8');
+    expect(JSON.parse(rejects)).toMatchObject({ line: 5 });
+  });
+
+  it('goes on over files that come and go', async () => {
+    const { world, run } = await stage();
+    const days = ['d1.ndjson', 'd2.ndjson', 'd3.ndjson'];
+    const counts = [];
+    for (const day of days.keys()) {
+      writeFileSync(world.path(days[day]!), day === 1 ? '' : events(2, 10 * day));
+      const { code, summary } = await run('upload', ...days.slice(0, day + 1), '--resume');
+      expect(code).toBe(0);
+      counts.push([summary.resumed, summary.accepted]);
+    }
+    appendFileSync(world.path('d3.ndjson'), events(1, 40));
+    const { summary } = await run('upload', 'd3.ndjson', '--resume');
+    expect([...counts, [summary.resumed, summary.accepted]]).toEqual([
+      [0, 2],
+      [2, 0],
+      [2, 2],
+      [2, 1],
+    ]);
+  });
+
+  it('whose last line went on is refused', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(2)}u7,1700000000,1`);
+    await run('upload', 'e.csv', ...asEvents);
+    appendFileSync(world.path('e.csv'), '2\nu8,1700000000,1\n');
+    const { code, stderr } = await run('upload', 'e.csv', ...asEvents, '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+  });
+});
+
+describe('a ledger that is', () => {
+  const sent = async () => {
+    const staged = await stage();
+    const { world, run } = staged;
+    writeFileSync(world.path('e.ndjson'), events(3));
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    await run('upload', 'e.ndjson');
+    await run('upload', 'u.csv');
+    const text = readFileSync(ledgerFile(world), 'utf8');
+    const rewrite = (change: (text: string) => string) =>
+      writeFileSync(ledgerFile(world), change(text));
+    return { ...staged, rewrite };
+  };
+
+  it.each([
+    ['damaged in one bit', (text: string) => text.replace('"accepted":3', '"accepted":2')],
+    [
+      'of a newer version',
+      (text: string) => text.replaceAll('"schemaVersion":1', '"schemaVersion":9'),
+    ],
+    ['no text at all', () => '{}\n'],
+  ])(
+    '%s keeps back nothing that converges, and sends nothing that does harm',
+    async (_what, change) => {
+      const { run, rewrite, server } = await sent();
+      rewrite(change);
+      const users = await run('upload', 'u.csv');
+      expect([users.code, users.stderr]).toEqual([0, expect.stringContaining('ledger')]);
+      const refused = await run('upload', 'e.ndjson', '--resume');
+      expect([refused.code, refused.stderr]).toEqual([
+        8,
+        expect.stringMatching(/E-LEDGER|E-ALREADY-SENT/),
+      ]);
+      expect(server.executed).toHaveLength(3);
+      expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
+    },
+  );
+
+  it('cut in its last line says what the lines before say', async () => {
+    const { run, rewrite, world } = await sent();
+    rewrite((text) => text.slice(0, -20));
+    expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
+    expect((await run('upload', 'e.ndjson')).code).toBe(8);
+    expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
+    expect(readFileSync(ledgerFile(world), 'utf8').split('\n')).toHaveLength(5);
+    expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
+  });
+
+  it('not to be written leaves a warning, and of what does harm the folder of the run', async () => {
+    const block = () => mkdirSync(ledgerFile(staged.world), { recursive: true });
+    const staged = await stage(() => {
+      block();
+      return accept();
+    });
+    const { world, run, server } = staged;
+    writeFileSync(world.path('e.ndjson'), events(3));
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    const first = await run('upload', 'e.ndjson');
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('cannot be noted')]);
+    expect((await run('upload', 'u.csv')).code).toBe(0);
+    expect(readdirSync(path.join(world.stateDir, 'runs'))).toEqual([first.summary.run]);
+    rmSync(ledgerFile(world), { recursive: true });
+    const resumed = await run('upload', 'e.ndjson', '--resume');
+    expect([resumed.code, resumed.summary.resumed]).toEqual([0, 3]);
+    expect(server.executed).toHaveLength(2);
+    expect(ledgerLines(world)).toMatchObject([{ run: first.summary.run }]);
+  });
+
+  it('missing knows nothing', async () => {
+    const { run, rewrite, world } = await sent();
+    rewrite(() => '');
+    expect((await run('upload', 'e.ndjson')).code).toBe(0);
+    expect(existsSync(ledgerFile(world))).toBe(true);
+  });
+});
