@@ -10,6 +10,7 @@ import {
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { OnceKind } from '../bulk/outcome-log.js';
+import { syncFolder } from '../files/sync-folder.js';
 import { makeRoot } from './run-folder.js';
 
 /** A write that ended with its whole input worked through. */
@@ -116,9 +117,11 @@ export function appendLedger(file: string, line: Omit<LedgerLine, 'schemaVersion
   makeRoot(path.dirname(file));
   const descriptor = openSync(file, 'a+', 0o600);
   try {
+    const isNew = fstatSync(descriptor).size === 0;
     const bytes = Buffer.from(endsInLine(descriptor) ? `${torn}\n${text}` : text);
     for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
     fsyncSync(descriptor);
+    if (isNew) syncFolder(path.dirname(file));
   } finally {
     closeSync(descriptor);
   }
