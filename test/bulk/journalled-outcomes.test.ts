@@ -19,7 +19,13 @@ function begin(files: { readonly journal: string; readonly rejects: string }) {
   const rejects = new RejectsFile(files.rejects, files.rejects, plainOption);
   const tally = new Tally({ rejects, sourceRecord: (_, row) => `${row}`, listNotSent: false });
   const start = { input: 0, offset: 0, line: 1, ordinal: 0 };
-  tally.log = new JournalledOutcomes({ journal, rejects, digests: () => [], start, once: new Set() });
+  tally.log = new JournalledOutcomes({
+    journal,
+    rejects,
+    digests: () => [],
+    start,
+    once: new Set(),
+  });
   tally.log.opened(rows);
   return { journal, tally };
 }
