@@ -67,8 +67,7 @@ export class RunLedger {
   /** Notes the end of the run; false when that cannot be, and its folder is to tell of it. */
   note({ result, digests, once, before, isKept }: FinishedRun, inputs: Inputs): boolean {
     const { run, read, rejected, unknown, exitCode } = result;
-    const isKnown = this.#lines.some((line) => line.run === run);
-    if (isKnown || (before > 0 && read === before)) return true;
+    if (before > 0 && read === before) return true;
     const finished = new Date(this.#world.runtime.now()).toISOString();
     const accepted = result.accepted + result.resumed;
     const sources = ledgerSources(digests, inputs.names);

@@ -52,13 +52,15 @@ export function cutPower(root: string, trace: string, random: Random): void {
     } else if (call === 'mkdir') {
       named(from, () => rmSync(from, { recursive: true, force: true }));
     } else if (call === 'rename') {
+      // In the place of another file: a disk has the one or the other, and never none.
+      const replaces = contents.has(to);
       for (const [name, moved] of contents) {
         if (name === from || name.startsWith(`${from}/`)) {
           contents.set(to + name.slice(from.length), moved);
           contents.delete(name);
         }
       }
-      named(to, () => existsSync(to) && renameSync(to, from));
+      if (!replaces) named(to, () => existsSync(to) && renameSync(to, from));
     }
   }
   for (const [file, { length, synced }] of contents) {
