@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     'get-profile': () => import('./commands/get-profile-command.js'),
   },
   'Calling:': {
+    call: () => import('./commands/call/call-command.js'),
     cuid: () => import('./commands/cuid/cuid-command.js'),
   },
   'Around them:': {

@@ -30,6 +30,10 @@ const files: Readonly<Record<string, string | Buffer>> = {
   'identities.csv': `identity\n${users.join('\n')}\n`,
   'identities.txt': `${users.join('\n')}\n`,
   'identities.ndjson': `{"identity":"${users[0]}"}\n`,
+  'init.json': JSON.stringify({
+    ...{ accountId: 'A', apiKey: 'K', cuid: 'ann_1' },
+    ...{ allowPersistSocketConnection: true, production: false },
+  }),
   'devices.csv': 'identity,device\nann,phone\nann,tablet\n',
   'cuid.key': '0123456789abcdef0123456789abcdef\n',
   'cuids.csv': 'cuid\nann_1\nbob_1\n',

@@ -1,0 +1,23 @@
+import type { Platform } from '../../calling/error-table.js';
+import { lintInit } from '../../jobs/calling/lint-init-job.js';
+import { inertJson } from '../../ui/inert.js';
+import { messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+
+export interface LintFlags {
+  readonly platform: Platform | 'both';
+}
+
+/** `call lint`: a finding a line on stdout, or all of them in one object with --json. */
+export async function runLint({ operands, flags, settings, runtime }: Call<LintFlags>) {
+  const set = settings();
+  const [file = ''] = operands;
+  const platforms = flags.platform === 'both' ? (['android', 'ios'] as const) : [flags.platform];
+  const { error, ...result } = await lintInit(file, platforms, { runtime });
+  const { findings, errors, warnings } = result;
+  const lines = set.json ? [{ schemaVersion: 1, command: 'call lint', ...result }] : findings;
+  for (const line of lines) runtime.stdout.write(`${inertJson(line)}\n`);
+  if (error) throw error;
+  const told = messages(set, runtime);
+  if (!set.json) told.note(`${file}: ${errors} errors, ${warnings} warnings`);
+}
