@@ -1,6 +1,3 @@
-/** The numbers of the two platforms' published builds differ, and one number means different things on them. */
-export type Platform = 'android' | 'ios';
-
 interface ErrorEntry {
   /** Its number there, or the reason why it cannot happen there. */
   readonly android: number | string;

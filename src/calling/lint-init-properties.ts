@@ -1,4 +1,4 @@
-import type { Platform } from './error-table.js';
+import type { Platform } from './protocol.js';
 import {
   found,
   isProperties,

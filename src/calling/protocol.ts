@@ -98,6 +98,8 @@ export interface ClientFrames {
   readonly logout: object;
   /** Has no answer. */
   readonly seen: { readonly seq: number };
+  /** Nothing but its answer: a client learns by it whether the router is there, and how fast. */
+  readonly probe: object;
   /** The client leaves: the router does not wait for it to come back. */
   readonly bye: object;
 }

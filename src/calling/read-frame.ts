@@ -129,6 +129,7 @@ const rules: {
   sdp: { callId, payload: { test: (value) => value !== undefined, words: 'a JSON value' } },
   logout: {},
   seen: { seq: whole },
+  probe: {},
   bye: {},
 };
 

@@ -1,4 +1,5 @@
-import { errorTable, type ErrorName, type Platform } from './error-table.js';
+import { errorTable, type ErrorName } from './error-table.js';
+import type { Platform } from './protocol.js';
 
 /** What `initialize` and `call` resolve with. Failures of operation or value always resolve. */
 export interface SignedCallResponse {
