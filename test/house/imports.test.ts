@@ -54,6 +54,8 @@ const mayImport: Readonly<Record<string, string>> = {
 const mayRead: Readonly<Record<string, string>> = {
   'client/watch.ts': 'timers', // undici's answers are waited for with its own limits
   'ui/progress.ts': 'timers', // draws while nothing else happens
+  'calling/clock.ts': 'clock, timers', // what is used where no other clock is injected
+  'calling/world.ts': 'random', // likewise
   'service/listen.ts': 'timers', // the service is a world of its own
   'service/send-answer.ts': 'timers',
   'service/rest/play-fault.ts': 'timers',

@@ -1,0 +1,86 @@
+import type { CallDirection, CallEvent } from './call-event.js';
+import type { Logger } from './logger.js';
+import type { CallDetails } from './protocol.js';
+
+export interface CallEventResult {
+  readonly direction: CallDirection;
+  readonly callEvent: CallEvent;
+  readonly callDetails: CallDetails;
+}
+
+export interface MissedCallActionClickResult {
+  readonly action: { readonly actionId: string; readonly actionLabel: string };
+  readonly callDetails: CallDetails;
+}
+
+/** A call that rings. A phone shows it on a screen of its own. */
+export interface IncomingCall {
+  readonly callId: string;
+  readonly callDetails: CallDetails;
+  /** When it is missed, in milliseconds since 1970 on the router's clock. */
+  readonly expiresAt: number;
+}
+
+/** What each listener is called with. */
+export interface ListenerPayloads {
+  readonly SignedCallOnCallStatusChanged: CallEventResult;
+  readonly SignedCallOnMissedCallActionClicked: MissedCallActionClickResult;
+}
+export type ListenerName = keyof ListenerPayloads;
+
+export const listenerNames = {
+  SignedCallOnCallStatusChanged: 'SignedCallOnCallStatusChanged',
+  SignedCallOnMissedCallActionClicked: 'SignedCallOnMissedCallActionClicked',
+} as const satisfies { readonly [Name in ListenerName]: Name };
+
+type Handlers = {
+  -readonly [Name in ListenerName]?: (payload: ListenerPayloads[Name]) => unknown;
+};
+
+/** One handler for each name: adding replaces, removing clears. A handler that throws breaks nothing. */
+export class Listeners {
+  readonly #handlers: Handlers = {};
+
+  add<Name extends ListenerName>(
+    name: Name,
+    callback: (payload: ListenerPayloads[Name]) => unknown,
+  ): void {
+    expectName(name);
+    expectFunction(callback);
+    const handlers: { [Key in Name]?: (payload: ListenerPayloads[Key]) => unknown } =
+      this.#handlers;
+    handlers[name] = callback;
+  }
+
+  remove(name: ListenerName): void {
+    expectName(name);
+    delete this.#handlers[name];
+  }
+
+  fire<Name extends ListenerName>(name: Name, payload: ListenerPayloads[Name], log: Logger): void {
+    const handler: ((payload: ListenerPayloads[Name]) => unknown) | undefined =
+      this.#handlers[name];
+    if (handler === undefined) log.debug(`nobody listens to ${name}`);
+    else callSafely(() => handler(payload), name, log);
+  }
+}
+
+/** Calls what belongs to the app. What it throws, at once or as a promise, is logged. */
+export function callSafely(run: () => unknown, name: string, log: Logger): void {
+  const complain = (error: unknown) => log.info(`the handler of ${name} threw: ${String(error)}`);
+  try {
+    Promise.resolve(run()).catch(complain);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+export function expectFunction(callback: unknown): void {
+  if (typeof callback !== 'function') throw new TypeError('The callback must be a function');
+}
+
+function expectName(name: string): void {
+  if (Object.keys(listenerNames).includes(name)) return;
+  const known = Object.keys(listenerNames).join(' and ');
+  throw new TypeError(`There is no listener ${name}: there are ${known}`);
+}
