@@ -52,7 +52,7 @@ const usualTimes: ClientTimes = {
 };
 
 /** The environment with nothing left out. */
-export interface World {
+export interface Environment {
   readonly url: string;
   readonly core: { readonly accountId: string } | undefined;
   readonly WebSocket: SocketClass | undefined;
@@ -66,7 +66,7 @@ export interface World {
   readonly times: ClientTimes;
 }
 
-export function worldOf(env: SignedCallEnv): World {
+export function environmentOf(env: SignedCallEnv): Environment {
   const { platform = 'android', random = Math.random } = env;
   return {
     url: env.url,
