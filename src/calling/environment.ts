@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from './clock.js';
+import { systemClock, type Clock } from './client-clock.js';
 import { devicePresets, type DeviceCapabilities } from './device.js';
 import type { Platform } from './protocol.js';
 import { Logger } from './logger.js';

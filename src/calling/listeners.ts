@@ -40,6 +40,14 @@ type Handlers = {
 /** One handler for each name: adding replaces, removing clears. A handler that throws breaks nothing. */
 export class Listeners {
   readonly #handlers: Handlers = {};
+  readonly #log: () => Logger;
+  #onIncoming: ((call: IncomingCall) => unknown) | undefined;
+  /** The call that rings and has not been shown. */
+  #ringing: IncomingCall | undefined;
+
+  constructor(log: () => Logger) {
+    this.#log = log;
+  }
 
   add<Name extends ListenerName>(
     name: Name,
@@ -57,16 +65,34 @@ export class Listeners {
     delete this.#handlers[name];
   }
 
-  fire<Name extends ListenerName>(name: Name, payload: ListenerPayloads[Name], log: Logger): void {
+  fire<Name extends ListenerName>(name: Name, payload: ListenerPayloads[Name]): void {
     const handler: ((payload: ListenerPayloads[Name]) => unknown) | undefined =
       this.#handlers[name];
-    if (handler === undefined) log.debug(`nobody listens to ${name}`);
-    else callSafely(() => handler(payload), name, log);
+    if (handler === undefined) this.#log().debug(`nobody listens to ${name}`);
+    else callSafely(() => handler(payload), name, this.#log());
+  }
+
+  /** Who shows incoming calls. One that rings already is shown at once. */
+  onIncomingCall(callback: (call: IncomingCall) => unknown): void {
+    expectFunction(callback);
+    this.#onIncoming = callback;
+    if (this.#ringing !== undefined) this.ring(this.#ringing);
+  }
+
+  ring(call: IncomingCall): void {
+    const show = this.#onIncoming;
+    this.#ringing = show === undefined ? call : undefined;
+    if (show === undefined) this.#log().debug('nobody shows incoming calls');
+    else callSafely(() => show(call), 'onIncomingCall', this.#log());
+  }
+
+  stopRinging(): void {
+    this.#ringing = undefined;
   }
 }
 
 /** Calls what belongs to the app. What it throws, at once or as a promise, is logged. */
-export function callSafely(run: () => unknown, name: string, log: Logger): void {
+function callSafely(run: () => unknown, name: string, log: Logger): void {
   const complain = (error: unknown) => log.info(`the handler of ${name} threw: ${String(error)}`);
   try {
     Promise.resolve(run()).catch(complain);
@@ -75,7 +101,7 @@ export function callSafely(run: () => unknown, name: string, log: Logger): void 
   }
 }
 
-export function expectFunction(callback: unknown): void {
+function expectFunction(callback: unknown): void {
   if (typeof callback !== 'function') throw new TypeError('The callback must be a function');
 }
 

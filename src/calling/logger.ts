@@ -32,3 +32,8 @@ export class Logger {
     if (level <= this.level) this.#print(`${this.#tag}: ${text}`);
   }
 }
+
+export function expectLevel(level: unknown): void {
+  if (!Object.values<unknown>(LogLevel).includes(level))
+    throw new TypeError('The level must be one of LogLevel: off, info, debug, verbose');
+}

@@ -1,9 +1,8 @@
 /** What the SDK needs of a WebSocket. Those of browsers, React Native, Node 22 and the package `ws` have it. */
 export interface Socket {
-  onopen: ((event: never) => void) | null;
-  onmessage: ((event: { readonly data: unknown }) => void) | null;
-  onclose: ((event: { readonly code?: number | undefined }) => void) | null;
-  onerror: ((event: never) => void) | null;
+  addEventListener(type: 'open' | 'error', listener: () => void): void;
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  addEventListener(type: 'close', listener: (event: { readonly code?: number }) => void): void;
   send(text: string): void;
   close(code?: number): void;
   /** Ends it without waiting for the other side. Of `ws` only. */

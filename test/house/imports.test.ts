@@ -54,8 +54,9 @@ const mayImport: Readonly<Record<string, string>> = {
 const mayRead: Readonly<Record<string, string>> = {
   'client/watch.ts': 'timers', // undici's answers are waited for with its own limits
   'ui/progress.ts': 'timers', // draws while nothing else happens
-  'calling/clock.ts': 'clock, timers', // what is used where no other clock is injected
+  'calling/client-clock.ts': 'clock, timers', // what is used where no other clock is injected
   'calling/environment.ts': 'random', // likewise
+  'calling/node-env.ts': 'random', // a device id
   'service/listen.ts': 'timers', // the service is a world of its own
   'service/send-answer.ts': 'timers',
   'service/rest/play-fault.ts': 'timers',

@@ -1,0 +1,158 @@
+import { CallDirection, CallEvent, isTerminal } from './call-event.js';
+import { CallMedia } from './call-media.js';
+import type { Connection } from './connection.js';
+import type { Environment } from './environment.js';
+import type { Answer } from './link.js';
+import type { Listeners } from './listeners.js';
+import { stateOf, type LocalCall, type SignedCallState } from './local-call.js';
+import { declineCodes } from './protocol.js';
+import type { CallDetails, DeclineCode, RouterFrame, RouterFrames } from './protocol.js';
+
+/** What the desk needs of the session it belongs to. */
+export interface DeskOptions {
+  readonly env: Environment;
+  readonly listeners: Listeners;
+  readonly connection: () => Connection;
+  /** Asked about an event of an outgoing call that the desk does not know: whether the app is to hear of it. */
+  readonly admit: (frame: RouterFrames['event']) => boolean;
+  /** Called behind the listener when a call is over. */
+  readonly onOver: () => void;
+}
+
+/** The client's one call: what the router says of it, and what becomes of that here. */
+export class CallDesk {
+  readonly #options: DeskOptions;
+  #call: LocalCall | undefined;
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+  }
+
+  get call(): LocalCall | undefined {
+    return this.#call;
+  }
+
+  get state(): SignedCallState {
+    return stateOf(this.#call);
+  }
+
+  hear(frame: RouterFrame): void {
+    switch (frame.t) {
+      case 'incoming':
+        return this.#ring(frame);
+      case 'event':
+        return this.#event(frame);
+      case 'over':
+        return this.#isCurrent(frame.callId) ? this.#endQuietly() : undefined;
+      case 'sdp':
+        return this.#isCurrent(frame.callId) ? this.#call?.media.hear(frame.payload) : undefined;
+      case 'missed':
+        return this.#missed(frame);
+      case 'action':
+        return this.#clicked(frame);
+      default:
+        return frame satisfies never;
+    }
+  }
+
+  /** Makes it the client's call. */
+  begin(details: CallDetails, direction: CallDirection): void {
+    const { callId } = details;
+    const { env, connection } = this.#options;
+    const isWanted = () => this.#isCurrent(callId);
+    const media = new CallMedia(env, {
+      signal: (payload) => void connection().post('sdp', { callId, payload }, isWanted),
+      connected: () => void connection().post('ready', { callId }, isWanted),
+      failed: () => this.hangup(),
+    });
+    this.#call = { details, direction, media, isAnswered: false };
+  }
+
+  /** The voice stops at once. The call ends when the router says so. */
+  hangup(): void {
+    const call = this.#call;
+    call?.media.close();
+    void this.#options.connection().post('hangup', {}, () => this.#call === call);
+  }
+
+  decline(callId: string, reasonCode?: DeclineCode): Promise<Answer> {
+    const frame = reasonCode === undefined ? { callId } : { callId, reasonCode };
+    return this.#options.connection().post('decline', frame);
+  }
+
+  /** The call is lost: the router has forgotten it, or does not let this client back. */
+  lose(): void {
+    const call = this.#call;
+    if (call === undefined) return;
+    this.#clear();
+    this.#fire(call.direction, CallEvent.Ended, call.details);
+    this.#options.onOver();
+  }
+
+  #isCurrent(callId: string): boolean {
+    return this.#call?.details.callId === callId;
+  }
+
+  #ring({ callId, details, expiresAt }: RouterFrames['incoming']): void {
+    const { device, log } = this.#options.env;
+    if (!device.notificationsEnabled()) {
+      log.info(`declined ${callId}: notifications are off`);
+      void this.decline(callId, declineCodes.notificationsDisabled);
+    } else if (device.pstnBusy()) {
+      log.info(`declined ${callId}: a telephone call is going on`);
+      void this.decline(callId, declineCodes.busyOnPstn);
+    } else {
+      // The router judges who is busy: what it lets ring takes the place of what was here.
+      this.#clear();
+      this.begin(details, CallDirection.Incoming);
+      this.#options.listeners.ring({ callId, callDetails: details, expiresAt });
+    }
+  }
+
+  #event(frame: RouterFrames['event']): void {
+    const { direction, event, details } = frame;
+    const isOutgoing = direction === CallDirection.Outgoing;
+    if (isOutgoing && !this.#isCurrent(frame.callId) && !this.#options.admit(frame)) return;
+    const call = this.#isCurrent(frame.callId) ? this.#call : undefined;
+    // Before the listener: the app may call again inside it.
+    if (call !== undefined && isTerminal(event)) this.#clear();
+    else if (call !== undefined && event === CallEvent.Answered) this.#answered(call);
+    this.#fire(direction, event, details);
+    if (isTerminal(event)) this.#options.onOver();
+  }
+
+  #answered(call: LocalCall): void {
+    call.isAnswered = true;
+    this.#options.listeners.stopRinging();
+    const isInitiator = call.direction === CallDirection.Outgoing;
+    void call.media.open(isInitiator ? 'initiator' : 'receiver');
+  }
+
+  #endQuietly(): void {
+    this.#clear();
+    this.#options.onOver();
+  }
+
+  #clear(): void {
+    this.#call?.media.close();
+    this.#call = undefined;
+    this.#options.listeners.stopRinging();
+  }
+
+  #fire(direction: CallDirection, callEvent: CallEvent, callDetails: CallDetails): void {
+    const { listeners, env } = this.#options;
+    env.log.info(`${direction} call ${callDetails.callId}: ${callEvent}`);
+    const result = { direction, callEvent, callDetails };
+    listeners.fire('SignedCallOnCallStatusChanged', result);
+  }
+
+  #missed({ callId, actions, details }: RouterFrames['missed']): void {
+    this.#options.env.device.showMissedCall({ callId, actions, callDetails: details });
+  }
+
+  #clicked({ actionId, label, details }: RouterFrames['action']): void {
+    const { listeners } = this.#options;
+    const result = { action: { actionId, actionLabel: label }, callDetails: details };
+    listeners.fire('SignedCallOnMissedCallActionClicked', result);
+  }
+}

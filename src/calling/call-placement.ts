@@ -1,0 +1,115 @@
+import { CallDirection, isTerminal } from './call-event.js';
+import type { CallDesk } from './call-desk.js';
+import type { Connection } from './connection.js';
+import type { Environment } from './environment.js';
+import { faultOf } from './fault-of.js';
+import type { Answer } from './link.js';
+import { hasMicrophone } from './permissions.js';
+import type { AckData, ClientFrames, RouterFrames } from './protocol.js';
+import type { Fault } from './response.js';
+
+/** A call that the app has asked for, until the router has answered. */
+interface Attempt {
+  readonly request: ClientFrames['call'];
+  isCancelled: boolean;
+  /** The router told of the call before it answered; undefined: not yet. */
+  callId: string | undefined;
+}
+
+export interface PlacementOptions {
+  readonly env: Environment;
+  readonly cuid: string;
+  readonly desk: () => CallDesk;
+  readonly connection: () => Connection;
+}
+
+/** Places calls, one at a time. */
+export class CallPlacement {
+  readonly #options: PlacementOptions;
+  #attempt: Attempt | undefined;
+  /** The answer to an attempt never came, so the app was told that it failed: the call may exist. */
+  #abandoned: ClientFrames['call'] | undefined;
+  #abandonedId: string | undefined;
+
+  constructor(options: PlacementOptions) {
+    this.#options = options;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#attempt !== undefined;
+  }
+
+  /** Undefined: the call is placed. */
+  async place(request: ClientFrames['call']): Promise<Fault | undefined> {
+    const attempt: Attempt = { request, isCancelled: false, callId: undefined };
+    this.#attempt = attempt;
+    try {
+      return (await this.#prepare(attempt)) ?? (await this.#send(attempt));
+    } finally {
+      this.#attempt = undefined;
+    }
+  }
+
+  /** The app hangs up: an attempt that the router does not know of yet is not made. */
+  cancel(): void {
+    if (this.#attempt !== undefined) this.#attempt.isCancelled = true;
+  }
+
+  /**
+   * The router tells of an outgoing call that is not the client's call. That of the attempt becomes it; one
+   * that was given up is hung up, and not told of; one of an earlier life of the app is told of, and no more.
+   */
+  admit(frame: RouterFrames['event']): boolean {
+    const attempt = this.#attempt;
+    if (attempt !== undefined && attempt.callId === undefined && isOf(attempt.request, frame)) {
+      attempt.callId = frame.callId;
+      if (!isTerminal(frame.event)) this.#begin(frame.details);
+      return true;
+    }
+    if (this.#abandoned !== undefined && isOf(this.#abandoned, frame)) {
+      this.#abandoned = undefined;
+      this.#abandonedId = frame.callId;
+      if (!isTerminal(frame.event)) this.#options.desk().hangup();
+    }
+    return frame.callId !== this.#abandonedId;
+  }
+
+  /** What can fail without the router. */
+  async #prepare(attempt: Attempt): Promise<Fault | undefined> {
+    const { env, connection } = this.#options;
+    if (!(await hasMicrophone(env.device))) return { name: 'MIC_DENIED' };
+    if (!connection().isUp) return { name: 'NO_NETWORK' };
+    const { kind } = await connection().request('probe', {}, env.times.latency);
+    if (kind === 'timeout') return { name: 'BAD_NETWORK' };
+    if (kind === 'lost') return { name: 'NO_NETWORK' };
+    if (this.#options.desk().call !== undefined) return { name: 'CALL_IN_PROGRESS' };
+    if (!attempt.isCancelled) return undefined;
+    return { name: 'CALL_FAILED', detail: 'It was hung up before it was placed' };
+  }
+
+  async #send(attempt: Attempt): Promise<Fault | undefined> {
+    const { env, connection } = this.#options;
+    const answer = await connection().request('call', attempt.request, env.times.placement);
+    if (attempt.callId !== undefined) return undefined;
+    if (answer.kind === 'timeout' || answer.kind === 'lost') this.#abandoned = attempt.request;
+    if (answer.kind === 'timeout') return { name: 'RECEIVER_NETWORK_LOST' };
+    const fault = faultOf(answer);
+    if (fault === undefined) this.#placed(attempt.request, answer);
+    return fault;
+  }
+
+  #placed({ to, context, ...images }: ClientFrames['call'], answer: Answer): void {
+    this.#abandoned = undefined;
+    const { callId } = (answer as { readonly data: AckData['call'] }).data;
+    const callerCuid = this.#options.cuid;
+    const call = { callId, callerCuid, calleeCuid: to, callContext: context, ...images };
+    this.#begin({ ...call, channel: 'Socket' });
+  }
+
+  #begin(details: RouterFrames['event']['details']): void {
+    this.#options.desk().begin(details, CallDirection.Outgoing);
+  }
+}
+
+const isOf = (request: ClientFrames['call'], { details }: RouterFrames['event']): boolean =>
+  details.calleeCuid === request.to && details.callContext === request.context;

@@ -1,0 +1,50 @@
+import { isContext, isCuid } from './cuid.js';
+import { isProperties, isUrl } from './init-finding.js';
+import type { Fault } from './response.js';
+
+/** Images of the two sides, by URL, each optional. */
+export interface CallProperties {
+  /** Shown to the receiver. */
+  readonly initiator_image?: string | undefined;
+  /** Shown to the initiator. */
+  readonly receiver_image?: string | undefined;
+}
+
+/** What `call` was asked, as it was asked. */
+export interface CallRequest {
+  readonly cuid: string;
+  readonly receiverCuid: unknown;
+  readonly callContext: unknown;
+  readonly callProperties: unknown;
+}
+
+/** The first thing that is wrong with a call, before anything is sent. */
+export function checkCall({
+  cuid,
+  receiverCuid,
+  callContext,
+  callProperties,
+}: CallRequest): Fault | undefined {
+  if (!isCuid(receiverCuid)) return { name: 'CALLEE_REQUIRED' };
+  if (receiverCuid === cuid) return { name: 'SELF_CALL' };
+  return checkContext(callContext) ?? checkProperties(callProperties);
+}
+
+function checkContext(context: unknown): Fault | undefined {
+  if (typeof context !== 'string' || context === '') return { name: 'CONTEXT_REQUIRED' };
+  if (context.length > 64) return { name: 'CONTEXT_LENGTH' };
+  if (isContext(context)) return undefined;
+  const detail = 'The context may hold ASCII letters, digits and single spaces between words only';
+  return { name: 'BAD_REQUEST', detail };
+}
+
+function checkProperties(properties: unknown): Fault | undefined {
+  if (properties === undefined || properties === null) return undefined;
+  if (!isProperties(properties)) return { name: 'CALL_OPTIONS' };
+  const { initiator_image, receiver_image } = properties;
+  for (const [name, image] of Object.entries({ initiator_image, receiver_image })) {
+    if (image !== undefined && image !== null && !isUrl(image, 'https?'))
+      return { name: 'CALL_OPTIONS', detail: `${name} must be an http or https URL` };
+  }
+  return undefined;
+}

@@ -1,0 +1,147 @@
+import type { Environment } from './environment.js';
+import { signalPath, subprotocol } from './protocol.js';
+import type { Ack, AckData, ClientFrames, FrameRefusal, RouterFrame } from './protocol.js';
+import { readRouterFrame } from './read-frame.js';
+import type { Socket } from './socket-class.js';
+
+/** What a frame's sending came to. `lost`: the socket was closed before. */
+export type Answer =
+  | { readonly kind: 'ok'; readonly data?: AckData[keyof AckData] | undefined }
+  | { readonly kind: 'refused'; readonly refusal: FrameRefusal }
+  | { readonly kind: 'timeout' | 'lost' };
+
+/** Who hears what comes over a link. */
+export interface LinkReceiver {
+  frame(frame: RouterFrame): void;
+  /** The code of the close frame; undefined without one. */
+  closed(code: number | undefined): void;
+}
+
+/** The life of one socket: frames out with their answers, frames in. It is never reopened. */
+export class Link {
+  readonly #env: Environment;
+  readonly #socket: Socket;
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  #lastId = 0;
+  /** Frames that came before there was a receiver. */
+  #early: RouterFrame[] = [];
+  #receiver: LinkReceiver | undefined;
+  #isClosed = false;
+  #code: number | undefined;
+
+  private constructor(env: Environment, socket: Socket) {
+    this.#env = env;
+    this.#socket = socket;
+    socket.addEventListener('message', ({ data }) => this.#read(data));
+    socket.addEventListener('close', ({ code }) => this.#end(code));
+    // Followed by a close; without a listener, `ws` throws.
+    socket.addEventListener('error', () => undefined);
+  }
+
+  /** Undefined when no socket could be opened in the time for an answer. */
+  static open(env: Environment): Promise<Link | undefined> {
+    const { WebSocket, url, clock, times } = env;
+    if (WebSocket === undefined)
+      throw new TypeError('This platform has no WebSocket: give one as env.WebSocket');
+    const socket = new WebSocket(signalUrl(url), [subprotocol]);
+    const link = new Link(env, socket);
+    return new Promise((resolve) => {
+      const stop = clock.after(times.answer, () => {
+        link.drop();
+        resolve(undefined);
+      });
+      const settle = (outcome: Link | undefined) => {
+        stop();
+        resolve(outcome);
+      };
+      socket.addEventListener('open', () => settle(link));
+      socket.addEventListener('close', () => settle(undefined));
+    });
+  }
+
+  /** Hands over what has come so far, and all that comes. */
+  receive(receiver: LinkReceiver): void {
+    this.#receiver = receiver;
+    const early = this.#early;
+    this.#early = [];
+    for (const frame of early) receiver.frame(frame);
+    if (this.#isClosed) receiver.closed(this.#code);
+  }
+
+  /** Sends a frame, and waits so long for its answer. */
+  request<T extends keyof ClientFrames>(
+    type: T,
+    body: ClientFrames[T],
+    milliseconds = this.#env.times.answer,
+  ): Promise<Answer> {
+    if (this.#isClosed) return Promise.resolve({ kind: 'lost' });
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve) => {
+      const stop = this.#env.clock.after(milliseconds, () => settle({ kind: 'timeout' }));
+      const settle = (answer: Answer) => {
+        stop();
+        this.#waiting.delete(id);
+        resolve(answer);
+      };
+      this.#waiting.set(id, settle);
+      this.#send({ t: type, id, ...body });
+    });
+  }
+
+  /** Sends a frame whose answer nobody waits for. */
+  tell<T extends 'seen' | 'bye'>(type: T, body: ClientFrames[T]): void {
+    this.#lastId += 1;
+    if (!this.#isClosed) this.#send({ t: type, id: this.#lastId, ...body });
+  }
+
+  /** Says goodbye to the other side. */
+  close(): void {
+    if (!this.#isClosed) this.#socket.close(1000);
+    this.#end(1000);
+  }
+
+  /** Gives it up: a side that does not answer would not answer a goodbye either. */
+  drop(): void {
+    if (this.#isClosed) return;
+    if (this.#socket.terminate === undefined) this.#socket.close();
+    else this.#socket.terminate();
+    this.#end(undefined);
+  }
+
+  #send(frame: { readonly t: string; readonly id: number }): void {
+    this.#env.log.verbose(`sent ${frame.t}`);
+    try {
+      this.#socket.send(JSON.stringify(frame));
+    } catch (error) {
+      // A socket that is closing throws on some platforms, and drops the frame on others.
+      this.#env.log.debug(`not sent ${frame.t}: ${String(error)}`);
+    }
+  }
+
+  #read(data: unknown): void {
+    if (this.#isClosed) return;
+    const frame = typeof data === 'string' ? readRouterFrame(data) : undefined;
+    if (frame === undefined) this.#env.log.debug('ignored a frame of an unknown kind');
+    else if (frame.t === 'ack') this.#waiting.get(frame.re)?.(answerOf(frame));
+    else if (this.#receiver === undefined) this.#early.push(frame);
+    else this.#receiver.frame(frame);
+  }
+
+  #end(code: number | undefined): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#code = code;
+    for (const settle of this.#waiting.values()) settle({ kind: 'lost' });
+    this.#receiver?.closed(code);
+  }
+}
+
+const answerOf = (ack: Ack): Answer =>
+  ack.ok ? { kind: 'ok', data: ack.data } : { kind: 'refused', refusal: ack.err };
+
+/** http is taken as ws; a path of its own is kept. Credentials never stand in it. */
+function signalUrl(url: string): string {
+  const socketUrl = url.replace(/^http/i, 'ws').replace(/\/+$/, '');
+  return /^wss?:\/\/[^/]+\/./i.test(socketUrl) ? socketUrl : socketUrl + signalPath;
+}

@@ -1,0 +1,53 @@
+import { onTestFinished } from 'vitest';
+import { createSignedCall } from '../../src/calling/calling.js';
+import type { CallEventResult, InitProperties, SignedCall } from '../../src/calling/calling.js';
+import type { SignedCallEnv } from '../../src/calling/calling.js';
+import { nodeEnv } from '../../src/calling/node-env.js';
+
+/** A hundredth of the usual waits. */
+export const fastTimes = {
+  answer: 80,
+  placement: 100,
+  latency: 60,
+  ping: 100,
+  reconnectScale: 0.01,
+};
+
+export const core = { accountId: 'CORE' };
+
+export const annProperties = {
+  accountId: 'CALLS',
+  apiKey: 'key-of-calls',
+  cuid: 'ann_1',
+  allowPersistSocketConnection: true,
+  production: false,
+} satisfies InitProperties;
+
+export interface TestClient {
+  readonly client: SignedCall;
+  /** `Outgoing CallIsPlaced` and so on. */
+  readonly events: string[];
+  readonly results: CallEventResult[];
+  /** Ids of calls that rang. */
+  readonly rang: string[];
+  readonly lines: string[];
+}
+
+/** A client with fast waits that notes what it is told; closed when the test ends. */
+export async function testClient(
+  env: Partial<SignedCallEnv> & { readonly url: string },
+): Promise<TestClient> {
+  const events: string[] = [];
+  const results: CallEventResult[] = [];
+  const rang: string[] = [];
+  const lines: string[] = [];
+  const log = (line: string) => void lines.push(line);
+  const client = createSignedCall(await nodeEnv({ core, times: fastTimes, log, ...env }));
+  client.addListener(client.SignedCallOnCallStatusChanged, (result) => {
+    results.push(result);
+    events.push(`${result.direction} ${result.callEvent}`);
+  });
+  client.onIncomingCall(({ callId }) => void rang.push(callId));
+  onTestFinished(() => client.close());
+  return { client, events, results, rang, lines };
+}
