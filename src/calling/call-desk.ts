@@ -72,7 +72,10 @@ export class CallDesk {
   hangup(): void {
     const call = this.#call;
     call?.media.close();
-    void this.#options.connection().post('hangup', {}, () => this.#call === call);
+    const connection = this.#options.connection();
+    // Of a call that is being placed the id is not known yet.
+    if (call === undefined) void connection.post('hangup', {}, () => this.#call === undefined);
+    else void connection.post('hangup', { callId: call.details.callId });
   }
 
   decline(callId: string, reasonCode?: DeclineCode): Promise<Answer> {

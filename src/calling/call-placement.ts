@@ -69,7 +69,7 @@ export class CallPlacement {
     if (this.#abandoned !== undefined && isOf(this.#abandoned, frame)) {
       this.#abandoned = undefined;
       this.#abandonedId = frame.callId;
-      if (!isTerminal(frame.event)) this.#options.desk().hangup();
+      void this.#options.connection().post('hangup', { callId: frame.callId });
     }
     return frame.callId !== this.#abandonedId;
   }

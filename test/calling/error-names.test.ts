@@ -17,11 +17,17 @@ import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.
 interface Stage {
   readonly router: ScriptedRouter;
   /** A client on the platform. */
-  client(env?: Partial<SignedCallEnv>): Promise<SignedCall>;
+  readonly client: (env?: Partial<SignedCallEnv>) => Promise<SignedCall>;
   /** What `initialize` says in this environment, to these properties. */
-  initialize(properties?: unknown, env?: Partial<SignedCallEnv>): Promise<SignedCallResponse>;
+  readonly initialize: (
+    properties?: unknown,
+    env?: Partial<SignedCallEnv>,
+  ) => Promise<SignedCallResponse>;
   /** What `call` says after an `initialize` that went well. */
-  call(args?: readonly unknown[], env?: Partial<SignedCallEnv>): Promise<SignedCallResponse>;
+  readonly call: (
+    args?: readonly unknown[],
+    env?: Partial<SignedCallEnv>,
+  ) => Promise<SignedCallResponse>;
 }
 
 async function stageOn(platform: Platform): Promise<Stage> {

@@ -95,6 +95,8 @@ export class CallRouter {
         return this.#registrar.logOut(user, reply);
       case 'seen':
         return user.inbox.seen(frame.seq);
+      case 'probe':
+        return reply.ok();
       case 'bye':
         return this.#registrar.leave(user, reply);
       default:
