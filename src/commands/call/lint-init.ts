@@ -1,4 +1,4 @@
-import type { Platform } from '../../calling/error-table.js';
+import type { Platform } from '../../calling/protocol.js';
 import { lintInit } from '../../jobs/calling/lint-init-job.js';
 import { inertJson } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';

@@ -1,5 +1,6 @@
 import path from 'node:path';
-import { errorTable, type Platform } from '../../calling/error-table.js';
+import { errorTable } from '../../calling/error-table.js';
+import type { Platform } from '../../calling/protocol.js';
 import type { InitFinding } from '../../calling/init-finding.js';
 import { lintInitProperties } from '../../calling/lint-init-properties.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
