@@ -1,7 +1,5 @@
 import { zoneOf, type Zone } from '../zone.js';
-import { limits } from '../contract/limits.js';
 import { resolveAccount, type Account } from '../config/account.js';
-import { localFolder } from '../config/local-account.js';
 import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';
 import type { Address } from '../jobs/open-connection.js';
@@ -9,6 +7,7 @@ import type { Connection as JobConnection } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import type { Settings } from './settings.js';
+import { startLocalService } from './start-local-service.js';
 
 /** An account to work with. Who connects, closes. */
 export interface Connection extends JobConnection {
@@ -49,7 +48,7 @@ export async function connectTo(
   const zone = zoneOfAccount(chosen);
   const { openConnection } = await import('../jobs/open-connection.js');
   const isLocal = chosen.region === localRegion;
-  const service = isLocal ? await startLocal(chosen, runtime, messages) : undefined;
+  const service = isLocal ? await startLocalService(chosen, { runtime, messages }) : undefined;
   const account = service ? { ...chosen, baseUrl: service.url } : chosen;
   try {
     const { baseUrl, accountId, passcode, headerPrefix } = account;
@@ -89,27 +88,6 @@ export async function closing<T>(connection: Connection, work: Promise<T>): Prom
   } finally {
     await connection.close();
   }
-}
-
-/** Data under the state folder, shared with `serve` and with other commands at the same time. */
-async function startLocal(account: Account, runtime: Runtime, messages: Messages) {
-  const { startService } = await import('./start-service.js');
-  return startService({
-    dataDir: localFolder(runtime),
-    port: 0,
-    headerPrefixes: [account.headerPrefix],
-    accountId: account.accountId,
-    passcode: account.passcode,
-    timezone: account.timezone,
-    latencyMs: 0,
-    pendingPolls: 0,
-    failRate: 0,
-    maxConcurrent: { upload: limits.uploadsInFlight, other: limits.othersInFlight },
-    variants: {},
-    random: runtime.random,
-    now: runtime.now,
-    onDefect: (error) => messages.warn(`defect of the local service: ${String(error)}`),
-  });
 }
 
 /** A zone from the config file was not checked by the parser of `--timezone`. */

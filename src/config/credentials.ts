@@ -10,48 +10,85 @@ export interface Credentials {
   readonly passcode: string;
 }
 
+/** Those of the calling system, which has an account of its own. They belong together as well. */
+export interface CallCredentials {
+  readonly callAccountId: string;
+  readonly callApiKey: string;
+}
+
 /** Where each of the two came from, for people. */
 export interface SourcedCredentials extends Credentials {
   readonly sources: { readonly accountId: string; readonly passcode: string };
 }
 
+/** Variables of a pair: its id, and its secret or a file that holds it. */
+interface PairNames {
+  readonly id: string;
+  readonly secret: string;
+  readonly file: string;
+  /** What the secret is called. */
+  readonly what: 'passcode' | 'API key';
+}
+
+const accountNames: PairNames = {
+  id: 'ENGAGECTL_ACCOUNT_ID',
+  secret: 'ENGAGECTL_PASSCODE',
+  file: 'ENGAGECTL_PASSCODE_FILE',
+  what: 'passcode',
+};
+const callNames: PairNames = {
+  id: 'ENGAGECTL_CALL_ACCOUNT_ID',
+  secret: 'ENGAGECTL_CALL_API_KEY',
+  file: 'ENGAGECTL_CALL_API_KEY_FILE',
+  what: 'API key',
+};
+
+type Surroundings = Pick<Runtime, 'env' | 'cwd'> & Partial<Pick<Runtime, 'signal'>>;
+
 /** The environment's pair; undefined when it has neither half, E-CONFIG when it has only one. */
-export async function environmentCredentials({
-  env,
-  cwd,
-  signal,
-}: Pick<Runtime, 'env' | 'cwd'> & Partial<Pick<Runtime, 'signal'>>): Promise<
-  SourcedCredentials | undefined
-> {
-  const accountId = env['ENGAGECTL_ACCOUNT_ID'];
-  const passcode = env['ENGAGECTL_PASSCODE'];
-  const file = env['ENGAGECTL_PASSCODE_FILE'];
-  const names = ['ENGAGECTL_PASSCODE', 'ENGAGECTL_PASSCODE_FILE'] as const;
-  if (passcode !== undefined && file !== undefined)
-    throw new EngagectlError('E-CONFIG', `${names.join(' and ')} are both set`, {
-      why: 'only one of them can hold the passcode',
+export async function environmentCredentials(
+  runtime: Surroundings,
+): Promise<SourcedCredentials | undefined> {
+  const pair = await environmentPair(accountNames, runtime);
+  return pair && { accountId: pair.id, passcode: pair.secret, sources: pair.sources };
+}
+
+/** The calling account's pair in the environment, by the same rules. */
+export async function environmentCallCredentials(
+  runtime: Surroundings,
+): Promise<CallCredentials | undefined> {
+  const pair = await environmentPair(callNames, runtime);
+  return pair && { callAccountId: pair.id, callApiKey: pair.secret };
+}
+
+async function environmentPair(names: PairNames, { env, cwd, signal }: Surroundings) {
+  const { what } = names;
+  const [id, secret, file] = [env[names.id], env[names.secret], env[names.file]];
+  const eitherSecret = `${names.secret} or ${names.file}`;
+  if (secret !== undefined && file !== undefined)
+    throw new EngagectlError('E-CONFIG', `${names.secret} and ${names.file} are both set`, {
+      why: `only one of them can hold the ${what}`,
       fix: 'unset one of them',
     });
-  const hasPasscode = passcode !== undefined || file !== undefined;
-  if (accountId === undefined && !hasPasscode) return undefined;
-  if (accountId === undefined || !hasPasscode) {
-    const halves = ['ENGAGECTL_ACCOUNT_ID', names.join(' or ')];
-    const [set, missing] = hasPasscode ? halves.toReversed() : halves;
+  const hasSecret = secret !== undefined || file !== undefined;
+  if (id === undefined && !hasSecret) return undefined;
+  if (id === undefined || !hasSecret) {
+    const halves = [names.id, eitherSecret];
+    const [set, missing] = hasSecret ? halves.toReversed() : halves;
     throw new EngagectlError('E-CONFIG', `${set} is set without ${missing}`, {
-      why: 'account id and passcode are one unit: a half from here never mixes with a config profile',
+      why: `account id and ${what} are one unit: a half from here never mixes with a config profile`,
       fix: `set ${missing} too; or name a config profile (--profile <name>), which sets the environment's half aside`,
     });
   }
-  const [byValue, byFile] = names;
   return {
-    accountId: checkedAccountId(accountId, 'ENGAGECTL_ACCOUNT_ID'),
-    passcode:
+    id: checkedAccountId(id, names.id),
+    secret:
       file === undefined
-        ? checkedPasscode(passcode!, byValue)
-        : await passcodeFromFile(path.resolve(cwd, file), byFile, signal),
+        ? fitForHeader(`the ${what}`, secret!, names.secret)
+        : await secretFromFile(what, path.resolve(cwd, file), names.file, signal),
     sources: {
-      accountId: 'ENGAGECTL_ACCOUNT_ID',
-      passcode: file === undefined ? byValue : byFile,
+      accountId: names.id,
+      passcode: file === undefined ? names.secret : names.file,
     },
   };
 }
@@ -70,8 +107,15 @@ export async function savedCredentials(
   };
 }
 
+export const passcodeFromFile = (
+  file: string,
+  source: string,
+  signal?: AbortSignal,
+): Promise<string> => secretFromFile('passcode', file, source, signal);
+
 /** The file's mode is not checked: mounted secrets are often 0444. One trailing newline is dropped. */
-export async function passcodeFromFile(
+export async function secretFromFile(
+  what: PairNames['what'],
   file: string,
   source: string,
   signal?: AbortSignal,
@@ -81,14 +125,14 @@ export async function passcodeFromFile(
     text = await readText(file, signal);
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
-    throw new EngagectlError('E-CONFIG', `the passcode cannot be read from ${file} (${source})`, {
+    throw new EngagectlError('E-CONFIG', `the ${what} cannot be read from ${file} (${source})`, {
       why: (error as NodeJS.ErrnoException).code ?? 'the file cannot be read',
-      fix: 'name a readable file that holds nothing but the passcode',
+      fix: `name a readable file that holds nothing but the ${what}`,
       file,
       cause: error,
     });
   }
-  return checkedPasscode(withoutNewline(text), source);
+  return fitForHeader(`the ${what}`, withoutNewline(text), source);
 }
 
 export const withoutNewline = (text: string): string => text.replace(/\r?\n$/, '');

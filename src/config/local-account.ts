@@ -2,7 +2,12 @@ import { constants } from 'node:fs';
 import { copyFile, link, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Runtime } from '../runtime.js';
-import { checkedPasscode, withoutNewline, type Credentials } from './credentials.js';
+import {
+  checkedPasscode,
+  withoutNewline,
+  type CallCredentials,
+  type Credentials,
+} from './credentials.js';
 import { stateFolder, type Surroundings } from './standard-folders.js';
 import { readPrivate } from './private-file.js';
 import { privateFolder } from './store.js';
@@ -21,18 +26,33 @@ export async function localCredentials(
   folder: string,
   runtime: LocalRuntime,
 ): Promise<Credentials> {
-  const file = localPasscodeFile(await privateFolder(folder, runtime));
-  const passcode = (await readPasscode(file, runtime)) ?? (await makePasscode(file, runtime));
-  return { accountId: 'LOCAL', passcode };
+  return { accountId: 'LOCAL', passcode: await localSecret(localPasscodeFile(folder), runtime) };
 }
 
-async function readPasscode(file: string, runtime: LocalRuntime): Promise<string | undefined> {
+/** Holds the API key of the embedded service's calling account. */
+export const localCallKeyFile = (folder: string): string => path.join(folder, 'call-api-key');
+
+/** The same for its calling system. */
+export async function localCallCredentials(
+  folder: string,
+  runtime: LocalRuntime,
+): Promise<CallCredentials> {
+  const callApiKey = await localSecret(localCallKeyFile(folder), runtime);
+  return { callAccountId: 'LOCAL-CALLS', callApiKey };
+}
+
+async function localSecret(file: string, runtime: LocalRuntime): Promise<string> {
+  await privateFolder(path.dirname(file), runtime);
+  return (await readSecret(file, runtime)) ?? (await makeSecret(file, runtime));
+}
+
+async function readSecret(file: string, runtime: LocalRuntime): Promise<string | undefined> {
   const text = await readPrivate(file, runtime);
   return text === undefined ? undefined : checkedPasscode(withoutNewline(text), file);
 }
 
 /** Two first commands at once agree: the file appears whole under its name, and only once. */
-async function makePasscode(file: string, runtime: LocalRuntime): Promise<string> {
+async function makeSecret(file: string, runtime: LocalRuntime): Promise<string> {
   const made = runtime.token();
   const draft = `${file}.${runtime.token()}`;
   await writeFile(draft, `${made}\n`, { mode: 0o600, flag: 'wx' });
@@ -40,7 +60,7 @@ async function makePasscode(file: string, runtime: LocalRuntime): Promise<string
     await link(draft, file);
     return made;
   } catch (error) {
-    const others = await readPasscode(file, runtime);
+    const others = await readSecret(file, runtime);
     if (others !== undefined) return others;
     if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
     await copyFile(draft, file, constants.COPYFILE_EXCL);

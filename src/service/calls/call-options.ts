@@ -1,4 +1,9 @@
-import type { CallDetails, CallTimers, Platform } from '../../calling/protocol.js';
+import {
+  callTimers,
+  type CallDetails,
+  type CallTimers,
+  type Platform,
+} from '../../calling/protocol.js';
 
 /** What a push service would be asked to deliver: a call for a device that is not connected. */
 export interface PushOffer {
@@ -15,10 +20,27 @@ export interface PushOffer {
 export interface CallOptions {
   readonly accountId: string;
   readonly apiKey: string;
-  readonly timers: CallTimers;
-  /** Share of the router's frames instead of which the client's connection breaks. */
-  readonly dropRate: number;
+  /** Those that are missing are as in production. */
+  readonly timers?: Partial<CallTimers>;
+  /** Share of the router's frames instead of which the client's connection breaks. 0 by default. */
+  readonly dropRate?: number;
   /** Calling is not enabled for the account: calls are refused. */
-  readonly isOff: boolean;
-  readonly onPush?: (offer: PushOffer) => void;
+  readonly isOff?: boolean;
+  readonly onPush?: ((offer: PushOffer) => void) | undefined;
 }
+
+/** The same with everything decided. */
+export type CallRules = Required<Omit<CallOptions, 'timers'>> & { readonly timers: CallTimers };
+
+export const rulesOf = ({
+  timers,
+  dropRate = 0,
+  isOff = false,
+  ...rest
+}: CallOptions): CallRules => ({
+  onPush: undefined,
+  ...rest,
+  timers: { ...callTimers, ...timers },
+  dropRate,
+  isOff,
+});

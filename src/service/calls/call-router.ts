@@ -3,7 +3,7 @@ import type { ClientFrame } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
 import type { Alarms } from './alarms.js';
 import { CallJudge } from './call-judge.js';
-import type { CallOptions } from './call-options.js';
+import type { CallRules } from './call-options.js';
 import { makeCallTables } from './call-tables.js';
 import { sideOf } from './call.js';
 import { Directory } from './directory.js';
@@ -12,7 +12,7 @@ import { replyTo, type Reply } from './reply.js';
 import { Turn } from './turn.js';
 import type { Session, User } from './user.js';
 
-/** What the router works with besides its options. */
+/** What the router works with besides its rules. */
 export interface RouterWorld {
   readonly store: Database;
   readonly alarms: Alarms;
@@ -25,21 +25,21 @@ type Frame<T extends ClientFrame['t']> = Extract<ClientFrame, { readonly t: T }>
 
 /** Takes the frames of all clients. It knows of sockets what Session says. */
 export class CallRouter {
-  readonly options: CallOptions;
+  readonly rules: CallRules;
   readonly turn: Turn;
   readonly directory: Directory;
   readonly #registrar: Registrar;
   readonly #judge: CallJudge;
   #isStopped = false;
 
-  constructor(options: CallOptions, { store, alarms, now, onDefect }: RouterWorld) {
+  constructor(rules: CallRules, { store, alarms, now, onDefect }: RouterWorld) {
     makeCallTables(store);
-    this.options = options;
-    const { timers, onPush } = options;
+    this.rules = rules;
+    const { timers, onPush } = rules;
     const turn = new Turn(store, onDefect);
     const directory = new Directory(store, turn, now);
     const judge = new CallJudge({ store, turn, directory, alarms, timers, now, onPush });
-    this.#registrar = new Registrar({ options, turn, directory, judge, alarms });
+    this.#registrar = new Registrar({ rules, turn, directory, judge, alarms });
     this.#judge = judge;
     this.turn = turn;
     this.directory = directory;
@@ -106,7 +106,7 @@ export class CallRouter {
 
   #place(user: User, { to, context, ...rest }: Frame<'call'>, reply: Reply): void {
     if (user.loggedOut) return reply.refuse('WRONG_ORDER', 'this cuid is logged out');
-    if (this.options.isOff) return reply.refuse('FEATURE_OFF', 'calling is not enabled');
+    if (this.rules.isOff) return reply.refuse('FEATURE_OFF', 'calling is not enabled');
     if (to === user.cuid) return reply.refuse('SELF_CALL', 'this is your own cuid');
     if (user.call) return reply.refuse('CALL_IN_PROGRESS', 'there is another call');
     const receiver = this.directory.find(to);

@@ -30,7 +30,7 @@ function callRoute(
     answer: async (exchange, service) => {
       const { calls, options } = service;
       if (!calls) throw refused(404, 'Not found');
-      const { accountId, apiKey } = calls.router.options;
+      const { accountId, apiKey } = calls.router.rules;
       authenticate(exchange.request.headers, { ...options, accountId, passcode: apiKey });
       calls.router.turn.end();
       await sendAnswer(exchange.response, answer(exchange, service, calls), service);

@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.js';
 import { Alarms } from './alarms.js';
-import type { CallOptions } from './call-options.js';
+import { rulesOf, type CallOptions } from './call-options.js';
 import { CallRouter } from './call-router.js';
 import { SignalServer } from './signal-server.js';
 
@@ -24,10 +24,11 @@ export class CallSystem {
   constructor(options: CallOptions, surroundings: Surroundings) {
     const { store, latencyMs, random, now, onDefect = () => undefined } = surroundings;
     const alarms = this.#alarms;
-    this.router = new CallRouter(options, { store, alarms, now, onDefect });
+    const rules = rulesOf(options);
+    this.router = new CallRouter(rules, { store, alarms, now, onDefect });
     const delay = (send: () => void) =>
       latencyMs > 0 ? void alarms.after(latencyMs, send) : send();
-    const breaks = () => options.dropRate > 0 && random() < options.dropRate;
+    const breaks = () => rules.dropRate > 0 && random() < rules.dropRate;
     this.sockets = new SignalServer({ router: this.router, alarms, weather: { delay, breaks } });
   }
 

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { closeCodes, type ClientFrame } from '../../calling/protocol.js';
 import type { Alarms } from './alarms.js';
 import type { CallJudge } from './call-judge.js';
-import type { CallOptions } from './call-options.js';
+import type { CallRules } from './call-options.js';
 import { sideOf } from './call.js';
 import type { Directory } from './directory.js';
 import type { Reply } from './reply.js';
@@ -11,7 +11,7 @@ import type { Call, Session, User } from './user.js';
 
 /** What the registrar works with. */
 interface Office {
-  readonly options: CallOptions;
+  readonly rules: CallRules;
   readonly turn: Turn;
   readonly directory: Directory;
   readonly judge: CallJudge;
@@ -30,8 +30,8 @@ export class Registrar {
 
   /** The first frame of a socket. */
   admit(session: Session, auth: Auth, reply: Reply): void {
-    const { options, directory, turn } = this.#office;
-    if (!isSame(auth.accountId, options.accountId) || !isSame(auth.apiKey, options.apiKey)) {
+    const { rules, directory, turn } = this.#office;
+    if (!isSame(auth.accountId, rules.accountId) || !isSame(auth.apiKey, rules.apiKey)) {
       return reply.close('AUTH_FAILURE', 'wrong account id or API key', closeCodes.unauthorized);
     }
     const { cuid, deviceId, platform, caps, missedCallActions } = auth;
@@ -54,9 +54,9 @@ export class Registrar {
   missing({ user }: Session): void {
     if (!user) return;
     detach(user);
-    const { directory, alarms, options } = this.#office;
+    const { directory, alarms, rules } = this.#office;
     const { call } = user;
-    if (call) user.cancelGone = alarms.after(options.timers.gone, () => this.#gone(user, call));
+    if (call) user.cancelGone = alarms.after(rules.timers.gone, () => this.#gone(user, call));
     directory.save(user);
   }
 

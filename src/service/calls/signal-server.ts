@@ -32,7 +32,7 @@ export class SignalServer {
   constructor(ground: Ground) {
     this.#ground = ground;
     const { alarms, router } = ground;
-    alarms.every(router.options.timers.ping, () => {
+    alarms.every(router.rules.timers.ping, () => {
       for (const socket of this.#sockets) socket.ping();
     });
   }
@@ -62,7 +62,7 @@ export class SignalServer {
     };
     const parts = { id: randomUUID(), socket: opened, router, weather, onKnown };
     const socket = new SignalSocket(parts);
-    const cancel = alarms.after(router.options.timers.auth, () =>
+    const cancel = alarms.after(router.rules.timers.auth, () =>
       socket.close(closeCodes.authTimeout, 'no auth in time'),
     );
     this.#sockets.add(socket);

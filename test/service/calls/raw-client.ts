@@ -3,11 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import {
-  callTimers,
   signalPath,
   subprotocol,
   type Ack,
-  type CallTimers,
   type ClientFrames,
   type RouterFrame,
 } from '../../../src/calling/protocol.js';
@@ -16,22 +14,11 @@ import { run, type Running } from '../running.js';
 
 export const callAccount = { accountId: 'CALL-ACCOUNT', apiKey: 'call-key' };
 
-/** Times as they are, so that only those a test shortens can be up in it. */
-export const callOptions: CallOptions = {
-  ...callAccount,
-  timers: callTimers,
-  dropRate: 0,
-  isOff: false,
-};
-
-type Waits = Partial<CallTimers>;
-
-/** A service with calling. */
+/** A service with calling. Its times are as they are, so that only those a test shortens can be up. */
 export const runRouter = (
-  { timers, ...calls }: Partial<Omit<CallOptions, 'timers'>> & { readonly timers?: Waits } = {},
+  calls: Partial<CallOptions> = {},
   options: Partial<ServiceOptions> = {},
-): Promise<Running> =>
-  run({ ...options, calls: { ...callOptions, ...calls, timers: { ...callTimers, ...timers } } });
+): Promise<Running> => run({ ...options, calls: { ...callAccount, ...calls } });
 
 /** A client that says just what a test wants it to say. */
 export class RawClient {

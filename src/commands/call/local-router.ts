@@ -1,0 +1,143 @@
+import type { Account } from '../../config/account.js';
+import type { CallCredentials } from '../../config/credentials.js';
+import { localCallCredentials, localFolder } from '../../config/local-account.js';
+import { announcedRouter, claimRouter, type RouterClaim } from '../../config/router-claim.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import type { CallOptions } from '../../service/start.js';
+import type { Messages } from '../../ui/messages.js';
+import { startLocalService } from '../start-local-service.js';
+
+/** The router of `--region local`, in this process or in another. */
+export interface LocalRouter extends CallCredentials {
+  /** Stays the same when another process takes over. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Between two looks whether the router's process is still there. */
+const lookMilliseconds = 250;
+/** For which a router may be on its way up. */
+const patienceMilliseconds = 15_000;
+const answerMilliseconds = 2000;
+
+/**
+ * Joins the router of `--region local`. The first command that needs it runs it inside itself, and
+ * says so; those that come later join; when it leaves, one of them takes over on the same port, so
+ * that clients have only to connect again (calling.md §7).
+ */
+export async function joinLocalRouter(
+  account: Account,
+  runtime: Runtime,
+  messages: Messages,
+): Promise<LocalRouter> {
+  const credentials = await localCallCredentials(localFolder(runtime), runtime);
+  const world = { account, runtime, messages, credentials };
+  const first = await joinOrRun(world);
+  const stop = new AbortController();
+  const successor = first.own ? undefined : succeed(first.url, world, stop.signal);
+  return {
+    ...credentials,
+    url: first.url,
+    close: async () => {
+      stop.abort();
+      const own = first.own ?? (await successor);
+      await own?.close();
+    },
+  };
+}
+
+interface World {
+  readonly account: Account;
+  readonly runtime: Runtime;
+  readonly messages: Messages;
+  readonly credentials: CallCredentials;
+}
+
+/** A router in this process. */
+interface OwnRouter {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+async function joinOrRun(
+  world: World,
+): Promise<{ readonly url: string; readonly own?: OwnRouter }> {
+  const { runtime, messages } = world;
+  const folder = localFolder(runtime);
+  const deadline = runtime.monotonic() + patienceMilliseconds;
+  while (runtime.monotonic() < deadline) {
+    const claim = await claimRouter(folder, runtime);
+    if (claim) {
+      const own = await run(claim, 0, world);
+      messages.note(`calls are routed by this command, at ${own.url}; others join it`);
+      return { url: own.url, own };
+    }
+    const url = await announcedRouter(folder);
+    if (url !== undefined && (await answers(url))) return { url };
+    await runtime.sleep(lookMilliseconds, runtime.signal);
+  }
+  throw new EngagectlError('E-UNAVAILABLE', 'the router of --region local does not answer', {
+    why: `another process says that it routes the calls of ${folder}`,
+    fix: 'try again; if it stays so, end that process',
+  });
+}
+
+/** Waits until the router's process has left, and runs the next one unless another is faster. */
+async function succeed(
+  url: string,
+  world: World,
+  signal: AbortSignal,
+): Promise<OwnRouter | undefined> {
+  const { runtime, messages } = world;
+  for (;;) {
+    await runtime.sleep(lookMilliseconds, signal).catch(() => undefined);
+    if (signal.aborted) return undefined;
+    const claim = await claimRouter(localFolder(runtime), runtime);
+    if (!claim) continue;
+    try {
+      const own = await run(claim, portOf(url), world);
+      messages.note(`the command that routed the calls has left: this one does so now, at ${url}`);
+      return own;
+    } catch (error) {
+      messages.warn(`calls are not routed any more: ${String(error)}`);
+      return undefined;
+    }
+  }
+}
+
+async function run(claim: RouterClaim, port: number, world: World): Promise<OwnRouter> {
+  try {
+    const service = await startLocalService(world.account, { ...world, port, calls: calls(world) });
+    await claim.announce(service.url);
+    return {
+      url: service.url,
+      close: async () => {
+        await service.close();
+        claim.release();
+      },
+    };
+  } catch (error) {
+    claim.release();
+    throw error;
+  }
+}
+
+const calls = ({ credentials: { callAccountId, callApiKey } }: World): CallOptions => ({
+  accountId: callAccountId,
+  apiKey: callApiKey,
+});
+
+const portOf = (url: string): number => Number(new URL(url).port);
+
+/** Whether a router listens there: it asks a plain request for a WebSocket. */
+async function answers(url: string): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(answerMilliseconds);
+    const { signalPath } = await import('../../calling/protocol.js');
+    const { status } = await fetch(url + signalPath, { signal, redirect: 'error' });
+    return status === 426;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,52 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+import { lockRun } from '../files/run-lock.js';
+import type { Runtime } from '../runtime.js';
+import { privateFolder } from './store.js';
+
+/** Held by the one process that routes the calls of a data folder, until it releases it or is gone. */
+export interface RouterClaim {
+  /** Tells the other processes where it listens. */
+  announce(url: string): Promise<void>;
+  release(): void;
+}
+
+type ClaimRuntime = Pick<Runtime, 'platform' | 'token'>;
+
+/** Undefined: another process has it. */
+export async function claimRouter(
+  folder: string,
+  runtime: ClaimRuntime,
+): Promise<RouterClaim | undefined> {
+  await privateFolder(folder, runtime);
+  try {
+    const lock = await lockRun(path.join(folder, 'call-router.lock'));
+    return {
+      announce: (url) => announce(folder, url, runtime),
+      release: () => lock.release(),
+    };
+  } catch (error) {
+    if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
+    throw error;
+  }
+}
+
+/** Where the last router of the folder listened: one that has ended may still stand here. */
+export async function announcedRouter(folder: string): Promise<string | undefined> {
+  try {
+    const text = await readFile(fileOf(folder), 'utf8');
+    const { url } = JSON.parse(text) as { readonly url?: unknown };
+    return typeof url === 'string' && URL.canParse(url) ? url : undefined;
+  } catch {
+    return undefined; // none yet, or a file that says nothing: the next router writes it anew
+  }
+}
+
+async function announce(folder: string, url: string, { token }: ClaimRuntime): Promise<void> {
+  const draft = `${fileOf(folder)}.${token()}`;
+  await writeFile(draft, `${JSON.stringify({ url })}\n`, { mode: 0o600, flag: 'wx' });
+  await rename(draft, fileOf(folder));
+}
+
+const fileOf = (folder: string): string => path.join(folder, 'call-router.json');
