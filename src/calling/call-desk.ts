@@ -92,6 +92,11 @@ export class CallDesk {
     this.#options.onOver();
   }
 
+  /** Nobody is told of its end here: that waits at the router for the next life of the app. */
+  leave(): void {
+    this.#clear();
+  }
+
   #isCurrent(callId: string): boolean {
     return this.#call?.details.callId === callId;
   }

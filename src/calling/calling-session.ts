@@ -122,7 +122,7 @@ export class CallingSession {
 
   close(): void {
     this.#connection.close();
-    this.#desk.lose();
+    this.#desk.leave();
   }
 
   /** Resolves when the frames of methods that return nothing have been answered. */

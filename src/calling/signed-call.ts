@@ -117,7 +117,10 @@ export class SignedCallClient {
     await Promise.all([this.#session?.idle(), this.#leaving?.told]);
   }
 
-  /** Leaves the router at once; a call there is ends. `initialize` begins anew. */
+  /**
+   * Leaves the router at once, which ends a call there is. Nothing more is told: that waits at the router
+   * until `initialize`.
+   */
   close(): void {
     this.#end();
     void this.#turn.then(() => this.#end());

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createSignedCall } from '../../src/calling/calling.js';
 import type { CallEventResult, InitProperties, SignedCall } from '../../src/calling/calling.js';
@@ -16,8 +17,8 @@ export const fastTimes = {
 export const core = { accountId: 'CORE' };
 
 export const annProperties = {
-  accountId: 'CALLS',
-  apiKey: 'key-of-calls',
+  accountId: 'CALL-ACCOUNT',
+  apiKey: 'call-key',
   cuid: 'ann_1',
   allowPersistSocketConnection: true,
   production: false,
@@ -50,4 +51,12 @@ export async function testClient(
   client.onIncomingCall(({ callId }) => void rang.push(callId));
   onTestFinished(() => client.close());
   return { client, events, results, rang, lines };
+}
+
+/** Waits until it holds; fails when it does not within five seconds. */
+export async function until(holds: () => boolean, what = holds.toString()): Promise<void> {
+  for (let waited = 0; !holds(); waited += 5) {
+    if (waited > 5000) throw new Error(`It never came to this: ${what}`);
+    await delay(5);
+  }
 }

@@ -1,0 +1,234 @@
+import { expect, it } from 'vitest';
+import { devicePresets } from '../../src/calling/calling.js';
+import type { SignedCallEnv } from '../../src/calling/calling.js';
+import { runRouter } from '../service/calls/raw-client.js';
+import { annProperties, testClient, until } from '../support/calling-client.js';
+
+// Two clients and the router: what each app is told, from the placement of a call to its end.
+
+const timers = { ringing: 300, connecting: 100, gone: 150, auth: 50, ping: 100 };
+
+const bobProperties = { ...annProperties, cuid: 'bob_1' };
+
+async function annAndBob(bobEnv: Partial<SignedCallEnv> = {}, annEnv: Partial<SignedCallEnv> = {}) {
+  const { url } = await runRouter({ timers });
+  const caller = await testClient({ url, ...annEnv });
+  const callee = await testClient({ url, ...bobEnv });
+  expect(await callee.client.initialize(bobProperties)).toMatchObject({ isSuccessful: true });
+  expect(await caller.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  return { ann: caller, bob: callee };
+}
+
+async function ringing(bobEnv?: Partial<SignedCallEnv>) {
+  const sides = await annAndBob(bobEnv);
+  expect(await sides.ann.client.call('bob_1', 'lunch')).toMatchObject({ isSuccessful: true });
+  await until(() => sides.bob.rang.length > 0);
+  return { ...sides, callId: sides.bob.rang[0]! };
+}
+
+async function inProgress() {
+  const sides = await ringing();
+  expect(await sides.bob.client.answer(sides.callId)).toMatchObject({ isSuccessful: true });
+  await until(() => sides.ann.events.includes('Outgoing CallInProgress'));
+  await until(() => sides.bob.events.includes('Incoming CallInProgress'));
+  return sides;
+}
+
+type Sides = Awaited<ReturnType<typeof ringing>>;
+
+const outgoing = (...events: string[]) => ['CallIsPlaced', ...events].map((e) => `Outgoing ${e}`);
+const incoming = (...events: string[]) => events.map((event) => `Incoming ${event}`);
+
+async function bothHear({ ann, bob }: Sides, ...events: string[]) {
+  await until(() => ann.client.getCallState() === 'NoCall', 'ann has no call');
+  await until(() => bob.client.getCallState() === 'NoCall', 'bob has no call');
+  expect(ann.events).toEqual(outgoing(...events));
+  expect(bob.events).toEqual(incoming(...events));
+}
+
+it('a call is answered, goes on and is hung up', async () => {
+  const sides = await inProgress();
+  const { ann, bob, callId } = sides;
+  expect([ann, bob].map(({ client }) => client.getCallState())).toEqual([
+    'OngoingCall',
+    'OngoingCall',
+  ]);
+  ann.client.hangup();
+  await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
+  expect(ann.results[0]).toEqual({
+    direction: 'Outgoing',
+    callEvent: 'CallIsPlaced',
+    callDetails: {
+      callId,
+      callerCuid: 'ann_1',
+      calleeCuid: 'bob_1',
+      callContext: 'lunch',
+      channel: 'Socket',
+    },
+  });
+});
+
+it.each<[string, string, (sides: Sides) => unknown]>([
+  ['Cancelled', 'the initiator hangs up', ({ ann }) => ann.client.hangupCall()],
+  ['Cancelled', 'the initiator logs out', ({ ann }) => ann.client.logout()],
+  ['Declined', 'the receiver declines', ({ bob, callId }) => bob.client.decline(callId)],
+  ['Declined', 'the receiver hangs up', ({ bob }) => bob.client.hangup()],
+  ['Declined', 'the receiver logs out', ({ bob }) => bob.client.logout()],
+  ['Missed', 'nobody answers', () => undefined],
+])('%s: %s', async (event, _, act) => {
+  const sides = await ringing();
+  expect(sides.ann.client.getCallState()).toBe('OutgoingCall');
+  expect(sides.bob.client.getCallState()).toBe('IncomingCall');
+  await act(sides);
+  await bothHear(sides, event);
+});
+
+it('a client that leaves in a call hears of its end in its next life', async () => {
+  const { ann, bob } = await inProgress();
+  ann.client.close();
+  expect(ann.client.getCallState()).toBe('NoCall');
+  await until(() => bob.client.getCallState() === 'NoCall');
+  expect(bob.events.at(-1)).toBe('Incoming Ended');
+  expect(ann.events).not.toContain('Outgoing Ended');
+  await ann.client.initialize(annProperties);
+  await until(() => ann.events.length > 3);
+  expect(ann.events).toEqual(outgoing('Answered', 'CallInProgress', 'Ended'));
+  expect(ann.client.getCallState()).toBe('NoCall');
+});
+
+it('images of both sides arrive with the details', async () => {
+  const sides = await annAndBob();
+  const images = { initiator_image: 'https://a.test/i.png', receiver_image: 'http://a.test/r.png' };
+  await sides.ann.client.call('bob_1', 'lunch', images);
+  await until(() => sides.ann.results.length > 0);
+  expect(sides.ann.results[0]?.callDetails).toMatchObject({
+    initiatorImage: 'https://a.test/i.png',
+    receiverImage: 'http://a.test/r.png',
+  });
+});
+
+it('a microphone that is refused on answer declines', async () => {
+  const sides = await ringing({ device: devicePresets.micDenied });
+  const { error } = await sides.bob.client.answer(sides.callId);
+  expect(error?.errorName).toBe('MIC_DENIED');
+  await bothHear(sides, 'DeclinedDueToMicrophonePermissionsNotGranted');
+});
+
+it.each([
+  [
+    'notificationsOff',
+    'DeclinedDueToNotificationsDisabled',
+    ['DeclinedDueToNotificationsDisabled'],
+  ],
+  ['pstnBusy', 'ReceiverBusyOnAnotherCall', []],
+] as const)('a device with %s declines before it rings', async (preset, event, bobHears) => {
+  const { ann, bob } = await annAndBob({ device: devicePresets[preset] });
+  await ann.client.call('bob_1', 'lunch');
+  await until(() => ann.client.getCallState() === 'NoCall');
+  expect(ann.events).toEqual(outgoing(event));
+  expect(bob.events).toEqual(incoming(...bobHears));
+  expect(bob.rang).toEqual([]);
+});
+
+it('a receiver that logged out declines', async () => {
+  const { ann, bob } = await annAndBob();
+  bob.client.logout();
+  await bob.client.whenIdle();
+  expect((await bob.client.call('ann_1', 'lunch')).error?.errorName).toBe('NOT_INITIALIZED');
+  await ann.client.call('bob_1', 'lunch');
+  await until(() => ann.client.getCallState() === 'NoCall');
+  expect(ann.events).toEqual(outgoing('DeclinedDueToLoggedOutCuid'));
+});
+
+it('a second call is refused while there is one, on both sides, and disturbs nothing', async () => {
+  const sides = await inProgress();
+  const { ann, bob } = sides;
+  const second = await Promise.all([
+    ann.client.call('bob_1', 'again'),
+    bob.client.call('ann_1', 'again'),
+  ]);
+  expect(second.map(({ error }) => error?.errorName)).toEqual([
+    'CALL_IN_PROGRESS',
+    'CALL_IN_PROGRESS',
+  ]);
+  bob.client.hangup();
+  await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
+});
+
+it('two calls at the same instant by one client: one is placed', async () => {
+  const { ann } = await annAndBob();
+  const answers = await Promise.all([
+    ann.client.call('bob_1', 'one'),
+    ann.client.call('bob_1', 'two'),
+  ]);
+  expect(answers.map(({ error }) => error?.errorName)).toEqual([undefined, 'CALL_IN_PROGRESS']);
+});
+
+it('an app calls again inside the listener', async () => {
+  const sides = await ringing();
+  const { ann, bob } = sides;
+  let again: Promise<unknown> | undefined;
+  ann.client.addListener(ann.client.SignedCallOnCallStatusChanged, ({ callEvent }) => {
+    if (callEvent === 'Declined') again = ann.client.call('bob_1', 'again');
+  });
+  await bob.client.decline(sides.callId);
+  await until(() => bob.rang.length === 2);
+  expect(await again).toEqual({ isSuccessful: true, error: null });
+});
+
+it('hung up while it is being placed', async () => {
+  const { ann, bob } = await annAndBob();
+  const placing = ann.client.call('bob_1', 'lunch');
+  expect(ann.client.getCallState()).toBe('OutgoingCall');
+  ann.client.hangup();
+  expect((await placing).error?.errorName).toBe('CALL_FAILED');
+  await ann.client.whenIdle();
+  expect([...ann.events, ...bob.events]).toEqual([]);
+  expect(await ann.client.call('bob_1', 'lunch')).toMatchObject({ isSuccessful: true });
+});
+
+it('disconnectSignallingSocket waits for the call; then calls come by push, and initialize restores', async () => {
+  const sides = await inProgress();
+  const { ann, bob } = sides;
+  bob.client.disconnectSignallingSocket();
+  expect((await bob.client.call('ann_1', 'x')).error?.errorName).toBe('CALL_IN_PROGRESS');
+  ann.client.hangup();
+  await bothHear(sides, 'Answered', 'CallInProgress', 'Ended');
+  expect((await bob.client.call('ann_1', 'x')).error?.errorName).toBe('SOCKET_REQUIRED');
+  await ann.client.call('bob_1', 'dinner');
+  await bob.client.initialize(bobProperties);
+  await until(() => bob.rang.length === 2);
+  await bob.client.answer(bob.rang[1]!);
+  await until(() => bob.client.getCallState() === 'OngoingCall');
+  expect(bob.results.at(-1)?.callDetails).toMatchObject({ channel: 'Push', callContext: 'dinner' });
+});
+
+it('a missed call shows its actions; a click is told', async () => {
+  const shown: unknown[] = [];
+  const device = { ...devicePresets.allowAll, showMissedCall: (call: unknown) => shown.push(call) };
+  const { url } = await runRouter({ timers });
+  const caller = await testClient({ url });
+  const callee = await testClient({ url, device });
+  await caller.client.initialize(annProperties);
+  await callee.client.initialize({ ...bobProperties, missedCallActions: { again: 'Call back' } });
+  const clicks: unknown[] = [];
+  callee.client.addListener(callee.client.SignedCallOnMissedCallActionClicked, (click) =>
+    clicks.push(click),
+  );
+  await caller.client.call('bob_1', 'lunch');
+  await until(() => shown.length === 1);
+  const { callId } = caller.results[0]!.callDetails;
+  expect(shown).toEqual([
+    { callId, actions: { again: 'Call back' }, callDetails: expect.objectContaining({ callId }) },
+  ]);
+  const headers = { 'X-Service-Account-Id': 'CALL-ACCOUNT', 'X-Service-Passcode': 'call-key' };
+  const path = `${url}/call/v1/missed/${callId}/actions/again`;
+  expect((await fetch(path, { method: 'POST', headers })).status).toBe(200);
+  await until(() => clicks.length === 1);
+  expect(clicks).toEqual([
+    {
+      action: { actionId: 'again', actionLabel: 'Call back' },
+      callDetails: expect.objectContaining({ callId }),
+    },
+  ]);
+});

@@ -1,0 +1,155 @@
+import { expect, it } from 'vitest';
+import { CallEvent, createSignedCall, LogLevel, SignedCall } from '../../src/calling/calling.js';
+import type { CallDetails } from '../../src/calling/protocol.js';
+import { annProperties, testClient, until } from '../support/calling-client.js';
+import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
+
+// §8.8 of the calling contract: listeners replaced, removed, throwing; what is logged; the shared instance.
+
+const details: CallDetails = {
+  callId: 'call-0',
+  callerCuid: 'eve_1',
+  calleeCuid: 'ann_1',
+  callContext: 'earlier',
+  channel: 'Socket',
+};
+
+const tell = (router: ScriptedRouter, event: CallEvent) =>
+  router.send('event', { callId: 'call-0', direction: 'Incoming', event, details });
+
+async function initialized() {
+  const router = await scriptedRouter();
+  const ann = await testClient({ url: router.url });
+  await ann.client.initialize(annProperties);
+  return { router, ...ann };
+}
+
+it('adding replaces, removing clears', async () => {
+  const { router, client, events } = await initialized();
+  const name = client.SignedCallOnCallStatusChanged;
+  tell(router, 'Missed');
+  await until(() => router.seen.includes(1));
+  const second: string[] = [];
+  client.addListener(name, ({ callEvent }) => second.push(callEvent));
+  tell(router, 'Declined');
+  await until(() => router.seen.includes(2));
+  client.removeListener(name);
+  client.removeListener(name);
+  tell(router, 'Cancelled');
+  await until(() => router.seen.includes(3));
+  expect(events).toEqual(['Incoming Missed']);
+  expect(second).toEqual(['Declined']);
+});
+
+it.each([
+  [
+    'throws',
+    () => {
+      throw new Error('boom');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('boom'))],
+])('a handler that %s is logged and breaks nothing', async (_, fails) => {
+  const { router, client, lines } = await initialized();
+  let told = 0;
+  client.addListener(client.SignedCallOnCallStatusChanged, () => {
+    told += 1;
+    return fails();
+  });
+  client.onIncomingCall(fails);
+  tell(router, 'Missed');
+  router.send('incoming', { callId: 'c2', details, channel: 'Socket', expiresAt: 0 });
+  tell(router, 'Declined');
+  await until(() => router.seen.includes(3));
+  expect(told).toBe(2);
+  expect(lines.filter((line) => line.includes('boom'))).toEqual([
+    'SignedCall: the handler of SignedCallOnCallStatusChanged threw: Error: boom',
+    'SignedCall: the handler of onIncomingCall threw: Error: boom',
+    'SignedCall: the handler of SignedCallOnCallStatusChanged threw: Error: boom',
+  ]);
+});
+
+it('mistakes of the program throw a TypeError', () => {
+  const client = createSignedCall({ url: 'ws://127.0.0.1:9', core: { accountId: 'C' } });
+  const wrong = [
+    () => client.addListener('onCall' as never, () => undefined),
+    () => client.removeListener('toString' as never),
+    () => client.addListener(client.SignedCallOnCallStatusChanged, 'no function' as never),
+    () => client.onIncomingCall(undefined as never),
+    () => client.setDebugLevel(1 as never),
+    () => client.setDebugLevel('debug' as never),
+  ];
+  for (const mistake of wrong) expect(mistake).toThrow(TypeError);
+});
+
+it('a call that rings before anybody shows it is shown when somebody does', async () => {
+  const router = await scriptedRouter();
+  const { nodeEnv } = await import('../../src/calling/node-env.js');
+  const client = createSignedCall(await nodeEnv({ url: router.url, core: { accountId: 'C' } }));
+  await client.initialize(annProperties);
+  router.send('incoming', { callId: 'call-0', details, channel: 'Push', expiresAt: 7 });
+  await until(() => router.seen.includes(1));
+  const rang: unknown[] = [];
+  client.onIncomingCall((call) => rang.push(call));
+  expect(rang).toEqual([{ callId: 'call-0', callDetails: details, expiresAt: 7 }]);
+  client.close();
+});
+
+it('events of an earlier life are delivered after initialize, to a listener that is there', async () => {
+  const router = await scriptedRouter();
+  router.answer('auth', () => ({ data: { session: 's', replay: 2, lastSeq: 0 } }));
+  const { client, events } = await testClient({ url: router.url });
+  const initializing = client.initialize(annProperties).then(() => events.push('initialized'));
+  await until(() => router.heard.length === 1);
+  tell(router, 'Answered');
+  tell(router, 'Ended');
+  await initializing;
+  await until(() => router.seen.includes(2));
+  expect(events).toEqual(['initialized', 'Incoming Answered', 'Incoming Ended']);
+  expect(client.getCallState()).toBe('NoCall');
+});
+
+it.each([
+  [LogLevel.off, 0],
+  [LogLevel.info, 1],
+  [LogLevel.debug, 2],
+  [LogLevel.verbose, 3],
+])('level %i prints %i kinds of lines, under the tag of the platform', async (level, kinds) => {
+  const router = await scriptedRouter();
+  const { client, lines } = await testClient({ url: router.url, platform: 'ios' });
+  client.setDebugLevel(level);
+  client.removeListener(client.SignedCallOnMissedCallActionClicked);
+  await client.initialize({ ...annProperties, nonsense: 1 } as never);
+  tell(router, 'Missed');
+  await until(() => router.seen.length === 1);
+  const told = ['Incoming call', 'nonsense is not a known', 'heard event'];
+  expect(told.filter((text) => lines.some((line) => line.includes(text)))).toEqual(
+    told.slice(0, kinds),
+  );
+  for (const line of lines) expect(line).toMatch(/^Signed Call: /);
+  expect(lines.join('\n')).not.toContain(annProperties.apiKey);
+});
+
+it('the shared instance has no environment before use, and keeps what was set before', async () => {
+  expect((await SignedCall.initialize(annProperties)).error?.errorName).toBe('CORE_REQUIRED');
+  const events: string[] = [];
+  SignedCall.addListener('SignedCallOnCallStatusChanged', ({ callEvent }) =>
+    events.push(callEvent),
+  );
+  SignedCall.setDebugLevel(LogLevel.off);
+  const router = await scriptedRouter();
+  const lines: string[] = [];
+  const { nodeEnv } = await import('../../src/calling/node-env.js');
+  const env = {
+    url: router.url,
+    core: { accountId: 'C' },
+    log: (line: string) => lines.push(line),
+  };
+  SignedCall.use(await nodeEnv(env));
+  expect(await SignedCall.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  tell(router, 'Missed');
+  await until(() => router.seen.length === 1);
+  SignedCall.close();
+  expect(events).toEqual(['Missed']);
+  expect(lines).toEqual([]);
+});
