@@ -106,6 +106,7 @@ async function bundle() {
     input: {
       process: join(built, 'process.js'),
       library: join(built, 'index.js'),
+      'library-testing': join(built, 'testing.js'),
     },
     platform: 'node',
     external: [/^@libsql\//],
@@ -123,10 +124,10 @@ async function bundle() {
   return output;
 }
 
-/** What `import` of the package leads to. */
-function index(output) {
-  const { exports } = output.find(({ name }) => name === 'library');
-  return `import library from './library.cjs';\nexport const { ${exports.join(', ')} } = library;\n`;
+/** What `import` of the package, or of a part of it, leads to. */
+function entry(output, part) {
+  const { exports } = output.find(({ name }) => name === part);
+  return `import library from './${part}.cjs';\nexport const { ${exports.join(', ')} } = library;\n`;
 }
 
 /** The declarations that the one of the public API leads to. */
@@ -160,9 +161,10 @@ const output = await bundle();
 // All of it is in memory before the first file is written: it may take the place of the build.
 const files = new Map([
   ...output.map(({ fileName, code }) => [fileName, code]),
-  ['index.js', index(output)],
+  ['index.js', entry(output, 'library')],
+  ['testing.js', entry(output, 'library-testing')],
   ...[
-    ...declarations('index.d.ts'),
+    ...declarations('index.d.ts', declarations('testing.d.ts')),
     ...readdirSync(built).filter((name) => name.endsWith('.wasm')),
     ...readdirSync(join(built, 'man')).map((name) => `man/${name}`),
   ].map((name) => [name, readFileSync(join(built, name))]),

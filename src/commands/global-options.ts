@@ -59,12 +59,16 @@ export const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
   })),
 );
 
+/** The service may answer to several: `serve` takes them all, other commands one. */
+const repeatable = 'headerPrefix';
+
 /** As commander gets them: without a default, which comes behind the variables. */
 export const globalOptionTable: OptionTable = globalOptions.flatMap(
-  ({ heading, flags, help, env, fallback, parse }) => {
+  ({ heading, name, flags, help, env, fallback, parse }) => {
     const variable = env === undefined ? '' : ` [$${env}]`;
     const shown = fallback === undefined ? '' : ` (default: ${fallback})`;
-    return [heading, [flags, `${help}${variable}${shown}`, { parse }] as const];
+    const details = name === repeatable ? { parse, repeatable: true as const } : { parse };
+    return [heading, [flags, `${help}${variable}${shown}`, details] as const];
   },
 );
 

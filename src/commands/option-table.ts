@@ -55,9 +55,15 @@ function refuseRepeated(command: Command, option: Option): void {
   let seen = false;
   command.on(`option:${option.name()}`, () => {
     if (seen) {
-      const message = `option '${option.flags}' was given twice, and takes one value`;
-      throw new CommanderError(2, 'engagectl.repeatedFlag', message);
+      throw repeatedFlag(option.flags);
     }
     seen = true;
   });
 }
+
+export const repeatedFlag = (flags: string): CommanderError =>
+  new CommanderError(
+    2,
+    'engagectl.repeatedFlag',
+    `option '${flags}' was given twice, and takes one value`,
+  );

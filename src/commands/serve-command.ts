@@ -1,29 +1,31 @@
-import { once } from 'node:events';
-import path from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import { defaultHeaderPrefix } from '../contract/endpoints.js';
-import type { Runtime } from '../runtime.js';
-import type { Variants } from '../service/start.js';
-import { messages } from '../ui/messages.js';
 import type { CommandSpec } from './command-spec.js';
 import type { OptionRow, OptionTable } from './option-table.js';
-import { choice, integer } from './option-values.js';
-import type { Settings } from './settings.js';
-
-interface ServeFlags extends Partial<Variants> {
-  readonly port: number;
-  readonly data?: string;
-  readonly memory?: boolean;
-  readonly latency: number;
-  readonly pending: number;
-  readonly failRate: number;
-  readonly maxConcurrent: { readonly upload: number; readonly other: number };
-}
+import { choice, integer, notEmpty } from './option-values.js';
+import { serve, type ServeFlags } from './serve.js';
 
 const placeOptions: OptionTable = [
   ['--port <n>', '0 takes any free port', { parse: integer({ max: 65_535 }), default: 8787 }],
   ['--data <dir>', 'folder of its data (default: that of --region local)'],
   ['--memory', 'keep nothing', { conflicts: 'data' }],
+  [
+    '--seed <file...>',
+    'records of an empty store: NDJSON or JSON, also .gz',
+    { parse: notEmpty, repeatable: true },
+  ],
+  ['--log', 'a line for each request on stderr'],
+];
+
+const reachOptions: OptionTable = [
+  ['--host <address>', 'interface to listen on (default: 127.0.0.1)', notEmpty],
+  [
+    '--allow-host <name...>',
+    'names by which clients may call it, besides localhost',
+    { parse: notEmpty, repeatable: true },
+  ],
+  ['--tls', 'speak TLS, with a certificate made for this run'],
+  ['--tls-cert <file>', 'PEM of your own certificate', notEmpty],
+  ['--tls-key <file>', 'PEM of its key', notEmpty],
 ];
 
 const rehearsalOptions: OptionTable = [
@@ -61,18 +63,22 @@ function variant(flags: string, what: string, ...words: [string, ...string[]]): 
 export const command: CommandSpec<ServeFlags> = {
   summary: 'run the embedded local service on a port',
   description:
-    'Runs the embedded service on a loopback port, until Ctrl-C or SIGTERM. Standard output gets one line: its URL.',
+    'Runs the embedded service on a loopback port, until Ctrl-C or SIGTERM. Standard output gets one line: its URL. Tests steer it by /_local/…: docs/local-service.md.',
   examples: `
     # on port 8787; its data is that of --region local
     engagectl serve
     # for a test: any free port, nothing kept
     engagectl serve --port 0 --memory
+    # for another container: TLS, called "engage", with users in it
+    engagectl serve --host 0.0.0.0 --allow-host engage --tls --seed users.ndjson
     # a slow and failing service, to rehearse on
     engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3
   `,
   options: [
     'Service:',
     ...placeOptions,
+    'Reach:',
+    ...reachOptions,
     'Rehearsal:',
     ...rehearsalOptions,
     'Variants of answers:',
@@ -92,54 +98,4 @@ function concurrency(text: string): ServeFlags['maxConcurrent'] {
   if (upload === undefined || other === undefined)
     throw new InvalidArgumentError('Use two numbers from 1 on, like 15,3.');
   return { upload: Number(upload), other: Number(other) };
-}
-
-async function serve(flags: ServeFlags, settings: Settings, runtime: Runtime): Promise<void> {
-  const { environmentCredentials, checkedHeaderPrefix } = await import('../config/credentials.js');
-  const { localCredentials, localFolder, localPasscodeFile } =
-    await import('../config/local-account.js');
-  const { shellQuoted } = await import('../config/private-file.js');
-  const { startService } = await import('./start-service.js');
-  const { port, data, memory, latency, pending, failRate, maxConcurrent, ...variants } = flags;
-  const told = messages(settings, runtime);
-  const folder = data ? path.resolve(runtime.cwd, data) : localFolder(runtime);
-  const fromEnvironment = await environmentCredentials(runtime);
-  const credentials = fromEnvironment ?? (await localCredentials(folder, runtime));
-  const service = await startService({
-    dataDir: memory ? undefined : folder,
-    port,
-    headerPrefixes: [
-      checkedHeaderPrefix(settings.headerPrefix ?? defaultHeaderPrefix, '--header-prefix'),
-    ],
-    ...credentials,
-    timezone: settings.timezone ?? 'UTC',
-    latencyMs: latency,
-    pendingPolls: pending,
-    failRate,
-    maxConcurrent,
-    variants,
-    random: runtime.random,
-    now: runtime.now,
-    onDefect: (error) => told.warn(`defect of the service: ${String(error)}`),
-  });
-  try {
-    runtime.stdout.write(
-      settings.json ? `${JSON.stringify({ url: service.url })}\n` : `${service.url}\n`,
-    );
-    told.note(`data: ${memory ? 'in memory' : folder}`);
-    const passcode = fromEnvironment
-      ? 'and the passcode of this environment'
-      : `ENGAGECTL_PASSCODE_FILE=${shellQuoted(localPasscodeFile(folder))}`;
-    told.note(
-      `use it with: ENGAGECTL_BASE_URL=${service.url} ENGAGECTL_ACCOUNT_ID=${credentials.accountId} ${passcode}`,
-    );
-    await aborted(runtime.signal);
-  } finally {
-    await service.close();
-  }
-}
-
-/** Signals are how a service is stopped, so that is success. */
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort');
 }

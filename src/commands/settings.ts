@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Runtime } from '../runtime.js';
+import { repeatedFlag } from './option-table.js';
 import { globalOptions } from './global-options.js';
 
 /** The global options as the commands use them: flag, else environment, else default. */
@@ -8,6 +9,8 @@ export interface Settings {
   readonly region?: string;
   readonly baseUrl?: string;
   readonly headerPrefix?: string;
+  /** All that were given; more than one for `serve` alone. */
+  readonly headerPrefixes: readonly string[];
   readonly timezone?: string;
   readonly timeoutMs: number;
   readonly maxAttempts: number;
@@ -29,8 +32,10 @@ export interface Settings {
 /** The options by the names of their values, each as its parser returns it. */
 interface Values extends Pick<
   Settings,
-  'profile' | 'region' | 'baseUrl' | 'headerPrefix' | 'timezone' | 'progress'
+  'profile' | 'region' | 'baseUrl' | 'timezone' | 'progress'
 > {
+  /** A list as a flag, a text as a variable. */
+  readonly headerPrefix?: string | readonly string[];
   readonly timeout: number;
   readonly maxAttempts: number;
   readonly retryFor: number;
@@ -57,10 +62,16 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
       values[name] = parse(fallback);
     }
   }
-  const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, color, ...others } =
+  const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, color, ...more } =
     values as unknown as Values;
+  const { headerPrefix = [], ...others } = more;
+  const headerPrefixes = [headerPrefix].flat();
+  if (headerPrefixes.length > 1 && command.name() !== 'serve')
+    throw repeatedFlag('--header-prefix <prefix>');
   return {
     ...others,
+    ...(headerPrefixes[0] === undefined ? {} : { headerPrefix: headerPrefixes[0] }),
+    headerPrefixes,
     timeoutMs: timeout,
     retryForMs: retryFor,
     retryBaseMs: retryBase,

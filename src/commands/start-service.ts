@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { RunningService, ServiceOptions } from '../service/start.js';
+import type { RunningService, SeedError, ServiceOptions } from '../service/start.js';
 
 /**
  * Starts the embedded service, which is loaded only now. E-USAGE for a port that cannot be had,
@@ -11,7 +11,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     return await service.startService(options);
   } catch (error) {
     const { code = '', syscall, message } = error as NodeJS.ErrnoException;
-    if (syscall === 'listen') throw portRefused(options.port, code);
+    if (error instanceof service.SeedError) throw seedRefused(error);
+    if (syscall === 'listen' || syscall === 'getaddrinfo') throw portRefused(options, code);
     if (options.dataDir === undefined || !/^(SQLITE_|E[A-Z]+$)/.test(code)) throw error;
     throw new EngagectlError('E-FILE-WRITE', `${options.dataDir}: the store cannot be opened`, {
       why: message,
@@ -22,9 +23,26 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-function portRefused(port: number, code: string): EngagectlError {
-  return new EngagectlError('E-USAGE', `port ${port} cannot be listened on (${code})`, {
-    why: code === 'EADDRINUSE' ? 'another program listens on it' : 'this user may not use it',
+function portRefused({ port, host }: ServiceOptions, code: string): EngagectlError {
+  const where = host === undefined ? `port ${port}` : `port ${port} of ${host}`;
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'another program listens on it',
+    EADDRNOTAVAIL: 'this machine has no such address',
+    ENOTFOUND: 'this machine has no such address',
+  };
+  return new EngagectlError('E-USAGE', `${where} cannot be listened on (${code})`, {
+    why: reasons[code] ?? 'this user may not use it',
     fix: 'choose another with --port <n>; --port 0 takes any free one',
+  });
+}
+
+/** The seed is wrong, or cannot be read. */
+function seedRefused(error: SeedError): EngagectlError {
+  const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  return new EngagectlError(code === undefined ? 'E-FORMAT' : 'E-FILE-READ', error.message, {
+    why: code ?? 'a seed holds upload records, or profiles and events as an export has them',
+    fix: 'correct the file; nothing of it was kept',
+    ...(error.file === undefined ? {} : { file: error.file, line: error.line }),
+    cause: error,
   });
 }

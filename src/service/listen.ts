@@ -1,4 +1,10 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,16 +19,22 @@ export interface Serving {
   readonly upgradeOf: (request: IncomingMessage) => Upgrade | undefined;
 }
 
+export interface Address {
+  /** 0 takes any free one. */
+  readonly port: number;
+  /** The interface to listen on, as a name or an IP address. */
+  readonly host: string;
+  /** PEM; undefined speaks plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+}
+
 /** Longer than a client pauses: closing just when it sends would leave the outcome of an event unknown. */
 const keepAliveMilliseconds = 60_000;
 const graceMilliseconds = 1000;
 
-/**
- * Takes requests and upgrades on one port of 127.0.0.1; 0 is any free one. `close` lets both end
- * by themselves for a second, then ends them.
- */
+/** Takes requests and upgrades on one port. `close` lets both end by themselves for a second, then ends them. */
 export async function listen(
-  port: number,
+  { port, host, tls }: Address,
   { answer, upgradeOf }: Serving,
 ): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   /** What goes on, each with how to end it. */
@@ -31,19 +43,19 @@ export async function listen(
     const settled = work.catch(end).finally(() => running.delete(settled));
     running.set(settled, end);
   };
-  const server = createServer((request, response) =>
-    track(answer(request, response), () => void response.destroy()),
-  );
+  const take: RequestListener = (request, response) =>
+    track(answer(request, response), () => void response.destroy());
+  const server = tls ? createTlsServer(tls, take) : createServer(take);
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upgrade = upgradeOf(request);
     if (upgrade) return track(upgrade(socket, head), () => void socket.destroy());
     socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
-    server.emit('connection', socket);
+    server.emit(tls ? 'secureConnection' : 'connection', socket);
   });
   server.keepAliveTimeout = keepAliveMilliseconds;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(port, host, resolve);
   });
 
   const close = async (): Promise<void> => {

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { requestTexts } from '../contract/codes.js';
 import type { SeenRequest } from './control/request-log.js';
 import { endpointOf } from './endpoint-names.js';
 import type { Serving, Upgrade } from './listen.js';
 import { Refusal, refusalAnswer, refused } from './refusal.js';
 import { sendAnswer } from './send-answer.js';
-import type { Service } from './service.js';
+import type { Service, ServiceOptions } from './service.js';
 
 export interface Exchange {
   readonly request: IncomingMessage;
@@ -45,7 +46,8 @@ export function router(routes: readonly Route[], service: Service): Serving {
           )
         : undefined;
       try {
-        if (!isOurs(request.headers.host)) throw refused(403, 'Forbidden');
+        if (!isOurs(request.headers.host, service.options))
+          throw refused(403, `Forbidden: this service is not called ${request.headers.host}`);
         const answer = handlerOf(routes, request.method, url.path);
         await answer({ request, response, seen, ...url }, service);
       } catch (error) {
@@ -60,7 +62,8 @@ export function router(routes: readonly Route[], service: Service): Serving {
     upgradeOf(request) {
       const { path } = urlOf(request);
       const route = routes.find((one) => one.method === 'UPGRADE' && fits(one, path));
-      if (route?.method !== 'UPGRADE' || !isOurs(request.headers.host)) return undefined;
+      if (route?.method !== 'UPGRADE' || !isOurs(request.headers.host, service.options))
+        return undefined;
       return route.upgrade(request, service);
     },
   };
@@ -86,5 +89,13 @@ function urlOf({ url = '' }: IncomingMessage): Pick<Exchange, 'path' | 'query' |
 
 const loopbackNames = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
-/** Other names could be those of a foreign page that points them at this machine (DNS rebinding). */
-const isOurs = (host = ''): boolean => loopbackNames.has(host.replace(/:\d+$/, '').toLowerCase());
+/**
+ * Other names could be those of a foreign page that points them at this machine (DNS rebinding). An IP
+ * address cannot, but it is of use only where the service listens to other machines.
+ */
+function isOurs(sent = '', { host, allowHosts = [] }: ServiceOptions): boolean {
+  const name = sent.replace(/:\d+$/, '').toLowerCase();
+  if (loopbackNames.has(name)) return true;
+  if (allowHosts.some((allowed) => allowed.toLowerCase() === name)) return true;
+  return host !== undefined && (host === name || isIP(name.replace(/^\[|\]$/g, '')) > 0);
+}

@@ -15,8 +15,9 @@ export class SeedError extends Error {
   /** Of the file, or the record's place in an array; from 1 on. */
   readonly line: number;
 
-  constructor(what: string, { file, line }: Pick<SeedError, 'file' | 'line'>) {
-    super(`${file ?? 'seed'}:${line}: ${what}`);
+  /** `cause`: the system's error, where the file cannot be read. */
+  constructor(what: string, { file, line }: Pick<SeedError, 'file' | 'line'>, cause?: unknown) {
+    super(`${file ?? 'seed'}:${line}: ${what}`, { cause });
     this.name = 'SeedError';
     this.file = file;
     this.line = line;
@@ -29,10 +30,10 @@ interface SeedRecord extends Pick<SeedError, 'file' | 'line'> {
 
 const batchRecords = 1000;
 
-/** Loads the seed into a store without users; else does nothing. Rejects with a SeedError, and keeps nothing then. */
-export async function plantSeed(service: Omit<Service, 'plantSeed'>): Promise<void> {
+/** Loads the seed into a store without users; else returns false. Rejects with a SeedError, and keeps nothing then. */
+export async function plantSeed(service: Omit<Service, 'plantSeed'>): Promise<boolean> {
   const { store, options } = service;
-  if (!options.seed || store.get('SELECT 1 FROM profiles LIMIT 1', [])) return;
+  if (!options.seed || store.get('SELECT 1 FROM profiles LIMIT 1', [])) return false;
   try {
     let batch: SeedRecord[] = [];
     for await (const record of recordsOf(options.seed)) {
@@ -40,6 +41,7 @@ export async function plantSeed(service: Omit<Service, 'plantSeed'>): Promise<vo
       if (batch.length === batchRecords) batch = plant(batch, service);
     }
     plant(batch, service);
+    return true;
   } catch (error) {
     store.clear();
     throw error;
@@ -96,10 +98,16 @@ async function* linesIn(file: string): AsyncGenerator<string> {
   const bytes = createReadStream(file);
   const stream = file.endsWith('.gz') ? bytes.compose(createGunzip()) : bytes;
   let rest = '';
-  for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
+  let line = 1;
+  try {
+    for await (const chunk of stream.setEncoding('utf8') as AsyncIterable<string>) {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      line += lines.length;
+      yield* lines;
+    }
+  } catch (error) {
+    throw new SeedError('the file cannot be read', { file, line }, error);
   }
   yield rest;
 }

@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Service, Variants } from './service.js';
+import type { Service } from './service.js';
+import type { Variants } from './variants.js';
 
 export interface Answer {
   readonly httpStatus: number;

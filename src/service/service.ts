@@ -6,34 +6,7 @@ import type { FaultRules } from './control/fault-rules.js';
 import type { RequestLog, SeenRequest } from './control/request-log.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
-
-/** How the local service plays what real deployments leave open (service-facts, Open questions). */
-export interface Variants {
-  /** Keys of returned profileData: as uploaded, or lower case without spaces. */
-  readonly keyStyle: 'verbatim' | 'folded';
-  /** Place of `next_cursor` in a page, relative to `records`. */
-  readonly nextCursor: 'before' | 'after';
-  /** Place of `status` in every answer. */
-  readonly status: 'first' | 'last';
-  /** Answer to an expired cursor: code 3, the text `invalid cursor` without a code, or the code as text. */
-  readonly expiredCursor: 'code' | 'text' | 'stringCode';
-  /** The record echoed in `unprocessed`: as sent, or with phone numbers as numbers and keys in another order. */
-  readonly echo: 'intact' | 'changed';
-  /** Whitespace around `:` and `,` of every answer. */
-  readonly whitespace: 'tight' | 'spaced';
-  /** Whether connections outlive an answer. */
-  readonly connection: 'keep' | 'close';
-}
-
-export const defaultVariants: Variants = {
-  keyStyle: 'verbatim',
-  nextCursor: 'after',
-  status: 'first',
-  expiredCursor: 'code',
-  echo: 'intact',
-  whitespace: 'tight',
-  connection: 'keep',
-};
+import type { Variants } from './variants.js';
 
 /**
  * Records, or paths of files of them: a JSON record a line or one JSON array, plain or `.gz`. A record is
@@ -48,6 +21,12 @@ export interface ServiceOptions {
   readonly seed?: Seed | undefined;
   /** 0 takes any free port. */
   readonly port: number;
+  /** The interface to listen on; 127.0.0.1 when it is missing. */
+  readonly host?: string | undefined;
+  /** Names by which it may be called, besides those of this machine's loopback and, with another host, IP addresses. */
+  readonly allowHosts?: readonly string[];
+  /** PEM of a certificate and its key; undefined speaks plain HTTP. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** The headers with the credentials may come with each of them. */
   readonly headerPrefixes: readonly string[];
   readonly accountId: string;
@@ -76,8 +55,10 @@ export interface ServiceOptions {
 }
 
 export interface RunningService {
-  /** `http://127.0.0.1:<port>`, without a slash at the end. */
+  /** Like `http://127.0.0.1:8787`: where this machine reaches it. */
   readonly url: string;
+  /** Whether the seed was loaded: the store had no users. */
+  readonly isSeeded: boolean;
   /** For who looks at it, or plays with it, from the same process. */
   readonly service: Service;
   /** Lets requests in flight finish (a second at most), then closes the port and the store. */
@@ -98,8 +79,8 @@ export interface Service {
   readonly faults: FaultRules;
   readonly snapshots: Snapshots;
   readonly calls: CallSystem | undefined;
-  /** Loads the seed into a store that is empty. */
-  readonly plantSeed: () => Promise<void>;
+  /** Loads the seed into a store without users; tells whether it did. */
+  readonly plantSeed: () => Promise<boolean>;
   /** Aborted when the service closes: what only waits, ends. */
   readonly closing: AbortSignal;
 }

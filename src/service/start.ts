@@ -7,18 +7,15 @@ import { listen } from './listen.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
 import { plantSeed } from './seed.js';
-import {
-  defaultVariants,
-  type RunningService,
-  type Service,
-  type ServiceOptions,
-} from './service.js';
+import type { RunningService, Service, ServiceOptions } from './service.js';
+import { defaultVariants } from './variants.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
 
 export { SeedError } from './seed.js';
 export type { CallOptions, PushOffer } from './calls/call-options.js';
-export type { RunningService, ServiceOptions, Variants } from './service.js';
+export type { RunningService, ServiceOptions } from './service.js';
+export type { Variants } from './variants.js';
 
 /**
  * Starts the local service. Throws RangeError for an unknown time zone, the system's error when the
@@ -33,11 +30,16 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     store.close();
   };
   try {
-    await service.plantSeed();
-    const { port, close } = await listen(options.port, router(routes, service));
+    const isSeeded = await service.plantSeed();
+    const { host = '127.0.0.1', tls } = options;
+    const { port, close } = await listen(
+      { port: options.port, host, tls },
+      router(routes, service),
+    );
     let closed: Promise<void> | undefined;
     return {
-      url: `http://127.0.0.1:${port}`,
+      url: `${tls ? 'https' : 'http'}://${nameFromHere(host)}:${port}`,
+      isSeeded,
       service,
       close: () => {
         closing.abort();
@@ -49,6 +51,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     end();
     throw error;
   }
+}
+
+/** How this machine calls the interface: one that stands for all of them by its loopback. */
+function nameFromHere(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {

@@ -5,6 +5,7 @@ import { messages } from '../../src/ui/messages.js';
 import { makeWorld, type World } from '../support/world.js';
 
 const local: Settings = {
+  headerPrefixes: [],
   region: 'local',
   timeoutMs: 10_000,
   maxAttempts: 1,

@@ -1,15 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
+import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
+import { request } from 'undici';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { makeCertificate } from '../../src/service/test-certificate.js';
 import type { Outcome } from '../support/world.js';
 import { makeWorld, type World } from '../support/world.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+const health = fileURLToPath(new URL('../../bin/health.mjs', import.meta.url));
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
 let world: World;
 beforeEach(() => {
@@ -155,6 +160,153 @@ describe('serve', () => {
       { name: 'events' },
     ]);
     after.close();
+  });
+
+  const env = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+  const headers = { 'X-Service-Account-Id': 'A', 'X-Service-Passcode': 'p' };
+  const seedLine = '{"type":"profile","identity":"a","profileData":{"City":"Oslo"}}\n';
+
+  test('loads --seed into an empty store, says when it does not, and --log has a line a request', async () => {
+    writeFileSync(world.path('one.ndjson'), seedLine);
+    writeFileSync(world.path('two.ndjson'), seedLine.replace('"a"', '"b"'));
+    const args = ['--data', 'store', '--log', '--seed', 'one.ndjson', 'two.ndjson'];
+    const first = await serve(args, env);
+    const answer = await fetch(`${first.url}/1/profile.json?identity=b`, { headers });
+    expect(await answer.json()).toMatchObject({ record: { profileData: { City: 'Oslo' } } });
+    const { stderr } = await first.stop('SIGTERM');
+    expect(stderr).toMatch(/^\S+ GET \/1\/profile\.json\?identity=b 200, \d+ ms, 0 bytes$/m);
+    const second = await serve([...args, '--log-format', 'json'], env);
+    await (await fetch(`${second.url}/1/profile.json?identity=b`, { headers })).text();
+    const lines = (await second.stop('SIGTERM')).stderr.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: 'request', endpoint: 'profile', status: 200, fault: null }),
+        expect.objectContaining({ message: expect.stringContaining('not loaded') as string }),
+      ]),
+    );
+    expect(lines.join()).not.toContain('Passcode');
+  });
+
+  test('a seed that is wrong is exit 8 with file and line, one that is missing exit 9', async () => {
+    writeFileSync(world.path('wrong.ndjson'), `${seedLine}{"identity":"x"}\n`);
+    const args = ['serve', '--port', '0', '--memory', '--json', '--seed'];
+    const wrong = await world.run([...args, 'wrong.ndjson'], { env });
+    expect(wrong.code).toBe(8);
+    expect(JSON.parse(wrong.stderr)).toMatchObject({
+      error: { file: world.path('wrong.ndjson'), line: 2 },
+    });
+    expect((await world.run([...args, 'none.ndjson'], { env })).code).toBe(9);
+  });
+
+  test('answers to each of several header prefixes; other commands take one', async () => {
+    const prefixes = ['--header-prefix', 'X-One', '--header-prefix', 'X-Two'];
+    const { url, stop } = await serve(['--memory', ...prefixes], env);
+    for (const [prefix, status] of [
+      ['X-One', 200],
+      ['X-Two', 200],
+      ['X-Service', 401],
+    ] as const) {
+      const sent = { [`${prefix}-Account-Id`]: 'A', [`${prefix}-Passcode`]: 'p' };
+      const answer = await fetch(`${url}/1/profile.json?identity=a`, { headers: sent });
+      expect(answer.status, prefix).toBe(status);
+    }
+    await stop('SIGTERM');
+    const check = await world.run(['config', 'check', ...prefixes], { env });
+    expect(check).toMatchObject({ code: 2 });
+    expect(check.stderr).toContain('given twice');
+  });
+
+  test('is opened to other machines by --host and --allow-host, and says so', async () => {
+    const open = await serve(
+      ['--memory', '--host', '0.0.0.0', '--allow-host', 'engage', 'two.test'],
+      env,
+    );
+    const { port } = new URL(open.url);
+    const ask = async (url: string, host: string) => {
+      const answer = await request(`${url}/1/profile.json?identity=a`, {
+        headers: { ...headers, host },
+      });
+      await answer.body.dump();
+      return answer.statusCode;
+    };
+    for (const [host, status] of [
+      ['engage', 200],
+      ['TWO.test:443', 200],
+      ['10.0.0.7', 200],
+      ['localhost', 200],
+      ['evil.test', 403],
+    ] as const)
+      expect(await ask(open.url, host), host).toBe(status);
+    const here = Object.values(networkInterfaces())
+      .flat()
+      .find((one) => one?.family === 'IPv4' && !one.internal);
+    if (here) expect(await ask(`http://${here.address}:${port}`, here.address)).toBe(200);
+    const { stderr } = await open.stop('SIGTERM');
+    expect(stderr).toContain('0.0.0.0: other machines can reach it');
+    expect(stderr).toContain('answers to engage, two.test');
+
+    const strict = await serve(['--memory'], env);
+    expect(await ask(strict.url, '10.0.0.7')).toBe(403);
+    expect((await strict.stop('SIGTERM')).stderr).not.toContain('other machines');
+    const nowhere = await world.run(['serve', '--memory', '--port', '0', '--host', '203.0.113.9'], {
+      env,
+    });
+    expect(nowhere).toMatchObject({ code: 2, stdout: '' });
+    expect(nowhere.stderr).toContain('no such address');
+  });
+
+  test('speaks TLS with a certificate of its own, which clients trust by its file', async () => {
+    const { url, stop } = await serve(['--memory', '--tls', '--allow-host', 'engage.test'], env);
+    expect(url).toMatch(/^https:\/\/127/);
+    const file = path.join(world.stateDir, 'local', 'certificate.pem');
+    const trusting = (servername?: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const ca = readFileSync(file);
+        get(`${url}/_local/health`, { ca, servername }, (answer) =>
+          resolve(answer.resume().statusCode),
+        ).on('error', reject);
+      });
+    expect(await trusting()).toBe(200);
+    expect(await trusting('engage.test')).toBe(200);
+    await expect(trusting('other.test')).rejects.toThrow('altnames');
+    const client = spawnSync(process.execPath, [bin, 'config', 'check'], {
+      env: { ...env, NODE_EXTRA_CA_CERTS: file, ENGAGECTL_BASE_URL: url, HOME: world.cwd },
+    });
+    expect(client.status, client.stderr.toString()).toBe(0);
+    const cmdline = world.path('cmdline');
+    writeFileSync(
+      cmdline,
+      ['node', 'engagectl', 'serve', '--tls', `--port=${new URL(url).port}`].join('\0'),
+    );
+    expect(spawnSync(process.execPath, [health, cmdline]).status).toBe(0);
+    const { stderr } = await stop('SIGTERM');
+    expect(stderr).toContain(`NODE_EXTRA_CA_CERTS=${file}`);
+    expect(existsSync(file)).toBe(false);
+    expect(spawnSync(process.execPath, [health, cmdline]).status).toBe(1);
+    writeFileSync(cmdline, 'node\0engagectl\0upload');
+    expect(spawnSync(process.execPath, [health, cmdline]).status).toBe(0);
+  });
+
+  test('takes a certificate that it is given, and says what is wrong with it', async () => {
+    const { cert, key } = await makeCertificate([]);
+    writeFileSync(world.path('cert.pem'), cert);
+    writeFileSync(world.path('key.pem'), key);
+    const { url } = await serve(
+      ['--memory', '--tls-cert', 'cert.pem', '--tls-key', 'key.pem'],
+      env,
+    );
+    const status = await new Promise((resolve) =>
+      get(`${url}/_local/health`, { ca: cert }, (answer) => resolve(answer.resume().statusCode)),
+    );
+    expect(status).toBe(200);
+    for (const [args, code] of [
+      [['--tls-cert', 'cert.pem'], 2],
+      [['--tls-cert', 'key.pem', '--tls-key', 'cert.pem'], 2],
+      [['--tls-cert', 'none.pem', '--tls-key', 'key.pem'], 9],
+    ] as const)
+      expect(await world.run(['serve', '--memory', '--port', '0', ...args], { env })).toMatchObject(
+        { code },
+      );
   });
 
   test.each([

@@ -36,6 +36,7 @@ const files: Readonly<Record<string, string | Buffer>> = {
   }),
   'devices.csv': 'identity,device\nann,phone\nann,tablet\n',
   'cuid.key': '0123456789abcdef0123456789abcdef\n',
+  'users.ndjson': '{"type":"profile","identity":"c4","profileData":{}}\n',
   'cuids.csv': 'cuid\nann_1\nbob_1\n',
   passcode: `${account.passcode}\n`,
   'passcode.txt': `${account.passcode}\n`,
@@ -128,7 +129,7 @@ async function serve(words: readonly string[], world: World) {
   const runtime = world.runtime({ signal: stop.signal });
   const { main } = await import('../../src/main.js');
   const running = main([...words, ...(words.includes('--port') ? [] : ['--port', '0'])], runtime);
-  await expect.poll(() => runtime.output().stdout).toMatch(/^http:/);
+  await expect.poll(() => runtime.output().stdout).toMatch(/^https?:/);
   stop.abort();
   return { code: await running, stderr: runtime.output().stderr };
 }

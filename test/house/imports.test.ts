@@ -18,6 +18,7 @@ const mayImport: Readonly<Record<string, string>> = {
   main: 'import() program, import() ui, errors, version, type runtime',
   program: 'commands, help, version, type runtime, commander',
   index: 'jobs, main, runtime, errors, config',
+  testing: 'service, contract, runtime',
 
   // what a person types and sees
   commands:

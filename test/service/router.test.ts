@@ -5,7 +5,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { listen } from '../../src/service/listen.js';
 import { router, type Route } from '../../src/service/router.js';
 import { sendAnswer, success } from '../../src/service/send-answer.js';
-import { defaultVariants, type Service } from '../../src/service/service.js';
+import type { Service } from '../../src/service/service.js';
+import { defaultVariants } from '../../src/service/variants.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 import { headers, run } from './running.js';
 
@@ -44,7 +45,10 @@ const routes = [
 ];
 
 async function start() {
-  const listening = await listen(0, router(routes, service));
+  const listening = await listen(
+    { port: 0, host: '127.0.0.1', tls: undefined },
+    router(routes, service),
+  );
   onTestFinished(() => listening.close());
   return listening;
 }

@@ -29,7 +29,7 @@ const clockText = ({ clock }: Service): string => {
 };
 
 /** Milliseconds since 1970. */
-function instantOf(value: unknown): number {
+export function instantOf(value: unknown): number {
   const time = typeof value === 'number' ? value * 1000 : Date.parse(String(value));
   if (Number.isFinite(new Date(time).getTime())) return time;
   throw wrong('now', `${JSON.stringify(value)} is neither ISO 8601 nor epoch seconds`);

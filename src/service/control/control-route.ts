@@ -3,7 +3,8 @@ import { readBody } from '../rest/read-body.js';
 import { Refusal, refusalAnswer } from '../refusal.js';
 import type { Exchange, Route } from '../router.js';
 import { textOf } from '../send-answer.js';
-import { defaultVariants, type Service } from '../service.js';
+import type { Service } from '../service.js';
+import { defaultVariants } from '../variants.js';
 
 export interface ControlRequest {
   readonly query: URLSearchParams;

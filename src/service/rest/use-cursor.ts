@@ -1,6 +1,7 @@
 import { incorrectUsage, Refusal, stillPending } from '../refusal.js';
 import { success, type Answer } from '../send-answer.js';
-import type { Service, Variants } from '../service.js';
+import type { Service } from '../service.js';
+import type { Variants } from '../variants.js';
 import { isExpired, useExport, type Export } from '../store/exports.js';
 import { storedPage } from '../store/stored-page.js';
 import { decodeCursor, encodeCursor } from './cursor.js';

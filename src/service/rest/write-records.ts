@@ -9,7 +9,8 @@ import {
 } from '../raw-json.js';
 import { malformed } from '../refusal.js';
 import { success, type Answer } from '../send-answer.js';
-import type { Service, Variants } from '../service.js';
+import type { Service } from '../service.js';
+import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
 
 /** Why one record was not processed (service-facts, Codes per record). */

@@ -1,5 +1,6 @@
 import { channels } from '../../contract/subscriptions.js';
-import type { Service, Variants } from '../service.js';
+import type { Service } from '../service.js';
+import type { Variants } from '../variants.js';
 import type { ProfileParts } from './exports.js';
 import { fillGaps, gap, timeGap } from './gaps.js';
 

@@ -1,0 +1,26 @@
+// node bin/health.mjs: the health check of the Docker image. Exit 0 when the `serve` of this container answers, and
+// in a container that runs another command, which is no service to be asked.
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+import process from 'node:process';
+
+const words = readFileSync(process.argv[2] ?? '/proc/1/cmdline', 'utf8').split('\0');
+if (words.includes('serve')) ask();
+
+function ask() {
+  const isTls = words.some((word) => word.startsWith('--tls'));
+  const { get } = isTls ? https : http;
+  const url = `${isTls ? 'https' : 'http'}://127.0.0.1:${valueOf('--port') ?? 8787}/_local/health`;
+  // It is this container's own loopback: whose certificate it is needs no proof.
+  get(url, { rejectUnauthorized: false, timeout: 2000 }, ({ statusCode }) =>
+    process.exit(statusCode === 200 ? 0 : 1),
+  )
+    .on('timeout', () => process.exit(1))
+    .on('error', () => process.exit(1));
+}
+
+function valueOf(flag) {
+  const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
+  return at < 0 ? undefined : (words[at].split('=')[1] ?? words[at + 1]);
+}

@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import path from 'node:path';
+import type { Credentials } from '../config/credentials.js';
+import { defaultHeaderPrefix } from '../contract/endpoints.js';
+import type { Runtime } from '../runtime.js';
+import type { RunningService, ServiceOptions, Variants } from '../service/start.js';
+import { messages, type Messages } from '../ui/messages.js';
+import { requestLine } from './request-line.js';
+import { tlsOf, type Tls, type TlsFlags } from './serve-tls.js';
+import type { Settings } from './settings.js';
+
+export interface ServeFlags extends Partial<Variants>, TlsFlags {
+  readonly port: number;
+  readonly data?: string;
+  readonly memory?: boolean;
+  readonly seed?: readonly string[];
+  readonly log?: boolean;
+  readonly latency: number;
+  readonly pending: number;
+  readonly failRate: number;
+  readonly maxConcurrent: { readonly upload: number; readonly other: number };
+}
+
+/** Where the data is, the account it belongs to, and how it is reached. */
+interface Place {
+  readonly folder: string;
+  readonly credentials: Credentials;
+  /** Where the passcode is kept; undefined: it came from the environment. */
+  readonly passcodeFolder: string | undefined;
+  readonly tls: Tls | undefined;
+}
+
+/** Runs the embedded service until the signal comes, which is success: signals are how it is stopped. */
+export async function serve(
+  flags: ServeFlags,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const { startService } = await import('./start-service.js');
+  const told = messages(settings, runtime);
+  const place = await placeOf(flags, runtime);
+  const { signal } = runtime;
+  try {
+    const service = await startService({
+      ...(await optionsOf(flags, settings, place, runtime)),
+      onDefect: (error) => told.warn(`defect of the service: ${String(error)}`),
+    });
+    try {
+      const { url } = service;
+      runtime.stdout.write(settings.json ? `${JSON.stringify({ url })}\n` : `${url}\n`);
+      await announce(service, flags, place, told);
+      if (!signal.aborted) await once(signal, 'abort');
+    } finally {
+      await service.close();
+    }
+  } finally {
+    place.tls?.remove();
+  }
+}
+
+async function placeOf(flags: ServeFlags, runtime: Runtime): Promise<Place> {
+  const { environmentCredentials } = await import('../config/credentials.js');
+  const { localCredentials, localFolder } = await import('../config/local-account.js');
+  const folder = flags.data ? path.resolve(runtime.cwd, flags.data) : localFolder(runtime);
+  const fromEnvironment = await environmentCredentials(runtime);
+  return {
+    folder,
+    credentials: fromEnvironment ?? (await localCredentials(folder, runtime)),
+    passcodeFolder: fromEnvironment ? undefined : folder,
+    tls: await tlsOf(flags, folder, runtime),
+  };
+}
+
+async function optionsOf(
+  { port, memory, seed, log, host, allowHost = [], ...flags }: ServeFlags,
+  settings: Settings,
+  { folder, credentials, tls }: Place,
+  runtime: Runtime,
+): Promise<ServiceOptions> {
+  const { checkedHeaderPrefix } = await import('../config/credentials.js');
+  const { latency, pending, failRate, maxConcurrent, ...variants } = flags;
+  const { headerPrefixes: prefixes } = settings;
+  return {
+    dataDir: memory ? undefined : folder,
+    seed: seed?.map((file) => path.resolve(runtime.cwd, file)),
+    port,
+    host,
+    allowHosts: allowHost,
+    tls,
+    headerPrefixes: (prefixes.length > 0 ? prefixes : [defaultHeaderPrefix]).map((prefix) =>
+      checkedHeaderPrefix(prefix, '--header-prefix'),
+    ),
+    ...credentials,
+    timezone: settings.timezone ?? 'UTC',
+    latencyMs: latency,
+    pendingPolls: pending,
+    failRate,
+    maxConcurrent,
+    variants,
+    random: runtime.random,
+    now: runtime.now,
+    ...(log ? { onRequest: (seen) => void runtime.stderr.write(requestLine(seen, settings)) } : {}),
+  };
+}
+
+/** Says where its data is, what of it others reach, and how it is used. */
+async function announce(
+  { url, isSeeded }: RunningService,
+  flags: ServeFlags,
+  { folder, credentials, passcodeFolder, tls }: Place,
+  told: Messages,
+): Promise<void> {
+  const { localPasscodeFile } = await import('../config/local-account.js');
+  const { shellQuoted } = await import('../config/private-file.js');
+  sayWhatIsOpen(told, flags);
+  told.note(`data: ${flags.memory ? 'in memory' : folder}`);
+  if (flags.seed && !isSeeded) told.warn('the store has users already: the seed is not loaded');
+  const trust = tls?.file ? `NODE_EXTRA_CA_CERTS=${shellQuoted(tls.file)} ` : '';
+  if (tls?.file) told.note(`certificate to trust: ${tls.file}`);
+  const passcode =
+    passcodeFolder === undefined
+      ? 'and the passcode of this environment'
+      : `ENGAGECTL_PASSCODE_FILE=${shellQuoted(localPasscodeFile(passcodeFolder))}`;
+  told.note(
+    `use it with: ${trust}ENGAGECTL_BASE_URL=${url} ENGAGECTL_ACCOUNT_ID=${credentials.accountId} ${passcode}`,
+  );
+}
+
+/** What of it others reach. */
+function sayWhatIsOpen(told: Messages, { host, allowHost = [], tls, tlsCert }: ServeFlags): void {
+  if (host !== undefined && !/^(127\.|::1$|localhost$)/.test(host)) {
+    const plain = tls || tlsCert ? '' : ', and what they send can be read on the way';
+    told.warn(`it listens on ${host}: other machines can reach it${plain}`);
+  }
+  if (allowHost.length > 0) told.note(`it also answers to ${allowHost.join(', ')}`);
+}
