@@ -42,8 +42,24 @@ export function withRegion(config: Config, { profile, region, values }: RegionCh
       fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>',
     });
   }
+  refuseHalfOfCalls(region, given, merged);
   const regions = { ...known?.regions, [region]: { ...merged, baseUrl, accountId } };
   return withProfile(config, profile, { ...known, regions });
+}
+
+/** A new calling account never goes with the old key. */
+function refuseHalfOfCalls(
+  region: string,
+  given: Partial<SavedRegion>,
+  { callAccountId, callApiKey }: Partial<SavedRegion>,
+): void {
+  const isKeyOfAnother = given.callAccountId !== undefined && given.callApiKey === undefined;
+  if (!isKeyOfAnother && (callAccountId === undefined) === (callApiKey === undefined)) return;
+  const missing = isKeyOfAnother ? '--call-api-key-file' : '--call-account-id';
+  throw new EngagectlError('E-CONFIG', `region "${region}": ${missing} is missing`, {
+    why: 'calling account id and call API key are one unit',
+    fix: 'engagectl config set --region <name> --call-account-id <id> --call-api-key-file <file>',
+  });
 }
 
 /** Marks a profile whose writes ask first, or takes the mark away. */
@@ -82,7 +98,7 @@ const withProfile = (config: Config, name: string, profile: SavedProfile): Confi
 export function listed(config: Config) {
   return Object.entries(config.profiles).flatMap(
     ([profile, { region: chosen, production, regions }]) =>
-      Object.entries(regions).map(([region, { baseUrl, accountId, headerPrefix, timezone }]) => ({
+      Object.entries(regions).map(([region, { baseUrl, accountId, ...others }]) => ({
         profile,
         region,
         current:
@@ -92,8 +108,10 @@ export function listed(config: Config) {
         accountId,
         passcode: maskedPasscode,
         production: production === true,
-        headerPrefix,
-        timezone,
+        headerPrefix: others.headerPrefix,
+        timezone: others.timezone,
+        callAccountId: others.callAccountId,
+        callApiKey: others.callApiKey && maskedPasscode,
       })),
   );
 }

@@ -16,6 +16,10 @@ export interface CallCredentials {
   readonly callApiKey: string;
 }
 
+export interface SourcedCallCredentials extends CallCredentials {
+  readonly sources: { readonly callAccountId: string; readonly callApiKey: string };
+}
+
 /** Where each of the two came from, for people. */
 export interface SourcedCredentials extends Credentials {
   readonly sources: { readonly accountId: string; readonly passcode: string };
@@ -56,9 +60,11 @@ export async function environmentCredentials(
 /** The calling account's pair in the environment, by the same rules. */
 export async function environmentCallCredentials(
   runtime: Surroundings,
-): Promise<CallCredentials | undefined> {
+): Promise<SourcedCallCredentials | undefined> {
   const pair = await environmentPair(callNames, runtime);
-  return pair && { callAccountId: pair.id, callApiKey: pair.secret };
+  if (pair === undefined) return undefined;
+  const sources = { callAccountId: pair.sources.accountId, callApiKey: pair.sources.passcode };
+  return { callAccountId: pair.id, callApiKey: pair.secret, sources };
 }
 
 async function environmentPair(names: PairNames, { env, cwd, signal }: Surroundings) {
@@ -104,6 +110,19 @@ export async function savedCredentials(
     accountId: checkedAccountId(accountId, source),
     passcode: command === undefined ? checkedPasscode(passcode, from) : await run(command, from),
     sources: { accountId: source, passcode: from },
+  };
+}
+
+/** The calling account of one saved region; undefined where it has none. */
+export function savedCallCredentials(
+  { callAccountId, callApiKey }: SavedRegion,
+  source: string,
+): SourcedCallCredentials | undefined {
+  if (callAccountId === undefined || callApiKey === undefined) return undefined;
+  return {
+    callAccountId: checkedAccountId(callAccountId, source),
+    callApiKey: fitForHeader('the API key', callApiKey, source),
+    sources: { callAccountId: source, callApiKey: source },
   };
 }
 

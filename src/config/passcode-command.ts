@@ -50,7 +50,9 @@ export async function passcodeFromCommand(
 
 /** It is another program: what it does not need, it does not get. */
 const withoutSecrets = (env: Runtime['env']): Runtime['env'] =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => name !== 'ENGAGECTL_PASSCODE'));
+  Object.fromEntries(Object.entries(env).filter(([name]) => !secretVariables.has(name)));
+
+const secretVariables = new Set(['ENGAGECTL_PASSCODE', 'ENGAGECTL_CALL_API_KEY']);
 
 /** Without its line end. Reads on behind it, as the command would wait for a reader. */
 async function firstLine(output: NodeJS.ReadableStream): Promise<string> {

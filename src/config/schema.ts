@@ -12,6 +12,9 @@ const savedRegion = z
     passcode: z.string().optional(),
     /** A shell command whose first line of output is the passcode; in place of the passcode. */
     passcode_command: z.string().optional(),
+    /** Of the calling system, which has an account of its own. */
+    callAccountId: z.string().optional(),
+    callApiKey: z.string().optional(),
     headerPrefix: z.string().optional(),
     timezone: z.string().optional(),
   })
@@ -19,6 +22,10 @@ const savedRegion = z
     ({ passcode, passcode_command: command }) =>
       (passcode === undefined) !== (command === undefined),
     'needs a passcode or a passcode_command, and not both',
+  )
+  .refine(
+    ({ callAccountId, callApiKey }) => (callAccountId === undefined) === (callApiKey === undefined),
+    'needs callAccountId and callApiKey, or neither',
   );
 
 const savedProfile = z.strictObject({

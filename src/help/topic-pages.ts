@@ -23,6 +23,11 @@ export const topicPages = {
     ENGAGECTL_PASSCODE       the passcode
     ENGAGECTL_PASSCODE_FILE  a file that holds it; a newline at its end is dropped
 
+    Credentials of the calling system, likewise:
+    ENGAGECTL_CALL_ACCOUNT_ID    the calling account id
+    ENGAGECTL_CALL_API_KEY       its API key
+    ENGAGECTL_CALL_API_KEY_FILE  a file that holds it
+
     Places:
     ENGAGECTL_CONFIG_DIR             folder of the config file
     ENGAGECTL_STATE_DIR              folder of unfinished runs and of the local service
@@ -170,6 +175,7 @@ export const topicPages = {
     or by     ENGAGECTL_PASSCODE_FILE, else ENGAGECTL_PASSCODE, for jobs; never by a flag
     or by     the command of a secret store: config set --passcode-command
     kept in   the config file, 0600 in a folder of 0700; a looser mode is refused
+    and       the API key of the calling system: config set --call-api-key-file
     shown     nowhere: not in output, errors, logs, journals, rejects, process arguments
 
     Network:

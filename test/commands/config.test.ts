@@ -324,17 +324,85 @@ describe('config check', () => {
   });
 });
 
+describe('the account of the calling system', () => {
+  const calling = ['--call-account-id', 'CALLS-1', '--call-api-key-file', 'key'];
+  const region = ['config', 'set', '--region', 'eu1'];
+  beforeEach(() => writeFileSync(world.path('key'), 'key-of-calls\n'));
+
+  test('is saved beside the other one, and shown without its key', async () => {
+    await saveSecret();
+    expect((await world.run([...region, ...calling])).code).toBe(0);
+    expect(saved().profiles['default']?.regions['eu1']).toMatchObject({
+      passcode: secret,
+      callAccountId: 'CALLS-1',
+      callApiKey: 'key-of-calls',
+    });
+    const { stdout } = await world.run(['config', 'show']);
+    expect(stdout).toMatch(/^calling account +CALLS-1 +from config profile "default"$/m);
+    expect(stdout).toMatch(/^call API key +\*{8} +from config profile "default"$/m);
+    const list = await world.run(['config', 'list', '--json']);
+    expect(JSON.parse(list.stdout)).toMatchObject({
+      accounts: [{ callAccountId: 'CALLS-1', callApiKey: '********' }],
+    });
+  });
+
+  test('is one unit', async () => {
+    await saveSecret();
+    const idAlone = [...region, '--call-account-id', 'CALLS-2'];
+    const keyAlone = [...region, '--call-api-key-file', 'key'];
+    expect((await world.run(idAlone)).stderr).toContain('--call-api-key-file is missing');
+    expect((await world.run(keyAlone)).stderr).toContain('--call-account-id is missing');
+    await world.run([...region, ...calling]);
+    expect(await world.run(idAlone)).toMatchObject({ code: 2 });
+    writeFileSync(world.path('key'), 'the-next-key');
+    expect(await world.run(keyAlone)).toMatchObject({ code: 0 });
+    expect(saved().profiles['default']?.regions['eu1']?.['callApiKey']).toBe('the-next-key');
+  });
+
+  test.each([
+    [
+      { ENGAGECTL_CALL_ACCOUNT_ID: 'C' },
+      'without ENGAGECTL_CALL_API_KEY or ENGAGECTL_CALL_API_KEY_FILE',
+    ],
+    [{ ENGAGECTL_CALL_API_KEY: 'k' }, 'without ENGAGECTL_CALL_ACCOUNT_ID'],
+    [{ ENGAGECTL_CALL_API_KEY: 'k', ENGAGECTL_CALL_API_KEY_FILE: 'key' }, 'are both set'],
+  ])('of the environment: %j is exit 2', async (env, says) => {
+    await saveSecret();
+    const { code, stderr } = await world.run(['config', 'show'], { env });
+    expect(code).toBe(2);
+    expect(stderr).toContain(says);
+  });
+
+  test('of the environment comes before the saved one', async () => {
+    await saveSecret(calling);
+    const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS-9', ENGAGECTL_CALL_API_KEY_FILE: 'key' };
+    const { stdout } = await world.run(['config', 'show', '--json'], { env });
+    expect(JSON.parse(stdout)).toMatchObject({
+      callAccountId: 'CALLS-9',
+      callApiKey: '********',
+      sources: { callApiKey: 'ENGAGECTL_CALL_API_KEY_FILE' },
+    });
+    const flagged = await world.run(['config', 'show', '--json', '--profile', 'default'], { env });
+    expect(JSON.parse(flagged.stdout)).toMatchObject({ callAccountId: 'CALLS-1' });
+  });
+});
+
 describe('no secret gets out', () => {
   test('in any output of any config command', async () => {
-    await saveSecret();
+    const callKey = 'Seed3d-k3y-of-calls';
+    writeFileSync(world.path('key'), `${callKey}\n`);
+    const calling = ['--call-account-id', 'CALLS-1', '--call-api-key-file', 'key'];
+    expect((await saveSecret(calling)).code).toBe(0);
     const commands = [
-      [...setArgs, '--passcode-stdin'],
+      [...setArgs, '--passcode-stdin', ...calling],
       ['config', 'use', 'default', '--region', 'eu1'],
       ['config', 'list'],
       ['config', 'show'],
+      ['config', 'show', '--sources'],
       ['config', 'check'],
       ['config', 'path'],
       ['config', 'set', '--passcode', secret],
+      ['config', 'set', '--call-api-key', callKey],
       ['config', 'remove', 'default'],
     ];
     const env = { HTTPS_PROXY: 'http://127.0.0.1:9' };
@@ -346,7 +414,9 @@ describe('no secret gets out', () => {
         });
         for (const text of [stdout, stderr]) {
           expect(text).not.toContain('Seed3d');
-          expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(0, 12));
+          for (const one of [secret, callKey]) {
+            expect(text).not.toContain(Buffer.from(one).toString('base64').slice(0, 12));
+          }
         }
       }
     }

@@ -27,6 +27,8 @@ const setAccount: CommandSpec<SetFlags> = {
       'save a shell command that prints the passcode, like "pass show engagectl/eu1"',
       { conflicts: ['passcodeStdin', 'passcodeFile'] },
     ],
+    ['--call-account-id <id>', 'account id of the calling system'],
+    ['--call-api-key-file <file>', 'read the API key of the calling system from a file'],
     ['--production', 'of the whole profile: writes ask first, on a terminal'],
     ['--no-production', 'writes do not ask'],
   ],

@@ -1,6 +1,7 @@
+import path from 'node:path';
 import { checkedBaseUrl } from '../../config/base-url.js';
 import { savedRegion, withProduction, withRegion } from '../../config/changes.js';
-import { checkedAccountId, checkedHeaderPrefix } from '../../config/credentials.js';
+import { checkedAccountId, checkedHeaderPrefix, secretFromFile } from '../../config/credentials.js';
 import { currentProfile } from '../../config/saved-account.js';
 import { configPath, readConfig, updateConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
@@ -12,6 +13,8 @@ import type { Settings } from '../settings.js';
 
 export interface SetFlags extends PasscodeFlags {
   readonly accountId?: string;
+  readonly callAccountId?: string;
+  readonly callApiKeyFile?: string;
   /** Of the whole profile. */
   readonly production?: boolean;
 }
@@ -38,6 +41,7 @@ export async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Pr
     accountId: checked(flags.accountId, checkedAccountId, '--account-id'),
     headerPrefix: checked(flagOf(settings, 'headerPrefix'), checkedHeaderPrefix, '--header-prefix'),
     timezone: flagOf(settings, 'timezone'),
+    ...(await callValues(flags, runtime)),
   };
   // Everything else is checked before anybody types a passcode.
   withRegion(saved, { profile, region, values: { passcode: 'not yet known', ...values } });
@@ -51,6 +55,21 @@ export async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Pr
   messages(settings, runtime).note(
     `saved: profile ${profile}, region ${region}, in ${configPath(runtime)}`,
   );
+}
+
+/** The account of the calling system. */
+async function callValues({ callAccountId, callApiKeyFile: file }: SetFlags, runtime: Runtime) {
+  const readKey = (name: string) =>
+    secretFromFile(
+      'API key',
+      path.resolve(runtime.cwd, name),
+      '--call-api-key-file',
+      runtime.signal,
+    );
+  return {
+    callAccountId: checked(callAccountId, checkedAccountId, '--call-account-id'),
+    callApiKey: file === undefined ? undefined : await readKey(file),
+  };
 }
 
 /** `config set --production` by itself is about the profile, not about a region of it. */

@@ -1,4 +1,5 @@
 import { resolveAccount } from '../../config/account.js';
+import { callingCredentials } from '../../config/calling-credentials.js';
 import { maskedPasscode } from '../../config/changes.js';
 import { configFolder, stateFolder } from '../../config/standard-folders.js';
 import { configPath } from '../../config/store.js';
@@ -20,12 +21,20 @@ export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>):
   const settings = call.settings();
   const { profile, sources, ...account } = await resolveAccount(settings, runtime, unread);
   const file = configPath(runtime);
-  const shown = { ...account, passcode: maskedPasscode };
+  const calling = await callingCredentials(settings, runtime, profile);
+  const calls = calling && { callAccountId: calling.callAccountId, callApiKey: maskedPasscode };
+  const shown = { ...account, passcode: maskedPasscode, ...calls };
   const others = flags.sources ? otherSettings(settings, runtime) : [];
   if (settings.json) {
     const more = Object.fromEntries(others.map(({ key, value }) => [key, value]));
     const from = Object.fromEntries(others.map(({ key, source }) => [key, source]));
-    const object = { profile, ...shown, ...more, sources: { ...sources, ...from }, file };
+    const object = {
+      profile,
+      ...shown,
+      ...more,
+      sources: { ...sources, ...calling?.sources, ...from },
+      file,
+    };
     runtime.stdout.write(`${inertJson(object)}\n`);
     return;
   }
@@ -37,6 +46,12 @@ export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>):
     ['header prefix', shown.headerPrefix, sources.headerPrefix],
     ['time zone', shown.timezone, sources.timezone],
     ['production', shown.production ? 'yes' : 'no', sources.production],
+    ...(calls
+      ? [
+          ['calling account', calls.callAccountId, calling?.sources.callAccountId],
+          ['call API key', calls.callApiKey, calling?.sources.callApiKey],
+        ]
+      : []),
     ...others.map(({ label, text, source }) => [label, text, source]),
   ].map(([name = '', value = '', source = '']) => [name, value, `from ${source}`]);
   runtime.stdout.write(inert(`${aligned(rows)}config file: ${file}\n`));
