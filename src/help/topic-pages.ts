@@ -45,6 +45,7 @@ export const topicPages = {
     Terminal and continuous integration:
     NO_COLOR             no colours, like --no-color
     TERM                 dumb: no colours, no bars
+    CI                   set: no bars, a plain line now and then
     COLUMNS              width of help; 60 to 120, else that of the terminal
     GITHUB_ACTIONS       true: the first rejects become annotations of the run
     GITHUB_WORKSPACE     folder that the file names in them are relative to
