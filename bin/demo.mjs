@@ -174,10 +174,14 @@ function ownEnvironment() {
 
 const changesEngagectl = (name) => /^(ENGAGECTL_|GITHUB_STEP_SUMMARY$)/.test(name);
 
-/** Numbers of the summary on stderr: lines such as `  accepted   4,995`. */
+/** Numbers of the headline on stderr: `uploaded 4,995 of 5,000 users; 5 rejected`. */
 function figuresIn(text) {
-  const lines = text.matchAll(/^ {2}([a-z][a-z ]*?) +([\d,]+)$/gm);
-  return Object.fromEntries([...lines].map(([, name, n]) => [name, Number(n.replaceAll(',', ''))]));
+  const headline =
+    /^(?:uploaded|set|demerged|exported) .*$/m.exec(text)?.[0].replaceAll(',', '') ?? '';
+  const [, done, all = done] = /^[a-z]+ (\d+)(?: of (\d+))?/.exec(headline) ?? [];
+  const count = (word) => Number(new RegExp(`(\\d+) ${word}`).exec(headline)?.[1] ?? 0);
+  const [rejected, duplicates] = [count('rejected'), count('duplicate')];
+  return { read: Number(all), accepted: Number(done), records: Number(done), rejected, duplicates };
 }
 
 function figuresOf(file) {

@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A readable standard stream, and whether a person sits at it. */
@@ -13,6 +14,8 @@ export interface Runtime {
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
+  /** How this program was called, as a shell takes it: `engagectl`, `npx engagectl`. */
+  readonly program: string;
   /** Environment variables; an empty one counts as unset and is not in here. */
   readonly env: Readonly<Record<string, string>>;
   /** Folder against which relative paths are resolved. */
@@ -56,6 +59,9 @@ export function nodeRuntime(
     get stderr() {
       return process.stderr;
     },
+    get program() {
+      return programOf(process.argv[1] ?? '', process.env['npm_command']);
+    },
     env: withoutEmpty(process.env),
     cwd: process.cwd(),
     platform: process.platform,
@@ -74,6 +80,11 @@ export function nodeRuntime(
     signal,
     onStatusRequest,
   };
+}
+
+function programOf(script: string, npmCommand: string | undefined): string {
+  if (npmCommand === 'exec') return 'npx engagectl';
+  return script.endsWith('.js') ? `node ${relative(process.cwd(), script)}` : 'engagectl';
 }
 
 /** Drops unset and empty variables: `X= engagectl …` is the same as not setting X. */

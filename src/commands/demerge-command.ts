@@ -37,6 +37,7 @@ export const command: CommandSpec<DemergeFlags> = {
     await runWrite(call, {
       name: 'demerge',
       does: 'demerges profiles',
+      nouns: 'identities',
       job: demerge,
       confirm: ({ account, files, identities, flags, piped }, runtime) => {
         const { count = 0, first: firstIdentities = [] } = identities ?? {};

@@ -4,6 +4,7 @@ import type { ExportHooks } from '../jobs/perform-export.js';
 import type { ExportProgress, ExportResult } from '../jobs/results.js';
 import type { World } from '../jobs/world.js';
 import type { Messages } from '../ui/messages.js';
+import { shellQuoted } from '../config/private-file.js';
 import type { Call } from './command-spec.js';
 import type { ExportFlags } from './export-flags.js';
 import { isStdout } from './output-flags.js';
@@ -36,6 +37,8 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
       flags,
       files: [flags.output],
       concurrency,
+      nouns: name === 'export-events' ? 'events' : 'profiles',
+      next: next(flags.output),
       reads: true,
       job: async (world, hooks) => job({ ...flags, shard }, world, hooks),
       shown: shown(parts),
@@ -52,6 +55,13 @@ const shown = (parts: string) => (progress: ExportProgress) => {
   const days = slices > 1 ? `${slicesDone} of ${slices} ${parts}` : undefined;
   return { records, rejected: 0, bytes, totalBytes: undefined, inFlight: 0, days, waiting };
 };
+
+/** A look at the file; of one whose name holds the day there are several. */
+function next(output: string | undefined): string | undefined {
+  if (output === undefined || isStdout(output) || output.includes('{')) return undefined;
+  const file = shellQuoted(output);
+  return output.endsWith('.gz') ? `gunzip -c ${file} | head -n 3` : `head -n 3 ${file}`;
+}
 
 /** Other failures say themselves what to do about them. */
 const passing = new Set<number>([

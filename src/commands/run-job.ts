@@ -1,11 +1,12 @@
 import { exitCodes, type EngagectlError } from '../errors.js';
 import type { JobEnding, JobHooks } from '../jobs/job-hooks.js';
+import type { Rehearsal } from '../jobs/job-options.js';
 import type { RunResult, WriteResult } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startProgress, type Progress as Display } from '../ui/progress.js';
 import type { ProgressState } from '../ui/progress-text.js';
-import { openReport } from '../ui/report/report-file.js';
+import { openReport, type WriteReport } from '../ui/report/report-file.js';
 import { showSummary } from '../ui/summary.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import { isStdout, type ReportFlag } from './output-flags.js';
@@ -20,6 +21,14 @@ export interface JobCommand<Result extends AnyResult, Progress> {
   readonly flags: ReportFlag & { readonly output?: string };
   /** Other files of the run, which the report must not replace. */
   readonly files: readonly (string | undefined)[];
+  /** What the records are, like `users`. */
+  readonly nouns: string;
+  /** Nothing is to be changed. */
+  readonly rehearsal?: Rehearsal | undefined;
+  /** The command line for another input. */
+  readonly again?: ((file: string) => string) | undefined;
+  /** What to type after success. */
+  readonly next?: string | undefined;
   /** Most requests in flight. */
   readonly concurrency: number;
   /** Records are written, to --output or to standard output. */
@@ -42,10 +51,14 @@ export async function runJob<Result extends AnyResult, Progress>(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { name, flags, stopping } = command;
+  const { name, flags, stopping, again } = command;
   const said = messages(settings, runtime);
   const report = await openReport(flags.report, command.files, runtime);
-  const world = jobWorld(settings, runtime, { maxInFlight: command.concurrency, messages: said });
+  const world = jobWorld(settings, runtime, {
+    maxInFlight: command.concurrency,
+    messages: said,
+    again,
+  });
   const recordsOnStdout = command.reads && isStdout(flags.output);
   const sayStopping = () => stopping !== undefined && said.note(stopping);
   let display: Display | undefined;
@@ -53,38 +66,8 @@ export async function runJob<Result extends AnyResult, Progress>(
     display?.stop();
     runtime.signal.removeEventListener('abort', sayStopping);
   };
+  const saying = { world, said, report, settings, runtime, recordsOnStdout };
   let error: EngagectlError | undefined;
-
-  const tell = async ({ result, told, history, wasResumed }: JobEnding<Result>) => {
-    if (told) showRejects(told, said, { settings, runtime });
-    const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
-    const judged = found && (command.judged?.(found, world) ?? found);
-    if (stopped && judged !== stopped) said.warn(stopped.message);
-    const summary = { command: name, run, ...accountFields(world), ...figures };
-    const unreported = await report?.(
-      {
-        summary,
-        error: judged,
-        next: unfinished ? `engagectl runs resume ${run}` : undefined,
-        argv: settings.argv,
-        resumed: wasResumed,
-        history: history!,
-        rejectKinds: told?.samples.kinds ?? new Map(),
-      },
-      said,
-    );
-    error = unreported ?? judged;
-    const exitCode = error?.exitCode ?? exitCodes.ok;
-    // A reader of stdout that left wants nothing more, not even figures.
-    const isWanted =
-      exitCode !== exitCodes.closedPipe && (command.figures !== false || settings.json);
-    if (isWanted) {
-      const place = { settings, runtime, messages: said, recordsOnStdout };
-      await showSummary({ ...summary, exitCode }, place);
-    }
-    return unreported === undefined && (command.reads || (await isWritten(runtime)));
-  };
-
   try {
     const result = await command.job(world, {
       history: report !== undefined,
@@ -96,7 +79,9 @@ export async function runJob<Result extends AnyResult, Progress>(
       },
       ended: async (ending) => {
         stopShowing();
-        return tell(ending);
+        const told = await tellEnding(command, ending, saying);
+        error = told.error;
+        return told.isReported && (command.reads || (await isWritten(runtime)));
       },
     });
     if (error) command.advise?.(error, result, said);
@@ -104,6 +89,58 @@ export async function runJob<Result extends AnyResult, Progress>(
     stopShowing();
   }
   if (error) throw error;
+}
+
+interface Saying {
+  readonly world: CommandWorld;
+  readonly said: Messages;
+  readonly report: WriteReport | undefined;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly recordsOnStdout: boolean;
+}
+
+/** Rejects, report and summary; `error` is what the command ends with. */
+async function tellEnding<Result extends AnyResult, Progress>(
+  { name, flags, rehearsal, ...command }: JobCommand<Result, Progress>,
+  { result, told, history, wasResumed }: JobEnding<Result>,
+  { world, said, report, settings, runtime, recordsOnStdout }: Saying,
+) {
+  if (told) showRejects(told, said, { settings, runtime });
+  const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
+  const judged = found && (command.judged?.(found, world) ?? found);
+  if (stopped && judged !== stopped) said.warn(stopped.message);
+  const summary = {
+    command: name,
+    ...(rehearsal && { rehearsal }),
+    run,
+    ...accountFields(world),
+    ...figures,
+    ...(flags.report !== undefined && { report: flags.report }),
+  };
+  const unreported = await report?.(
+    {
+      summary,
+      error: judged,
+      next: unfinished ? world.words.goOn(run) : undefined,
+      argv: settings.argv,
+      resumed: wasResumed,
+      history: history!,
+      rejectKinds: told?.samples.kinds ?? new Map(),
+    },
+    said,
+  );
+  const error = unreported ?? judged;
+  const exitCode = error?.exitCode ?? exitCodes.ok;
+  // A reader of stdout that left wants nothing more, not even figures.
+  const isWanted =
+    exitCode !== exitCodes.closedPipe && (command.figures !== false || settings.json);
+  if (isWanted) {
+    const { nouns, next } = command;
+    const place = { settings, runtime, messages: said, recordsOnStdout, nouns, next };
+    await showSummary({ ...summary, exitCode }, place);
+  }
+  return { error, isReported: unreported === undefined };
 }
 
 /**

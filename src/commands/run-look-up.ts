@@ -27,6 +27,7 @@ export async function runLookUp(
       flags,
       files: [],
       concurrency: flags.concurrency,
+      nouns: 'users',
       reads: true,
       job: async (world, hooks) => lookUp(request, world, hooks),
       shown: shownWrite,

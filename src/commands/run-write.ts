@@ -1,10 +1,12 @@
 import type { Account } from '../config/account.js';
-import type { WriteEndpoint } from '../contract/endpoints.js';
+import { writes, type WriteEndpoint } from '../contract/endpoints.js';
+import type { Rehearsal } from '../jobs/job-options.js';
 import type { WriteResult } from '../jobs/results.js';
 import type { WriteAbout, WriteHooks, WriteRequest } from '../jobs/write-request.js';
 import type { World } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import { confirmWrite } from '../ui/confirm-write.js';
+import { commandLine, ofInput, ofRehearsal } from './command-line.js';
 import type { Call } from './command-spec.js';
 import { needInput } from './input-flags.js';
 import { runJob } from './run-job.js';
@@ -17,6 +19,8 @@ interface WriteCommand<Flags> {
   readonly name: WriteEndpoint;
   /** What it does, for people. */
   readonly does: string;
+  /** What its records are, like `users`. */
+  readonly nouns: string;
   readonly job: (
     request: WriteRequest & Omit<Flags, 'rehearsal' | 'shard'>,
     world: World,
@@ -37,7 +41,7 @@ interface AskedWrite extends WriteAbout {
 /** Runs a write from its flags to its summary. Throws what the command must end with. */
 export async function runWrite<Flags extends WriteFlags>(
   call: Pick<Call<Flags>, 'operands' | 'flags' | 'command' | 'runtime' | 'settings'>,
-  { name, does, job, confirm = confirmProduction }: WriteCommand<Flags>,
+  { name, does, nouns, job, confirm = confirmProduction }: WriteCommand<Flags>,
 ): Promise<void> {
   const { operands: files, flags, runtime } = call;
   needInput(files, call);
@@ -49,12 +53,18 @@ export async function runWrite<Flags extends WriteFlags>(
     rehearsal: flags.check ? 'check' : flags.dryRun ? 'dryRun' : undefined,
     ...(flags.strict && { maxRejects: { records: 0 } }),
   } as const;
+  const typed = { command: call.command, argv: settings.argv, program: runtime.program };
+  const rehearsal = rehearsalOf(request, name);
   await runJob(
     {
       name,
       flags,
       files: [...files, flags.rejects],
       concurrency: flags.concurrency,
+      nouns,
+      rehearsal,
+      again: (file) => commandLine(typed, [file], ofInput),
+      next: rehearsal && files.length > 0 ? commandLine(typed, files, ofRehearsal) : undefined,
       reads: false,
       shown: shownWrite,
       stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
@@ -74,6 +84,10 @@ export async function runWrite<Flags extends WriteFlags>(
     runtime,
   );
 }
+
+/** A dry run is a check where the service offers none. */
+const rehearsalOf = ({ rehearsal }: { rehearsal: Rehearsal | undefined }, name: WriteEndpoint) =>
+  rehearsal && !writes[name].dryRun ? 'check' : rehearsal;
 
 /** Asks before a write to an account whose config profile is marked production (contract §7). */
 async function confirmProduction(asked: AskedWrite, runtime: Runtime): Promise<void> {

@@ -52,6 +52,7 @@ export const command: CommandSpec<SubscribeFlags> = {
     await runWrite(call, {
       name: 'subscribe',
       does: 'sets subscription statuses',
+      nouns: 'subscription statuses',
       job: subscribe,
     });
   },

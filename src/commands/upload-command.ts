@@ -84,9 +84,18 @@ export const command: CommandSpec<UploadFlags> = {
       import('./run-write.js'),
     ]);
     const does = flags.type === 'event' ? 'adds events' : 'creates or updates user profiles';
-    await runWrite(call, { name: 'upload', does, job: upload });
+    const nouns = nounsOf(flags.type, call.operands);
+    await runWrite(call, { name: 'upload', does, nouns, job: upload });
   },
 };
+
+/** A row of a table is what --type says; a JSON record says it itself. */
+function nounsOf(type: UploadFlags['type'], files: readonly string[]): string {
+  if (type === 'event') return 'events';
+  return files.length > 0 && files.every((file) => /\.[ct]sv(?:\.gz)?$/i.test(file))
+    ? 'users'
+    : 'records';
+}
 
 /** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
 async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Promise<void> {

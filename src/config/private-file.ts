@@ -66,4 +66,4 @@ export function notUsable(file: string, why: string): EngagectlError {
 
 /** A path as it can be pasted into a shell. */
 export const shellQuoted = (text: string): string =>
-  /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

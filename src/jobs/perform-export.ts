@@ -159,6 +159,9 @@ async function perform(
     result: {
       run: run.id,
       accountId: connection.accountId,
+      from: formatDay(work.from),
+      to: formatDay(work.to),
+      timezone: connection.zone.name,
       records,
       pages,
       requests,

@@ -70,6 +70,10 @@ export interface RejectedRecord {
 }
 
 export interface ExportResult extends RunResult {
+  /** First and last day, YYYY-MM-DD, and the zone they are days of. */
+  readonly from: string;
+  readonly to: string;
+  readonly timezone: string;
   readonly records: number;
   readonly pages: number;
   readonly pendingSeconds: number;

@@ -12,10 +12,11 @@ interface EndedWrite {
 
 /** The most serious thing that can be said of a write that ended; undefined when all went well. */
 export function writeVerdict(
-  { counts, rejects }: Tally,
+  tally: Tally,
   { stopped, job, rehearsal, words }: EndedWrite,
 ): EngagectlError | undefined {
-  const { read, rejected, unknown } = counts;
+  const { rejects } = tally;
+  const { read, rejected, unknown } = tally.counts;
   const codes: ExitCode[] = [];
   if (stopped) codes.push(stopped.exitCode);
   if (unknown > 0) codes.push(exitCodes.unknown);
@@ -34,6 +35,7 @@ export function writeVerdict(
   }
   if (worst === exitCodes.rejected) {
     return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
+      why: whyRejected(tally.samples.kinds),
       fix: rehearsal
         ? `correct them in the input; ${rejects.path} says where and why`
         : words.correct(job, rejects.path),
@@ -41,3 +43,19 @@ export function writeVerdict(
   }
   return undefined;
 }
+
+/** `1 could not be read, 2 broke a local rule`: by the first words of their kinds. */
+function whyRejected(kinds: Tally['samples']['kinds']): string | undefined {
+  const counts = Object.keys(reasons).map((stage) => {
+    const ofStage = [...kinds].filter(([kind]) => kind.split(' ')[0] === stage);
+    return [stage, ofStage.reduce((sum, [, { count }]) => sum + count, 0)] as const;
+  });
+  const told = counts.filter(([, count]) => count > 0);
+  return told.map(([stage, count]) => `${count} ${reasons[stage]}`).join(', ') || undefined;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  parse: 'could not be read',
+  validate: 'broke a local rule',
+  service: 'refused by the service',
+};

@@ -1,7 +1,9 @@
 import { appendFile, constants } from 'node:fs/promises';
+import type { Rehearsal } from '../jobs/job-options.js';
 import type { DayCounts, ExportResult, RunResult, WriteResult } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
-import { bytesText, grouped, secondsText } from './figures.js';
+import { bytesText, count, grouped, secondsText } from './figures.js';
+import { headline, tells, verdict } from './headline.js';
 import { inert, inertJson } from './inert.js';
 import type { DisplaySettings, Messages } from './messages.js';
 
@@ -20,6 +22,10 @@ export interface Summary
   /** Rows by what is to be said of them. */
   readonly rules?: Readonly<Partial<Record<string, number>>>;
   readonly command: string;
+  /** Nothing was to be changed. */
+  readonly rehearsal?: Rehearsal | undefined;
+  /** The page about the run, where one was asked for. */
+  readonly report?: string | undefined;
   /** Config profile; null when everything came from flags and environment. */
   readonly profile: string | null;
   /** Null with the account id: only checked, no account was used. */
@@ -32,6 +38,10 @@ interface SummaryWorld {
   readonly messages: Messages;
   /** Standard output carries records, so the JSON object goes to stderr. */
   readonly recordsOnStdout: boolean;
+  /** What the records are, like `users`. */
+  readonly nouns: string;
+  /** A command to go on with, for a person after success. */
+  readonly next?: string | undefined;
 }
 
 /** The end of a run: text for people on stderr, or one JSON object, and GitHub's step summary. */
@@ -42,7 +52,8 @@ export async function showSummary(summary: Summary, world: SummaryWorld): Promis
   const line = inertJson(settings.logJson ? { type: 'summary', ...object } : object);
   if (settings.json && !recordsOnStdout) stdout.write(`${inertJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);
-  else if (!settings.quiet) stderr.write(settings.logJson ? `${line}\n` : inert(asText(summary)));
+  else if (!settings.quiet)
+    stderr.write(settings.logJson ? `${line}\n` : inert(asText(summary, world)));
   await appendStepSummary(summary, world);
 }
 
@@ -76,6 +87,7 @@ export function summaryFigures(summary: Summary): [label: string, value: string]
     ['rate', rate && `${rate} records/s`],
     ['rejects', summary.rejectsFile],
     ['output', summary.output],
+    ['report', summary.report],
   ];
   return figures.flatMap(([label, figure]) =>
     figure === undefined || figure === null
@@ -108,14 +120,35 @@ function place({ accountId, region, profile }: Summary): string | undefined {
   return `${accountId} (region ${region}${profile ? `, profile ${profile}` : ''})`;
 }
 
-function asText(summary: Summary): string {
-  const lines = summaryFigures(summary).map(([label, value]) => `  ${label.padEnd(11)}${value}`);
-  return `${summary.command}: ${verdict(summary)}\n${lines.join('\n')}\n`;
+/** The headline, and a line for each figure that it does not tell and that is not zero. */
+function asText(summary: Summary, { nouns, next, runtime }: SummaryWorld): string {
+  const { exitCode } = summary;
+  const rest = summaryFigures(summary).filter(
+    ([label, value]) => value !== '0' && !tells(summary, label),
+  );
+  const [account, others] = [
+    rest.filter(([label]) => label === 'account'),
+    rest.filter(([label]) => label !== 'account'),
+  ];
+  const lines = [...account, ...traffic(summary), ...others];
+  if (next !== undefined && exitCode === 0 && runtime.stderr.isTTY === true) {
+    lines.push(['next', next]);
+  }
+  const block = lines.map(([label, text]) => `  ${label.padEnd(9)} ${text}\n`).join('');
+  return `${headline(summary, nouns)}\n${block}`;
 }
 
-/** How a run ended, in a word or two. */
-export const verdict = ({ exitCode }: Summary): string =>
-  exitCode === 0 ? 'done' : `exit ${exitCode}`;
+/** `343 MB in 2,501 requests (1 retry), 2m 13s, 18,741 records/s`. */
+function traffic(summary: Summary): [label: string, text: string][] {
+  const { records, accepted = 0, bytesSent, bytes = 0, seconds, requests, retries } = summary;
+  if (requests === 0 || !tells(summary, 'requests')) return [];
+  const done = records ?? accepted;
+  const again = retries > 0 ? ` (${grouped(retries)} ${retries === 1 ? 'retry' : 'retries'})` : '';
+  const rate = seconds > 0 && done > 0 ? `, ${count(Math.round(done / seconds), 'record')}/s` : '';
+  const size = bytesText(bytesSent ?? bytes);
+  const time = secondsText(seconds);
+  return [['traffic', `${size} in ${count(requests, 'request')}${again}, ${time}${rate}`]];
+}
 
 /** Of a FIFO that nobody reads, opening fails at once instead of waiting. */
 const appending =

@@ -27,7 +27,7 @@ it('exports from the local service what was uploaded to it', async () => {
     ['events.ndjson', 'event'],
   ] as const) {
     const { code, stderr } = await world.run([...local, 'upload', file, '--type', type]);
-    expect(stderr).toContain('upload: done');
+    expect(stderr).toContain('uploaded ');
     expect(code).toBe(0);
   }
 

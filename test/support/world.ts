@@ -74,6 +74,7 @@ export function makeWorld(defaults: WorldOptions = {}): World {
         ...options.env,
       }),
       cwd,
+      program: 'engagectl',
       platform: process.platform,
       nodeVersion: process.versions.node,
       token: randomUUID,

@@ -48,6 +48,8 @@ async function shown(
     recordsOnStdout?: boolean;
     world?: World;
     env?: Record<string, string>;
+    tty?: boolean;
+    next?: string;
   } = {},
 ) {
   const {
@@ -56,14 +58,18 @@ async function shown(
     recordsOnStdout = false,
     world = makeWorld(),
     env = {},
+    tty = false,
+    next,
   } = options;
-  const runtime = world.runtime({ env });
+  const runtime = world.runtime({ env, tty });
   const settings = { json, quiet, verbose: false, color: false };
   await showSummary(summary, {
     settings,
     runtime,
     messages: messages(settings, runtime),
     recordsOnStdout,
+    nouns: 'users',
+    next,
   });
   return runtime.output();
 }
@@ -72,32 +78,50 @@ describe('a summary', () => {
   test('of a write is one aligned block on stderr', async () => {
     const { stdout, stderr } = await shown(upload);
     expect(stdout).toBe('');
-    expect(stderr).toBe(`upload: exit 3
-  account    ACC-1 (region eu1, profile default)
-  run        20241121-abcd
-  read       2,500,000
-  accepted   2,499,998
-  rejected   2
-  unknown    0
-  not sent   0
-  resumed    0
-  duplicates 0
-  requests   2,501
-  retries    1
-  sent       343 MB
-  time       2m 13s
-  rate       18,741 records/s
-  rejects    users.csv.rejects.ndjson
+    expect(stderr).toBe(`uploaded 2,499,998 of 2,500,000 users; 2 rejected
+  account   ACC-1 (region eu1, profile default)
+  traffic   343 MB in 2,501 requests (1 retry), 2m 13s, 18,741 records/s
+  rejects   users.csv.rejects.ndjson
 `);
   });
 
-  test('of an export shows its own figures', async () => {
-    const { stderr } = await shown(exported);
-    expect(stderr).toContain('export-events: done');
-    expect(stderr).toMatch(/records +40\n +pages +2\n/);
-    expect(stderr).toMatch(/pending +4\.0s/);
-    expect(stderr).toMatch(/output +events\.ndjson/);
-    expect(stderr).not.toMatch(/accepted|rejects|undefined|null/);
+  test('of an export names its file, and on a terminal what to type next', async () => {
+    const next = 'head -n 3 events.ndjson';
+    const lines = `exported 40 users
+  account   ACC-1 (region eu1.example)
+  traffic   1.2 KB in 5 requests, 2.0s, 20 records/s
+  output    events.ndjson
+`;
+    expect((await shown(exported, { next })).stderr).toBe(lines);
+    const onTerminal = await shown(exported, { next, tty: true });
+    expect(onTerminal.stderr).toBe(`${lines}  next      ${next}\n`);
+    const failed = await shown({ ...exported, exitCode: 5, run: 'r1' }, { next, tty: true });
+    expect(failed.stderr).toMatch(/^exported 40 users, and not all\n[^]* {2}run {7}r1\n/);
+  });
+
+  test.each([
+    [{ rejected: 0, read: 1, accepted: 1 }, 'uploaded 1 user'],
+    [{ rejected: 0, read: 0, accepted: 0 }, 'uploaded 0 users'],
+    [
+      { read: 9, accepted: 1, resumed: 2, rejected: 1, unknown: 1, duplicates: 1, notSent: 3 },
+      'uploaded 3 of 9 users, 2 of them by an earlier part of the run; 1 rejected; ' +
+        '1 with an unknown outcome; 1 duplicate; 3 not sent',
+    ],
+    [
+      { rehearsal: 'check' as const, read: 3, rejected: 1, accepted: 0, notSent: 2 },
+      'check: 2 of 3 users would be sent; 1 rejected; nothing was sent',
+    ],
+    [
+      { rehearsal: 'dryRun' as const, read: 3, rejected: 0, accepted: 3 },
+      'dry run: the service would take 3 users; nothing was changed',
+    ],
+    [
+      { command: 'get-profile', read: 3, rejected: 1, accepted: 2 },
+      'found 2 of 3 users; 1 not found',
+    ],
+  ])('of %j begins with %s', async (figures, line) => {
+    const { stderr } = await shown({ ...upload, ...figures });
+    expect(stderr.split('\n')[0]).toBe(line);
   });
 
   test('of a check names no account', async () => {

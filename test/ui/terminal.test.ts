@@ -90,7 +90,7 @@ function widest(shown: string): number {
 }
 
 /** The frames before the summary. */
-const framesOf = (shown: string): string => shown.slice(0, shown.indexOf('upload: done'));
+const framesOf = (shown: string): string => shown.slice(0, shown.indexOf('uploaded '));
 
 describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
   it.each([20, 80, 200])('of %i columns: frames fit into the line', async (columns) => {
@@ -113,7 +113,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
 
   it('with TERM=dumb gets no control sequence', async () => {
     const { shown } = await upload({ columns: 80, env: { TERM: 'dumb' } });
-    expect(shown).toContain('upload: done');
+    expect(shown).toContain('uploaded ');
     expect(shown).not.toContain('\u001B');
   });
 
@@ -125,7 +125,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
 
   it('--progress never draws nothing', async () => {
     const { shown } = await upload({ columns: 80, args: ['--progress', 'never'] });
-    expect(shown.slice(0, shown.indexOf('upload: done'))).not.toContain('records');
+    expect(shown.slice(0, shown.indexOf('uploaded '))).not.toContain('records');
   });
 
   it('Ctrl-C is answered at once, and the terminal left clean', async () => {

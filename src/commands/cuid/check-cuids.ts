@@ -3,13 +3,13 @@ import {
   type CheckCuidsHooks,
   type CheckCuidsOptions,
 } from '../../jobs/cuid/check-cuids-job.js';
-import type { WriteProgress } from '../../jobs/results.js';
 import { openLines } from '../../jobs/stdout-lines.js';
 import { inertJson } from '../../ui/inert.js';
 import type { Call } from '../command-spec.js';
 import { needInput } from '../input-flags.js';
 import { jobWords } from '../job-words.js';
 import { runJob } from '../run-job.js';
+import { shownWrite } from '../shown-write.js';
 
 export type CheckFlags = Omit<CheckCuidsOptions, 'files'>;
 
@@ -27,17 +27,13 @@ export async function runCheck(call: Call<CheckFlags>): Promise<void> {
       flags: {},
       files: [],
       concurrency: 1,
+      nouns: 'rows',
       reads: false,
       job: (world, hooks) =>
         checkCuids({ ...flags, files }, world, { ...hooks, ...(found && { found }) }),
-      shown: shownRows,
+      shown: shownWrite,
     },
     settings,
     runtime,
   );
-}
-
-/** As the line of progress shows it. */
-export function shownRows({ read, rejected, bytesRead, ...others }: WriteProgress) {
-  return { records: read, rejected, bytes: bytesRead, ...others, note: undefined };
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { version } from '../../version.js';
 import { grouped, msText, secondsText } from '../figures.js';
-import { summaryFigures, verdict } from '../summary.js';
+import { verdict } from '../headline.js';
+import { summaryFigures } from '../summary.js';
 import { charts } from './charts.js';
 import { html, type Html } from './html.js';
 import { rejects } from './rejects.js';
