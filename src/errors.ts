@@ -128,3 +128,9 @@ export function interruption(reason: unknown): EngagectlError {
   const why = reason instanceof Error ? reason.message : String(reason);
   return new EngagectlError('E-INTERRUPTED', 'the run was aborted', { why, cause: reason });
 }
+
+/**
+ * `1,234,567`, of a whole number, in what is said to people. Not by `toLocaleString`, which loads its
+ * tables first: 15 ms.
+ */
+export const grouped = (value: number): string => String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');

@@ -4,7 +4,7 @@ import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/look-u
 import { Tally } from '../bulk/tally.js';
 import type { Waits } from '../client/waits.js';
 import { limits } from '../contract/limits.js';
-import { EngagectlError, exitCodes } from '../errors.js';
+import { EngagectlError, exitCodes, grouped } from '../errors.js';
 import type { RowBlock } from '../input/rows.js';
 import { isIdentifier } from '../mapping/identifier.js';
 import { withReachability } from '../mapping/reachability.js';
@@ -200,9 +200,13 @@ async function settle(
 function notFound({ tally }: LookingUp): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
   if (rejected === 0) return undefined;
-  return new EngagectlError('E-NOT-FOUND', `${rejected} of ${read} users were not found`, {
-    fix: `see ${tally.rejects.path} for which, and why`,
-  });
+  return new EngagectlError(
+    'E-NOT-FOUND',
+    `${grouped(rejected)} of ${grouped(read)} users were not found`,
+    {
+      fix: `see ${tally.rejects.path} for which, and why`,
+    },
+  );
 }
 
 const progressOf = ({ users, tally, waits }: LookingUp): WriteProgress => ({

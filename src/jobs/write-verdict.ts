@@ -1,5 +1,5 @@
 import type { Tally } from '../bulk/tally.js';
-import { EngagectlError, exitCodes, mostSerious, type ExitCode } from '../errors.js';
+import { EngagectlError, exitCodes, grouped, mostSerious, type ExitCode } from '../errors.js';
 import type { Rehearsal } from './job-options.js';
 import type { Words } from './words.js';
 
@@ -26,7 +26,7 @@ export function writeVerdict(
   if (stopped?.exitCode === worst) return stopped;
   if (worst === exitCodes.unknown) {
     const again = `sending that file with ${words.option('retryUnknown')} sends them again`;
-    const message = `the outcome of ${unknown} of ${read} records is unknown`;
+    const message = `the outcome of ${grouped(unknown)} of ${grouped(read)} records is unknown`;
     return new EngagectlError('E-UNKNOWN', message, {
       why: stopped?.message ?? 'no answer told whether the service processed them',
       fix: rejects.missing > 0 ? stopped?.details.fix : `look them up in ${rejects.path}; ${again}`,
@@ -34,12 +34,16 @@ export function writeVerdict(
     });
   }
   if (worst === exitCodes.rejected) {
-    return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
-      why: whyRejected(tally.samples.kinds),
-      fix: rehearsal
-        ? `correct them in the input; ${rejects.path} says where and why`
-        : words.correct(job, rejects.path),
-    });
+    return new EngagectlError(
+      'E-REJECTED',
+      `${grouped(rejected)} of ${grouped(read)} records were rejected`,
+      {
+        why: whyRejected(tally.samples.kinds),
+        fix: rehearsal
+          ? `correct them in the input; ${rejects.path} says where and why`
+          : words.correct(job, rejects.path),
+      },
+    );
   }
   return undefined;
 }
@@ -51,7 +55,9 @@ function whyRejected(kinds: Tally['samples']['kinds']): string | undefined {
     return [stage, ofStage.reduce((sum, [, { count }]) => sum + count, 0)] as const;
   });
   const told = counts.filter(([, count]) => count > 0);
-  return told.map(([stage, count]) => `${count} ${reasons[stage]}`).join(', ') || undefined;
+  return (
+    told.map(([stage, count]) => `${grouped(count)} ${reasons[stage]}`).join(', ') || undefined
+  );
 }
 
 const reasons: Readonly<Record<string, string>> = {

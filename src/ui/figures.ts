@@ -1,8 +1,6 @@
-/**
- * `1,234,567`, of a whole number: thousands separators are for people only. Not by
- * `toLocaleString`, which loads its tables first: 15 ms.
- */
-export const grouped = (value: number): string => String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');
+import { grouped } from '../errors.js';
+
+export { grouped };
 
 /** `1 record`, `2,000 records`; of a noun that takes an s. */
 export const count = (value: number, noun: string): string =>

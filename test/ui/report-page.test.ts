@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)('the report in a browser', () => {
     const world = makeWorld();
     const summary = await reportOf(world);
     const { page, complaints, foreign } = await show(browser, world.path('run.html'), {});
-    expect(await page.title()).toBe('upload: exit 3');
+    expect(await page.title()).toBe('upload: done, with rejects');
     const shown = await cells(page);
     for (const name of ['read', 'accepted', 'rejected', 'unknown', 'requests', 'retries']) {
       expect([name, shown[name]]).toEqual([name, String(summary[name])]);

@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, grouped } from '../../errors.js';
 import type { WriteJob } from './write-job.js';
 
 /** Records from which on a percentage of rejects means something. */
@@ -23,10 +23,14 @@ export function rejectLimitReached(
   const allowed = 'records' in maxRejects ? `${maxRejects.records}` : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
   const goOn = `go on by ${option('resume')} with a higher ${higher}`;
-  return new EngagectlError('E-REJECTED', `${rejected} of ${read} records were rejected`, {
-    why: `${allowed} are allowed (${higher}, ${option('strict')})`,
-    fix: rehearsal
-      ? `correct the input, or allow more with ${higher}`
-      : `${goOn}, or correct the input and start anew by ${option('fresh')}`,
-  });
+  return new EngagectlError(
+    'E-REJECTED',
+    `${grouped(rejected)} of ${grouped(read)} records were rejected`,
+    {
+      why: `${allowed} are allowed (${higher}, ${option('strict')})`,
+      fix: rehearsal
+        ? `correct the input, or allow more with ${higher}`
+        : `${goOn}, or correct the input and start anew by ${option('fresh')}`,
+    },
+  );
 }
