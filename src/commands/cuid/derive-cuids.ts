@@ -2,7 +2,7 @@ import { deriveCuids, type DeriveCuidsOptions } from '../../jobs/cuid/derive-cui
 import type { Call } from '../command-spec.js';
 import { needInput } from '../input-flags.js';
 import { runJob } from '../run-job.js';
-import { shownRows } from './check-cuids.js';
+import { shownWrite } from '../shown-write.js';
 
 export type DeriveFlags = Omit<DeriveCuidsOptions, 'files'>;
 
@@ -16,9 +16,10 @@ export async function runDerive(call: Call<DeriveFlags>): Promise<void> {
       flags: flags.output === undefined ? {} : { output: flags.output },
       files: [],
       concurrency: 1,
+      nouns: 'rows',
       reads: true,
       job: (world, hooks) => deriveCuids({ ...flags, files }, world, hooks),
-      shown: shownRows,
+      shown: shownWrite,
     },
     call.settings(),
     runtime,
