@@ -1,5 +1,5 @@
 import { grouped } from './figures.js';
-import type { Summary } from './summary.js';
+import type { Summary } from './run-summary.js';
 
 /** What a command does to its records, in the past. */
 const verbs: Readonly<Record<string, string>> = {

@@ -1,36 +1,13 @@
 import { appendFile, constants } from 'node:fs/promises';
-import type { Rehearsal } from '../jobs/job-options.js';
-import type { DayCounts, ExportResult, RunResult, WriteResult } from '../jobs/results.js';
+import type { DayCounts } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
 import { bytesText, count, grouped, secondsText } from './figures.js';
 import { headline, tells, verdict } from './headline.js';
 import { inert, inertJson } from './inert.js';
 import type { DisplaySettings, Messages } from './messages.js';
+import type { Summary } from './run-summary.js';
 
-/**
- * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Figures that
- * belong to the other kind of command are left out.
- */
-export interface Summary
-  extends
-    Omit<RunResult, 'run' | 'error' | 'unfinished'>,
-    Partial<Pick<RunResult, 'run'>>,
-    Partial<Omit<WriteResult, keyof RunResult | 'done' | 'stopped'>>,
-    Partial<Omit<ExportResult, keyof RunResult>> {
-  /** Rows of which something is to be said, though they are accepted. */
-  readonly warnings?: number;
-  /** Rows by what is to be said of them. */
-  readonly rules?: Readonly<Partial<Record<string, number>>>;
-  readonly command: string;
-  /** Nothing was to be changed. */
-  readonly rehearsal?: Rehearsal | undefined;
-  /** The page about the run, where one was asked for. */
-  readonly report?: string | undefined;
-  /** Config profile; null when everything came from flags and environment. */
-  readonly profile: string | null;
-  /** Null with the account id: only checked, no account was used. */
-  readonly region: string | null;
-}
+export type { Summary };
 
 interface SummaryWorld {
   readonly settings: DisplaySettings;
