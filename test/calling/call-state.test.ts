@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { isTerminal, type CallEvent } from '../../src/calling/call-event.js';
 import { placedCall, transition, type Trigger } from '../../src/calling/call-state.js';

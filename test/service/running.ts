@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -74,6 +75,18 @@ export class Running {
       ...(text === undefined ? {} : { body: text }),
     });
     return replyOf(answer);
+  }
+
+  /** Status line, headers and body of a GET, with headers that fetch would not send. */
+  async get(path: string, headers: Readonly<Record<string, string>>): Promise<string> {
+    const { port } = new URL(this.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    const all = { Host: '127.0.0.1', Connection: 'close', ...headers };
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+    socket.end([`GET ${path} HTTP/1.1`, ...lines, '', ''].join('\r\n'));
+    let text = '';
+    for await (const chunk of socket.setEncoding('latin1')) text += String(chunk);
+    return text;
   }
 
   upload(...records: readonly unknown[]): Promise<Reply> {

@@ -69,6 +69,7 @@ export class CallRouter {
 
   /** What is known is on the disk then, and nothing changes any more. */
   stop(): void {
+    if (this.#isStopped) return;
     this.#isStopped = true;
     this.directory.saveAll();
     this.turn.end();

@@ -26,7 +26,8 @@ export const signalRoutes: readonly Route[] = [
 /** Why a request gets no WebSocket. */
 function refusalOf({ headers }: IncomingMessage, { sockets }: CallSystem): Refusal | undefined {
   if (!isOurOrigin(headers)) return refused(403, 'Forbidden');
-  if (headers.upgrade?.toLowerCase() !== 'websocket') return refused(426, 'Upgrade required');
+  // Of a request that is answered as usual, the header Upgrade is gone.
+  if (headers['sec-websocket-key'] === undefined) return refused(426, 'Upgrade required');
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
   if (!offered?.includes(subprotocol)) return refused(400, `Subprotocol is not ${subprotocol}`);
   return sockets.isFull ? refused(503, 'Too many connections') : undefined;

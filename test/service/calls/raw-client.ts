@@ -112,6 +112,18 @@ export async function join(
   return client;
 }
 
+/** The answer to a REST request with the calling account's credentials. */
+export async function askRest(
+  { url }: Running,
+  method: 'GET' | 'POST',
+  path: string,
+  apiKey = callAccount.apiKey,
+): Promise<Record<string, unknown>> {
+  const headers = { 'X-Service-Account-Id': callAccount.accountId, 'X-Service-Passcode': apiKey };
+  const answer = await fetch(url + path, { method, headers });
+  return { http: answer.status, ...((await answer.json()) as object) };
+}
+
 export async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await delay(2);
 }

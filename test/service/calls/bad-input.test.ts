@@ -1,0 +1,263 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import * as fc from 'fast-check';
+import { expect, it, onTestFinished } from 'vitest';
+import { WebSocket } from 'ws';
+import { signalPath, subprotocol } from '../../../src/calling/protocol.js';
+import { run, type Running } from '../running.js';
+import { askRest, authOf, join, RawClient, runRouter, until } from './raw-client.js';
+
+/** What the router does with anybody must leave these two alone. */
+async function undisturbed(service: Running, work: () => Promise<void>): Promise<void> {
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  const callId = await ann.call('bob_1');
+  await work();
+  expect(await bob.ask('answer', { callId })).toBe('ok');
+  await ann.got('CallIsPlaced', 'Answered');
+}
+
+const stranger = (service: Running) => new RawClient(service.url).opened();
+
+it.each([
+  ['{', 4400],
+  ['[]', 4400],
+  ['nonsense', 4400],
+  ['null', 4400],
+  [Buffer.from([1, 2, 3]), 1003],
+  [JSON.stringify({ t: 'hangup', id: 1, more: 'x'.repeat(17 * 1024) }), 1009],
+  ['x'.repeat(1024 * 1024), 1009],
+])('a frame %#: the socket is closed', async (frame, code) => {
+  const service = await runRouter();
+  await undisturbed(service, async () => {
+    for (const client of [await stranger(service), await join(service.url, 'eve_1')]) {
+      client.socket.send(frame);
+      expect(await client.closed).toBe(code);
+    }
+  });
+});
+
+it('invalid UTF-8 closes the socket', async () => {
+  const service = await runRouter();
+  const client = await stranger(service);
+  client.socket.send(Buffer.from([0x22, 0xff, 0x22]), { binary: false });
+  expect(await client.closed).toBe(1007);
+});
+
+it('media descriptions may be longer than other frames', async () => {
+  const service = await runRouter();
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  const callId = await ann.call('bob_1');
+  await bob.ask('answer', { callId });
+  expect(await ann.ask('sdp', { callId, payload: 'x'.repeat(60 * 1024) })).toBe('ok');
+  await bob.got('incoming', 'Answered', 'sdp');
+  ann.socket.send(JSON.stringify({ t: 'sdp', id: 9, callId, payload: 'x'.repeat(66 * 1024) }));
+  expect(await ann.closed).toBe(1009);
+});
+
+it('frames before auth, auth twice, wrong shapes and unknown types', async () => {
+  const service = await runRouter();
+  const client = await stranger(service);
+  expect(await client.ask('call', { to: 'bob_1', context: 'x' })).toBe('WRONG_ORDER');
+  expect(await client.ask('hangup', {})).toBe('WRONG_ORDER');
+  client.socket.send('{"t":"seen","seq":3}');
+  client.socket.send('{"t":"video","id":77}');
+  client.socket.send('{"id":77}');
+  const { callId: _, ...wrong } = { ...authOf({ cuid: 'ann_1' }), callId: 0 };
+  expect(await client.raw({ t: 'auth', ...wrong, cuid: 'a\u202Eb_cd' })).toMatchObject({
+    ok: false,
+    err: { name: 'BAD_REQUEST', message: 'auth: cuid is not a cuid' },
+  });
+  expect(await client.ask('auth', authOf({ cuid: 'ann_1' }))).toMatchObject({ replay: 0 });
+  expect(await client.ask('auth', authOf({ cuid: 'ann_1' }))).toBe('WRONG_ORDER');
+});
+
+it.each([{ apiKey: 'wrong' }, { accountId: 'wrong' }])('auth with %j', async (wrong) => {
+  const service = await runRouter();
+  const client = await stranger(service);
+  expect(await client.ask('auth', authOf({ cuid: 'ann_1', ...wrong }))).toBe('AUTH_FAILURE');
+  expect(await client.closed).toBe(4401);
+});
+
+it('no auth in time', async () => {
+  const service = await runRouter({ timers: { auth: 30 } });
+  const client = await stranger(service);
+  expect(await client.closed).toBe(4408);
+  const ann = await join(service.url, 'ann_1');
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  expect(await ann.ask('hangup', {})).toBe('ok');
+});
+
+it('one device for a cuid: its newer socket takes over, another device does not', async () => {
+  const service = await runRouter();
+  const ann = await join(service.url, 'ann_1');
+  const other = await stranger(service);
+  expect(await other.ask('auth', authOf({ cuid: 'ann_1', deviceId: 'another' }))).toBe(
+    'CUID_ELSEWHERE',
+  );
+  expect(await other.closed).toBe(4403);
+  const again = await join(service.url, 'ann_1');
+  expect(await ann.closed).toBe(4409);
+  again.socket.terminate();
+  await again.closed;
+  await until(() => again.socket.readyState === WebSocket.CLOSED);
+  await join(service.url, 'ann_1', { deviceId: 'another' });
+});
+
+it.each([
+  ['a foreign page', { Origin: 'https://evil.test' }, 403],
+  ['a page without an origin', { Origin: 'null' }, 403],
+  ['a foreign name of this machine', { Host: 'evil.test' }, 403],
+])('%s gets no socket', async (_, headers, status) => {
+  const service = await runRouter();
+  const address = service.url.replace('http', 'ws') + signalPath;
+  const socket = new WebSocket(address, subprotocol, { headers });
+  const [, answer] = (await once(socket, 'unexpected-response')) as [
+    unknown,
+    { statusCode: number },
+  ];
+  expect(answer.statusCode).toBe(status);
+  socket.on('error', () => undefined).terminate();
+});
+
+it.each(['http://localhost:3000', 'http://127.0.0.1:8080'])(
+  'a page of %s gets one',
+  async (Origin) => {
+    const service = await runRouter();
+    expect((await new RawClient(service.url, { Origin }).opened()).socket.readyState).toBe(1);
+  },
+);
+
+it.each([
+  [{}, 426],
+  [{ Upgrade: 'h2c', Connection: 'Upgrade, close' }, 426],
+  [{ Upgrade: 'websocket', Connection: 'Upgrade, close', 'Sec-WebSocket-Key': 'A' }, 400],
+])('a request with %j is told what is missing', async (headers, status) => {
+  const service = await runRouter();
+  const answer = await service.get(signalPath, headers);
+  expect(answer).toContain(`HTTP/1.1 ${status}`);
+});
+
+it('without calling there is nothing', async () => {
+  const service = await run();
+  expect(await service.get(signalPath, {})).toContain('HTTP/1.1 404');
+});
+
+it('1,000 sockets that never say who they are: no more are taken, who is known is served', async () => {
+  const service = await runRouter();
+  await undisturbed(service, async () => {
+    const silent = Array.from({ length: 1000 }, () => new RawClient(service.url));
+    await Promise.all(silent.map((client) => client.opened()));
+    const oneMore = new RawClient(service.url);
+    await oneMore.closed;
+    for (const { socket } of silent.slice(0, 10)) socket.terminate();
+    await Promise.all(silent.slice(0, 10).map(({ closed }) => closed));
+    await join(service.url, 'eve_1');
+    for (const { socket } of silent) socket.terminate();
+  });
+}, 20_000);
+
+/** A frame of a client, masked with zeros. */
+function maskedFrame(frame: object): Buffer {
+  const text = Buffer.from(JSON.stringify(frame));
+  const head = Buffer.from([0x81, 0xfe, text.length >> 8, text.length & 0xff, 0, 0, 0, 0]);
+  return Buffer.concat([head, text]);
+}
+
+const handshake = [
+  `GET ${signalPath} HTTP/1.1`,
+  'Host: 127.0.0.1',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+  `Sec-WebSocket-Protocol: ${subprotocol}`,
+  '\r\n',
+].join('\r\n');
+
+it('a client that reads nothing is dropped, and has its frames when it comes back', async () => {
+  const service = await runRouter();
+  const ann = await join(service.url, 'ann_1');
+  const auth = authOf({ cuid: 'bob_1' });
+  const bob = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => undefined);
+  onTestFinished(() => void bob.destroy());
+  let text = '';
+  bob.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
+  bob.write(handshake);
+  bob.write(maskedFrame({ t: 'auth', id: 1, ...auth }));
+  await until(() => text.includes('"session"'));
+  const callId = await ann.call('bob_1');
+  bob.write(maskedFrame({ t: 'answer', id: 2, callId }));
+  await until(() => text.includes('Answered'));
+  bob.pause();
+  const isConnected = async () => {
+    const { devices } = await askRest(service, 'GET', '/call/v1/devices');
+    return (devices as { state: string }[])[1]?.state === 'connected';
+  };
+  // How much the kernel keeps for a socket is its own affair.
+  while (await isConnected()) {
+    for (let n = 0; n < 50; n += 1) {
+      await ann.ask('sdp', { callId, payload: 'x'.repeat(60 * 1024) });
+    }
+  }
+  await ann.ask('hangup', {});
+  await ann.got('CallIsPlaced', 'Answered', 'Ended');
+  const back = await join(service.url, 'bob_1', { lastSeq: 2 });
+  await back.got('Ended');
+});
+
+const piece = fc.oneof(
+  fc.string(),
+  fc.json(),
+  fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+  fc
+    .record(
+      {
+        t: fc.constantFrom('auth', 'call', 'answer', 'decline', 'hangup', 'ready', 'sdp', 'seen'),
+        id: fc.oneof(fc.nat(), fc.anything()),
+        callId: fc.anything(),
+        to: fc.oneof(fc.constant('bob_1'), fc.anything()),
+        context: fc.oneof(fc.constant('x'), fc.anything()),
+        seq: fc.anything(),
+        payload: fc.anything(),
+        caps: fc.anything(),
+        cuid: fc.oneof(fc.constant('ann_1'), fc.anything()),
+      },
+      { requiredKeys: ['t'] },
+    )
+    .map((frame) =>
+      JSON.stringify(frame, (_, value: unknown) => (typeof value === 'bigint' ? 0 : value)),
+    ),
+);
+
+it('random frames, known or not: the router goes on', async () => {
+  const service = await runRouter();
+  await undisturbed(service, () =>
+    fc.assert(
+      fc.asyncProperty(fc.boolean(), fc.array(piece, { maxLength: 20 }), async (known, frames) => {
+        const client = known ? await join(service.url, 'eve_1') : await stranger(service);
+        for (const frame of frames) client.socket.send(frame);
+        client.socket.close();
+        await client.closed;
+      }),
+      { numRuns: 150 },
+    ),
+  );
+});
+
+it('random bytes instead of frames, and instead of a handshake', async () => {
+  const service = await runRouter();
+  const { port } = new URL(service.url);
+  await undisturbed(service, () =>
+    fc.assert(
+      fc.asyncProperty(fc.nat(4), fc.uint8Array({ maxLength: 500 }), async (cut, bytes) => {
+        const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+        const closed = once(socket, 'close');
+        onTestFinished(() => void socket.destroy());
+        socket.resume().write(cut === 0 ? handshake.slice(0, bytes.length) : handshake);
+        socket.end(bytes);
+        await closed;
+      }),
+      { numRuns: 150 },
+    ),
+  );
+});
