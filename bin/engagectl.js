@@ -32,7 +32,7 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
       '--semi-space-growth-factor=1',
     ];
     if (major < 22) flags.push('--interrupt-budget=270336');
-    if (isExport) flags.push('--heap-growing-percent=500');
+    flags.push(`--heap-growing-percent=${isExport ? 500 : 50}`);
     for (const flag of flags) setFlagsFromString(flag);
   }
   // Newer Nodes keep what V8 compiled. It is code: it lies in the user's own folder, and not in /tmp.

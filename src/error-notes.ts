@@ -360,6 +360,14 @@ export const errorNotes = {
       'name another place: --rejects, --output, ENGAGECTL_STATE_DIR',
     ],
   },
+  'E-COLUMNS': {
+    means: 'the records of an export have more different members than a CSV can have columns',
+    causes: ['values in place of names: a property for each date, order or user'],
+    next: [
+      'name the columns that are wanted: --columns identity,profileData.City --fresh',
+      'write NDJSON, which has no columns: --format ndjson --fresh',
+    ],
+  },
   'E-INTERRUPTED': {
     means: 'Ctrl-C (SIGINT) stopped the command',
     causes: [

@@ -56,6 +56,7 @@ export const errorIds = {
   'E-PARTIAL-EXISTS': exitCodes.refused,
   'E-FILE-READ': exitCodes.file,
   'E-FILE-WRITE': exitCodes.file,
+  'E-COLUMNS': exitCodes.file,
   'E-INTERRUPTED': exitCodes.interrupted,
   'E-TERMINATED': exitCodes.terminated,
   'E-HUNG-UP': exitCodes.hungUp,

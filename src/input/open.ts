@@ -62,9 +62,7 @@ export async function openInputs(
   checkEncoding(options.encoding);
   const names = options.files.length === 0 ? ['-'] : options.files;
   if (names.indexOf('-') !== names.lastIndexOf('-')) throw stdinTwice();
-  const sources = await Promise.all(
-    names.map(async (name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd))),
-  );
+  const sources = names.map((name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd)));
   const csv = new CsvProgram();
   const { digests = false } = options;
   const checked = await checkAll(sources, options, { csv, signal, digests });
@@ -79,7 +77,7 @@ interface CheckedInput {
   readonly open: OpenInput | undefined;
 }
 
-/** Files are closed again: there may be thousands. */
+/** Files are closed again, and a header is kept once: there may be many thousands. */
 async function checkAll(
   sources: readonly Source[],
   options: InputOptions,
@@ -89,7 +87,10 @@ async function checkAll(
   try {
     for (const source of sources) {
       const open = await openInput(source, options, inputsStart, context);
-      const { header, markers } = open.cutter;
+      const { cutter } = open;
+      const { markers } = cutter;
+      const before = checked.at(-1)?.header;
+      const header = isSame(cutter.header, before) ? before : cutter.header;
       const once = source.size === undefined;
       checked.push({ source, header, markers, open: once ? open : undefined });
       if (!once) open.close();
@@ -102,7 +103,6 @@ async function checkAll(
 }
 
 class SequentialInputs implements Inputs {
-  readonly headers: Inputs['headers'];
   readonly totalBytes: number | undefined;
   readonly first: string;
   readonly ended: TextDigest[] = [];
@@ -122,7 +122,10 @@ class SequentialInputs implements Inputs {
     this.first = inputs[0]!.source.name;
     this.totalBytes = total(inputs.map(({ source }) => source.size));
     this.#digests = options.digests === true;
-    this.headers = inputs.flatMap(({ source, header, markers }) =>
+  }
+
+  get headers(): Inputs['headers'] {
+    return this.#inputs.flatMap(({ source, header, markers }) =>
       header && markers ? [{ source: source.name, header, markers }] : [],
     );
   }
@@ -139,7 +142,7 @@ class SequentialInputs implements Inputs {
         const open = input.open ?? (await openInput(input.source, this.#options, start, context));
         this.#current = open;
         if (this.#isClosed) return; // meanwhile, by who did not wait for this input
-        if (open.cutter.header?.join('\n') !== input.header?.join('\n')) throw changed(input);
+        if (!isSame(open.cutter.header, input.header)) throw changed(input);
         let { start: end } = open;
         for await (const block of readBlocks(open)) {
           ({ end } = block);
@@ -194,6 +197,9 @@ class SequentialInputs implements Inputs {
     this.#current?.close();
   }
 }
+
+const isSame = (header?: readonly string[], other?: readonly string[]): boolean =>
+  header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
 
 const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
 

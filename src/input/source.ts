@@ -1,5 +1,5 @@
-import { createReadStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { createReadStream, statSync, type Stats } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { fifoStream } from '../files/fifo-stream.js';
@@ -28,18 +28,36 @@ export interface OpenSource {
 }
 
 /** Finds the file, without reading it. Throws EngagectlError E-FILE-READ. */
-export async function fileSource(name: string, cwd: string): Promise<Source> {
+export function fileSource(name: string, cwd: string): Source {
   const path = resolve(cwd, name);
-  const found = await stat(path).catch((error: unknown) => {
+  let found: Stats;
+  try {
+    found = statSync(path);
+  } catch (error) {
     throw unreadable(name, error);
-  });
+  }
   if (found.isDirectory()) throw isDirectory(name);
-  const size = found.isFile() ? found.size : undefined;
-  const openAgain: Source['open'] = () => {
-    if (found.isFile()) return openFile({ name, path, size: found.size });
-    return openStream(name, found.isFIFO() ? fifoStream(path) : createReadStream(path));
-  };
-  return { name, size, open: openAgain };
+  if (found.isFile()) return new FileSource(name, found.size, cwd);
+  const streamOf = found.isFIFO() ? fifoStream : createReadStream;
+  return { name, size: undefined, open: () => openStream(name, streamOf(path)) };
+}
+
+/** No more than is needed to find it again: there may be many thousands. */
+class FileSource implements Source {
+  readonly name: string;
+  readonly size: number;
+  readonly #cwd: string;
+
+  constructor(name: string, size: number, cwd: string) {
+    this.name = name;
+    this.size = size;
+    this.#cwd = cwd;
+  }
+
+  open(): OpenSource {
+    const { name, size } = this;
+    return openFile({ name, path: resolve(this.#cwd, name), size });
+  }
 }
 
 /**
@@ -47,7 +65,9 @@ export async function fileSource(name: string, cwd: string): Promise<Source> {
  * the size it was found with was cut meanwhile: its end is not the end of what was to be read.
  */
 function openFile({ name, path, size }: { name: string; path: string; size: number }): OpenSource {
-  const buffers = [Buffer.allocUnsafeSlow(readBytes), Buffer.allocUnsafeSlow(readBytes)] as const;
+  // No larger than the file: there may be thousands of small ones.
+  const length = Math.min(readBytes, size + 1);
+  const buffers = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)] as const;
   async function* read(): AsyncGenerator<Buffer> {
     const file = await open(path);
     let reading = file.read(buffers[0]);

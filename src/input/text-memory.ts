@@ -1,5 +1,14 @@
 /** Room of a buffer: a chunk of a file, and what was left of the text before it. */
 const usualBytes = 160 * 1024;
+
+/** A small text, such as a whole file, is mostly the only one; large buffers fit the next large text, too. */
+function roomFor(length: number): number {
+  if (length < usualBytes / 8) return length;
+  return length <= usualBytes ? usualBytes : Math.ceil(length / largeBytes) * largeBytes;
+}
+
+const largeBytes = 1 << 19;
+
 /** Most buffers that wait to be used again. */
 const mostFree = 64;
 
@@ -20,18 +29,13 @@ export class TextMemory {
     this.bytes = Buffer.allocUnsafeSlow(bytes);
   }
 
-  /** A copy of `text` and, behind it, `more`; held once. */
-  static holding(text: Buffer, more: Buffer, free: TextMemory[]): TextMemory {
-    const length = text.length + more.length;
-    const used = free.pop();
-    const memory =
-      used && used.bytes.length >= length
-        ? used
-        : new TextMemory(free, Math.max(length, usualBytes));
+  /** A copy of `text`, with room for so many bytes; held once. */
+  static holding(text: Buffer, room: number, free: TextMemory[]): TextMemory {
+    const fit = free.findLastIndex(({ bytes }) => bytes.length >= room);
+    const memory = fit < 0 ? new TextMemory(free, roomFor(room)) : free.splice(fit, 1)[0]!;
     memory.#holders = 1;
     memory.#numbersUsed = 0;
     text.copy(memory.bytes);
-    more.copy(memory.bytes, text.length);
     return memory;
   }
 

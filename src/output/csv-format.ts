@@ -1,9 +1,13 @@
+import { EngagectlError } from '../errors.js';
 import { Flattener } from '../text/flattener.js';
 import { spooledRows, spooledRuns } from './csv-spool.js';
 import type { DocumentOptions, Encoding } from './output.js';
 
 /** Bytes gathered for one write of the finished document. */
 const blockBytes = 1 << 20;
+
+/** More are no table: a value stands where a name should, such as a date or an identity. */
+const mostColumns = 10_000;
 
 /** CSV with the columns that were asked for, else with the union of all. */
 export const encoding = (options: DocumentOptions): Encoding =>
@@ -35,7 +39,11 @@ function allColumns(options: DocumentOptions): Encoding {
   const { escapeFormulas } = options;
   let flattener = new Flattener({ columns: [], fixed: false, escapeFormulas });
   return {
-    page: (page) => spooledRuns(flattener.rows(page)),
+    page: (page) => {
+      const spooled = spooledRuns(flattener.rows(page));
+      if (flattener.columnCount > mostColumns) throw tooManyColumns(flattener, options);
+      return spooled;
+    },
     known: () => ({ columns: [...flattener.columns], formulas: flattener.formulas }),
     restore: ({ columns = [], formulas = 0 }) => {
       flattener = new Flattener({ columns, fixed: false, escapeFormulas, formulas });
@@ -71,6 +79,14 @@ function headerOf(names: readonly string[], { bom, escapeFormulas }: DocumentOpt
     lines.push(Buffer.from(run.bytes));
   }
   return { line: Buffer.concat(lines), formulas: flattener.formulas };
+}
+
+function tooManyColumns({ columns }: Flattener, { option }: DocumentOptions): EngagectlError {
+  const message = `the records have more than ${mostColumns.toLocaleString('en')} different columns`;
+  return new EngagectlError('E-COLUMNS', message, {
+    why: `a CSV has a column for each; the last one is ${columns.at(-1)?.slice(0, 80)}`,
+    fix: `name the columns with ${option('columns', 'a,b.c')}, or write NDJSON: ${option('format', 'ndjson')}; ${option('fresh')} begins the export again`,
+  });
 }
 
 /** What to say about cells that a spreadsheet would run. */

@@ -29,6 +29,8 @@ export interface RowRun {
   readonly bytes: Buffer;
   /** Where each row ends, behind its newline. */
   readonly ends: Int32Array;
+  /** Length of the records' JSON, in bytes. */
+  readonly recordBytes: number;
 }
 
 interface FlattenerOptions {
@@ -72,6 +74,11 @@ export class Flattener {
     return this.#columns;
   }
 
+  /** How many there are so far. */
+  get columnCount(): number {
+    return this.#program.columnCount.value;
+  }
+
   /** Cells so far that a spreadsheet would run. */
   get formulas(): number {
     return this.#program.formulas.value;
@@ -87,9 +94,10 @@ export class Flattener {
       let to = from + 1;
       while (to < count && bounds[2 * to + 1]! - start <= chunkBytes) to += 1;
       this.#load(bytes.subarray(start, bounds[2 * to - 1]), bounds.subarray(2 * from, 2 * to));
-      for (let next = 0; next < to - from;) {
-        next = this.#program.flatten(next, to - from);
-        yield this.#run();
+      for (let next = from; next < to;) {
+        const first = next;
+        next = from + this.#program.flatten(first - from, to - from);
+        yield this.#run(bounds[2 * next - 1]! - bounds[2 * first]!);
       }
       from = to;
     }
@@ -105,7 +113,7 @@ export class Flattener {
     for (let i = 0; i < bounds.length; i += 1) table[i] = bounds[i]! - first;
   }
 
-  #run(): RowRun {
+  #run(recordBytes: number): RowRun {
     const memory = this.#view();
     const { flattened } = this.#program;
     const numbers = new Int32Array(memory.buffer, flattened.value, 5);
@@ -114,6 +122,7 @@ export class Flattener {
       width,
       bytes: memory.subarray(rowsAt, rowsAt + length),
       ends: new Int32Array(memory.buffer, endsAt, count),
+      recordBytes,
     };
   }
 

@@ -9,6 +9,12 @@ export interface Frame {
   readonly close: Buffer;
 }
 
+/** What a request body is made of, and the most bytes of one that holds several records. */
+interface BodyShape {
+  readonly frame: Frame;
+  readonly bytes: number;
+}
+
 /** The key of a record that has no order; hashes of keys are never negative. */
 export const noKey = -1;
 
@@ -44,6 +50,7 @@ const noBody: Buffer = Buffer.alloc(0);
  */
 export class Batch {
   readonly #frame: Frame;
+  readonly #most: number;
   /** Free body buffers, used as a stack: the last is likeliest in the processor's cache. */
   readonly #spare: Buffer[];
   /** Per record: the block it was read in, and its row there. */
@@ -60,8 +67,9 @@ export class Batch {
   #body: Buffer = noBody;
   #end = 0;
 
-  constructor(frame: Frame, spare: Buffer[]) {
+  constructor({ frame, bytes }: BodyShape, spare: Buffer[]) {
     this.#frame = frame;
+    this.#most = bytes;
     this.#spare = spare;
     this.clear();
   }
@@ -185,7 +193,7 @@ export class Batch {
 
   /** Another batch with the records at these positions. */
   pick(positions: readonly number[]): Batch {
-    const picked = new Batch(this.#frame, this.#spare);
+    const picked = new Batch({ frame: this.#frame, bytes: this.#most }, this.#spare);
     picked.holdsEvents = this.holdsEvents;
     for (const position of positions) picked.add(this.record(position));
     return picked;
@@ -199,7 +207,9 @@ export class Batch {
   #reserve(records: number, bytes: number): void {
     const needed = this.bytesWith(bytes);
     if (needed > this.#body.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#body.length));
+      // What a large body outgrows would be much garbage: from a quarter on it takes all it may need.
+      const usual = needed > this.#most / 4 ? this.#most : 2 * this.#body.length;
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, usual));
       this.#body.copy(larger, 0, 0, this.#end);
       this.#body = larger;
     }

@@ -59,7 +59,7 @@ export class Sender {
   takeBatch(): Batch {
     const batch = this.#free.pop();
     batch?.clear();
-    return batch ?? new Batch(this.#job.request.frame, this.#spareBodies);
+    return batch ?? new Batch(this.#job.request, this.#spareBodies);
   }
 
   /** Takes a batch when there is room for it; false when the run stopped meanwhile. */
