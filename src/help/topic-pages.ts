@@ -22,6 +22,9 @@ export const topicPages = {
     ENGAGECTL_ACCOUNT_ID     the account id; an id from here never mixes with a saved passcode
     ENGAGECTL_PASSCODE       the passcode
     ENGAGECTL_PASSCODE_FILE  a file that holds it; a newline at its end is dropped
+    ENGAGECTL_CALL_ACCOUNT_ID  the account of the calling system, with
+    ENGAGECTL_CALL_API_KEY   its key, or
+    ENGAGECTL_CALL_API_KEY_FILE  a file that holds it
 
     Credentials of the calling system, likewise:
     ENGAGECTL_CALL_ACCOUNT_ID    the calling account id
@@ -44,6 +47,7 @@ export const topicPages = {
 
     Terminal and continuous integration:
     NO_COLOR             no colours, like --no-color
+    CI                   set by runners of CI: nothing is animated
     TERM                 dumb: no colours, no bars
     CI                   set: no bars, a plain line now and then
     COLUMNS              width of help; 60 to 120, else that of the terminal
