@@ -42,6 +42,7 @@ export const recordOf = (block: RecordBlock, index: number): BulkRecord => ({
   end: block.bounds[2 * index + 1] ?? 0,
 });
 
+const largeBody = 1 << 21;
 const noBody: Buffer = Buffer.alloc(0);
 
 /**
@@ -96,6 +97,11 @@ export class Batch {
   /** True when sending the whole batch twice ends in the same state. */
   get converges(): boolean {
     return !this.#converges.subarray(0, this.#size).includes(0);
+  }
+
+  /** Too much memory to keep many like it until the disk has their outcomes. */
+  get isLarge(): boolean {
+    return this.#end > largeBody;
   }
 
   /** Bytes of the body with `more` bytes of another record. */

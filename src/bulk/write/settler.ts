@@ -136,7 +136,7 @@ export class Settler {
     if ('why' in refusals) return refusals;
     const again = refusals.size > 0 ? this.#bookEach(batch, refusals, fate) : [];
     if (refusals.size === 0) this.#accept(batch, fate);
-    fate.synced = this.slots.leave(batch);
+    fate.synced = this.slots.leave({ mayLag: batch.converges && !batch.isLarge });
     return again;
   }
 

@@ -8,7 +8,7 @@ interface Group {
   kept: number;
   /** Requests that gave them back. */
   released: number;
-  converges: boolean;
+  mayLag: boolean;
   readonly synced: Promise<void>;
   readonly resolve: () => void;
 }
@@ -30,7 +30,7 @@ interface Parts {
  * converge; only their keys stay taken until they are synced, so that no record overtakes an
  * earlier one of the same key after a power cut. That sends up to twice as many requests again as
  * may be in flight, beside those that were. Other records keep their slot until they are synced:
- * what is lost of them is unknown for good.
+ * what is lost of them is unknown for good. Large requests do, too: their text is kept until then.
  */
 export class SlotRelease {
   readonly #parts: Parts;
@@ -49,10 +49,10 @@ export class SlotRelease {
    * Gives back the slot of a request whose outcomes were noted; resolves when they are on the
    * disk. What cannot be written down stops the run instead, before the slot is free.
    */
-  async leave({ converges }: { readonly converges: boolean }): Promise<void> {
+  async leave({ mayLag }: { readonly mayLag: boolean }): Promise<void> {
     const group = (this.#group ??= openGroup());
     group.kept += 1;
-    group.converges &&= converges;
+    group.mayLag &&= mayLag;
     if (this.#waiting > 0 || this.#parts.budget.isAsked) this.#write();
     if (this.#waiting > 0) this.#sync();
     return group.synced;
@@ -85,8 +85,8 @@ export class SlotRelease {
     if (group.released >= budget.most) this.#sync();
   }
 
-  #mayLag({ converges, kept }: Group): boolean {
-    return converges && this.#unsynced + kept <= 2 * this.#parts.budget.most;
+  #mayLag({ mayLag, kept }: Group): boolean {
+    return mayLag && this.#unsynced + kept <= 2 * this.#parts.budget.most;
   }
 
   #sync(): void {
@@ -109,5 +109,5 @@ function openGroup(): Group {
   const synced = new Promise<void>((done) => {
     resolve = done;
   });
-  return { kept: 0, released: 0, converges: true, synced, resolve };
+  return { kept: 0, released: 0, mayLag: true, synced, resolve };
 }

@@ -31,8 +31,8 @@ function stage({ canWrite = true, most = 2 } = {}) {
   const slots = new SlotRelease({ log: () => log, budget, halt });
   return { slots, budget, events, commits, halt };
 }
-const converging = { converges: true };
-const once = { converges: false };
+const converging = { mayLag: true };
+const once = { mayLag: false };
 
 it('writes nothing until somebody asks for a slot; then all at once', () => {
   const { slots, budget, events } = stage({ most: 3 });
