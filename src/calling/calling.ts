@@ -33,3 +33,5 @@ export type { CallDetails, MissedCallActions, Platform } from './protocol.js';
 export type { SignedCallError, SignedCallResponse } from './response.js';
 export type { Socket, SocketClass } from './socket-class.js';
 export { validateCuid, type CuidFinding, type CuidRule } from './validate-cuid.js';
+export { webrtc, type WebrtcOptions } from './webrtc.js';
+export type { PeerConnectionClass } from './peer-connection.js';
