@@ -224,8 +224,8 @@ function breachesOf(files: ReadonlyMap<string, string>): string[] {
   return [...new Set(breaches)].toSorted();
 }
 
-/** The first folder below src/, or the name of a file that is in none. */
-const roomOf = (file: string): string => file.split('/')[0]!.replace(/\.ts$/, '');
+/** The first folder below src/, or the name of a file that is in none; of a package its name. */
+const roomOf = (file: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(file)![0].replace(/\.ts$/, '');
 
 /** Files whose names are the same, whatever folder they are in. */
 function namesakesOf(files: readonly string[]): string[][] {
