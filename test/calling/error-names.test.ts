@@ -85,12 +85,12 @@ const producers: Record<ErrorName, (stage: Stage) => Promise<SignedCallResponse>
   },
   RECEIVER_NETWORK_LOST: ({ call, router }) => {
     router.answer('call', () => undefined);
-    return call();
+    return call(undefined, { times: { placement: 50 } });
   },
   NOT_REACHABLE: refusedCall('NOT_REACHABLE'),
   BAD_NETWORK: ({ call, router }) => {
     router.answer('probe', () => undefined);
-    return call();
+    return call(undefined, { times: { latency: 50 } });
   },
   SELF_CALL: ({ call }) => call(['ann_1', 'lunch']),
   CONTEXT_REQUIRED: ({ call }) => call(['bob_1', '']),

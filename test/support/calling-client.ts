@@ -5,14 +5,8 @@ import type { CallEventResult, InitProperties, SignedCall } from '../../src/call
 import type { SignedCallEnv } from '../../src/calling/calling.js';
 import { nodeEnv } from '../../src/calling/node-env.js';
 
-/** A hundredth of the usual waits. */
-export const fastTimes = {
-  answer: 80,
-  placement: 100,
-  latency: 60,
-  ping: 100,
-  reconnectScale: 0.01,
-};
+/** Waits as they are, so that only those a test shortens can be up in it; it reconnects soon. */
+export const patient = { reconnectScale: 0.01 };
 
 export const core = { accountId: 'CORE' };
 
@@ -34,7 +28,7 @@ export interface TestClient {
   readonly lines: string[];
 }
 
-/** A client with fast waits that notes what it is told; closed when the test ends. */
+/** A client that notes what it is told; closed when the test ends. */
 export async function testClient(
   env: Partial<SignedCallEnv> & { readonly url: string },
 ): Promise<TestClient> {
@@ -43,7 +37,7 @@ export async function testClient(
   const rang: string[] = [];
   const lines: string[] = [];
   const log = (line: string) => void lines.push(line);
-  const client = createSignedCall(await nodeEnv({ core, times: fastTimes, log, ...env }));
+  const client = createSignedCall(await nodeEnv({ core, times: patient, log, ...env }));
   client.addListener(client.SignedCallOnCallStatusChanged, (result) => {
     results.push(result);
     events.push(`${result.direction} ${result.callEvent}`);
@@ -53,10 +47,10 @@ export async function testClient(
   return { client, events, results, rang, lines };
 }
 
-/** Waits until it holds; fails when it does not within five seconds. */
+/** Waits until it holds; fails when it does not within twenty seconds. */
 export async function until(holds: () => boolean, what = holds.toString()): Promise<void> {
   for (let waited = 0; !holds(); waited += 5) {
-    if (waited > 5000) throw new Error(`It never came to this: ${what}`);
+    if (waited > 20_000) throw new Error(`It never came to this: ${what}`);
     await delay(5);
   }
 }
