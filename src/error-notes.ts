@@ -134,6 +134,16 @@ export const errorNotes = {
     ],
     next: ['the same command with --missing, later', 'a lower --min-records'],
   },
+  'E-DIFFERENT': {
+    means: 'verify read back something else than was sent, or did not find it',
+    causes: [
+      'reads lag behind writes: look again with --within 10m',
+      'the upload rejected these records, or somebody changed them since',
+      'other mapping flags than those of the upload',
+      'the service did not keep what it accepted',
+    ],
+    next: ['see the lines on standard output: what was sent, and what was found', account],
+  },
   'E-CREDENTIALS': {
     means: 'the service refused account id and passcode (401 or 403); it stopped at once',
     causes: [

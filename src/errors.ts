@@ -31,6 +31,7 @@ export const errorIds = {
   'E-REJECTED': exitCodes.rejected,
   'E-NOT-FOUND': exitCodes.rejected,
   'E-SHORT': exitCodes.rejected,
+  'E-DIFFERENT': exitCodes.rejected,
   'E-CREDENTIALS': exitCodes.credentials,
   'E-UNAVAILABLE': exitCodes.unavailable,
   'E-PENDING': exitCodes.unavailable,

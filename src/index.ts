@@ -19,6 +19,8 @@ export type {
   Run,
   Source,
   UserIdentifier,
+  VerifyDifference,
+  VerifyRun,
   WriteRun,
 } from './jobs/library.js';
 export type {
@@ -32,12 +34,15 @@ export type {
   RejectLimit,
   SubscribeOptions,
   UploadOptions,
+  VerifyOptions,
 } from './jobs/job-options.js';
 export type {
   DayCounts,
   ExportProgress,
   ExportResult,
   RejectedRecord,
+  SettledCounts,
+  VerifyResult,
   WriteProgress,
   WriteResult,
 } from './jobs/results.js';

@@ -18,6 +18,7 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   'Read:': {
     'export-profiles': () => import('./commands/export-profiles-command.js'),
     'export-events': () => import('./commands/export-events-command.js'),
+    verify: () => import('./commands/verify-command.js'),
     'get-profile': () => import('./commands/get-profile-command.js'),
   },
   'Calling:': {

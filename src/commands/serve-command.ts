@@ -30,6 +30,11 @@ const reachOptions: OptionTable = [
 
 const rehearsalOptions: OptionTable = [
   ['--latency <ms>', 'added to every answer', { parse: integer({ max: 600_000 }), default: 0 }],
+  [
+    '--lag <seconds>',
+    'reads see a write so much later',
+    { parse: integer({ max: 86_400 }), default: 0 },
+  ],
   ['--pending <n>', 'polls before a cursor is ready', { parse: integer({}), default: 0 }],
   [
     '--fail-rate <share>',

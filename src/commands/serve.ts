@@ -16,6 +16,7 @@ export interface ServeFlags extends Partial<Variants>, TlsFlags {
   readonly seed?: readonly string[];
   readonly log?: boolean;
   readonly latency: number;
+  readonly lag: number;
   readonly pending: number;
   readonly failRate: number;
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
@@ -78,7 +79,7 @@ async function optionsOf(
   runtime: Runtime,
 ): Promise<ServiceOptions> {
   const { checkedHeaderPrefix } = await import('../config/credentials.js');
-  const { latency, pending, failRate, maxConcurrent, ...variants } = flags;
+  const { latency, lag, pending, failRate, maxConcurrent, ...variants } = flags;
   const { headerPrefixes: prefixes } = settings;
   return {
     dataDir: memory ? undefined : folder,
@@ -93,6 +94,7 @@ async function optionsOf(
     ...credentials,
     timezone: settings.timezone ?? 'UTC',
     latencyMs: latency,
+    lagSeconds: lag,
     pendingPolls: pending,
     failRate,
     maxConcurrent,

@@ -2,8 +2,8 @@ import { EngagectlError } from '../errors.js';
 import type { UploadOptions } from '../jobs/job-options.js';
 import type { Call, CommandSpec } from './command-spec.js';
 import { needInput } from './input-flags.js';
-import { choice } from './option-values.js';
-import type { OptionRow, OptionTable } from './option-table.js';
+import { mappingOptions, typeOption } from './mapping-flags.js';
+import type { OptionRow } from './option-table.js';
 import { writeOptions, type WriteFlags } from './write-flags.js';
 
 interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
@@ -26,32 +26,6 @@ const previewOption: OptionRow = [
   },
 ];
 
-const mappingOptions: OptionTable = [
-  [
-    '--type <type>',
-    'profile or event: what flat rows are',
-    { parse: choice('profile', 'event'), default: 'profile' },
-  ],
-  ['--identity <column>', 'column of the identity (default: identity)'],
-  ['--object-id <column>', 'key by the objectId in this column'],
-  ['--map <column=key>', 'send a column under another name (repeatable)', { repeatable: true }],
-  ['--drop <column>', 'do not send this column (repeatable)', { repeatable: true }],
-  ['--only <a,b>', 'send these columns only (repeatable)', { repeatable: true }],
-  [
-    '--types <column:type,…>',
-    'string, integer, number, boolean, date or json; else strings (repeatable)',
-    { repeatable: true },
-  ],
-  ['--mapping <file>', 'JSON file with identity, map, types and drop'],
-  [
-    '--empty <how>',
-    'empty cells: omit, null or string',
-    { parse: choice('omit', 'null', 'string'), default: 'omit' },
-  ],
-  ['--event-name <name>', 'of events whose row has no evtName'],
-  ['--ts <when>', 'now: the time of events whose row has no ts', choice('now')],
-];
-
 export const command: CommandSpec<UploadFlags> = {
   summary: 'user profiles, created or updated; also events',
   description:
@@ -70,6 +44,7 @@ export const command: CommandSpec<UploadFlags> = {
   `,
   options: [
     'Mapping:',
+    typeOption,
     ...mappingOptions,
     'Sending:',
     previewOption,

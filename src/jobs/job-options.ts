@@ -189,3 +189,26 @@ export interface LookUpOptions extends ReadOptions {
   /** Add what the subscription flags mean for SMS, WhatsApp and email. */
   readonly reachability?: boolean;
 }
+
+/** What was sent, as the options of the write say it, and how it is looked for. */
+export interface VerifyOptions extends Omit<
+  UploadOptions,
+  Exclude<keyof WriteOptions, keyof ReadOptions>
+> {
+  /** The input is one of `subscribe`: addresses are compared by the flags of who has them. */
+  readonly subscriptions?: SubscribeOptions | undefined;
+  /** Users or addresses to look up; default 300. */
+  readonly sample?: number;
+  /** The same seed takes the same sample. */
+  readonly seed?: number;
+  /** Look all of them up. */
+  readonly all?: boolean;
+  /** The input is a rejects file: its records of unknown outcome are looked up, all of them. */
+  readonly settle?: boolean;
+  /** Milliseconds in which what differs is looked at again; default 0. */
+  readonly within?: number;
+  /** Most requests in flight; default 3. */
+  readonly concurrency?: number;
+}
+
+export const verifyDefaults = { sample: 300 } as const;

@@ -9,6 +9,7 @@ import type {
 import type { Account, ConnectOptions, Source } from './library.js';
 import { LibraryWorld, type RuntimeOf } from './library-world.js';
 import { lookUpUser, lookUpUsers } from './look-up-users.js';
+import { startVerify } from './start-verify.js';
 import { startWrite } from './start-write.js';
 
 /** An account to work with. Nothing is sent yet; each job is loaded when it is used. */
@@ -33,6 +34,7 @@ export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Accoun
         const { exportEvents } = await import('./export-events-job.js');
         return exportEvents({ ...query, ...request }, world, hooks);
       }),
+    verify: (source, options = {}) => startVerify(library, source, options),
     getProfile: (user, options = {}) => lookUpUser(library, user, options),
     getProfiles: (source, options = {}) => lookUpUsers(library, source, options),
     close,

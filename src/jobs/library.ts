@@ -9,11 +9,13 @@ import type {
   ProfileExportOptions,
   SubscribeOptions,
   UploadOptions,
+  VerifyOptions,
 } from './job-options.js';
 import type {
   ExportProgress,
   ExportResult,
   RejectedRecord,
+  VerifyResult,
   WriteProgress,
   WriteResult,
 } from './results.js';
@@ -67,6 +69,8 @@ export interface Account extends AsyncDisposable {
   exportProfiles(query: ProfileExportOptions & JobOptions): Export;
   /** Events of a range of days, in the order of the names given, then of days. */
   exportEvents(query: EventExportOptions & JobOptions): Export<DayFileOptions>;
+  /** Reads back what an upload of this source sent, with the same options, and compares. */
+  verify(source: Source, options?: VerifyOptions & JobOptions): VerifyRun;
   /** Undefined where nobody has the identifier. */
   getProfile(
     user: UserIdentifier,
@@ -90,6 +94,27 @@ export interface WriteRun extends Run<WriteResult, WriteProgress> {
    * may be more than 10,000. Whoever reads them slowly slows the run down.
    */
   rejects(): AsyncGenerator<RejectedRecord>;
+}
+
+export interface VerifyRun extends Run<VerifyResult, WriteProgress> {
+  /**
+   * What is not as it was sent; once. With `settle`: what was not found or cannot be told, as the lines
+   * of a rejects file.
+   */
+  differences(): AsyncGenerator<VerifyDifference | RejectedRecord>;
+}
+
+/** One value that is not as it was sent. */
+export interface VerifyDifference {
+  readonly source: string;
+  readonly line: number;
+  /** Identity or objectId; of a subscription its address. */
+  readonly identity: string;
+  /** Of profileData; an event's name; null where the user is missing as a whole. */
+  readonly key: string | null;
+  readonly sent: unknown;
+  readonly found: unknown;
+  readonly verdict: 'different' | 'missing';
 }
 
 export type JsonObject = Record<string, unknown>;

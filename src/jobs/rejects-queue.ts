@@ -5,14 +5,14 @@ import type { RejectedRecord } from './results.js';
 const mostWaiting = 10_000;
 
 /** Rejects on their way to who reads them. */
-export class RejectsQueue {
-  #waiting: RejectedRecord[] = [];
+export class RejectsQueue<T = RejectedRecord> {
+  #waiting: T[] = [];
   #reader: 'none' | 'reading' | 'gone' = 'none';
   #isLost = false;
   #isEnded = false;
   #wake: (() => void)[] = [];
 
-  add(record: RejectedRecord): void {
+  add(record: T): void {
     if (this.#reader === 'none' && this.#waiting.length >= mostWaiting) this.#isLost = true;
     if (this.#reader === 'gone' || this.#isLost) this.#waiting = [];
     else this.#waiting.push(record);
@@ -29,7 +29,7 @@ export class RejectsQueue {
     this.#changed();
   }
 
-  async *read(): AsyncGenerator<RejectedRecord> {
+  async *read(): AsyncGenerator<T> {
     if (this.#reader !== 'none') throw readBefore();
     if (this.#isLost) throw tooMany();
     this.#reader = 'reading';

@@ -117,3 +117,37 @@ export interface LookUpResult
   extends
     Omit<WriteResult, 'bytesSent' | 'done' | 'stopped'>,
     Pick<ExportResult, 'bytes' | 'output'> {}
+
+/** checked = same + different + missing; users, addresses or events, not records. */
+export interface VerifyResult extends RunResult {
+  readonly read: number;
+  /** Records that would not be sent. */
+  readonly rejected: number;
+  readonly checked: number;
+  readonly same: number;
+  readonly different: number;
+  readonly missing: number;
+  /** What the service does not show well enough to tell. */
+  readonly untold: number;
+  /** Keys that came back in another spelling. */
+  readonly foldedKeys: number;
+  /** Of the sample; the same one takes it again. */
+  readonly seed: number;
+  /** What is proved, in one sentence. */
+  readonly proof: string;
+  /** The largest share of all that may differ, 95 % sure; null where all were looked at. */
+  readonly mostDiffer: number | null;
+  /** Only with `settle`. */
+  readonly settled?: SettledCounts;
+  /** Null where differences did not go to a file. */
+  readonly output: string | null;
+}
+
+/** What became of the records whose outcome was unknown. */
+export interface SettledCounts {
+  /** Found: they were accepted. */
+  readonly accepted: number;
+  /** Not found: they can be sent. */
+  readonly absent: number;
+  readonly unknown: number;
+}

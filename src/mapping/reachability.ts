@@ -40,6 +40,13 @@ function reachabilityOf(profileData: unknown): object {
   return Object.fromEntries(entries);
 }
 
+/** Whether the address of a channel is blocked; undefined when its flag is not shown. */
+export const isAddressBlocked = (
+  profileData: unknown,
+  channel: keyof typeof channels,
+): boolean | undefined =>
+  blocks(Object.entries(profileData ?? {}), channels[channel].address, ofAddress);
+
 /** Whether a level blocks, under any spelling of its flag; undefined when it is not shown. */
 function blocks(
   flags: readonly (readonly [key: string, value: unknown])[],

@@ -4,6 +4,7 @@ import type { CallSystem } from './calls/call-system.js';
 import type { Clock } from './clock.js';
 import type { FaultRules } from './control/fault-rules.js';
 import type { RequestLog, SeenRequest } from './control/request-log.js';
+import type { Lag } from './lag.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
 import type { Variants } from './variants.js';
@@ -35,6 +36,8 @@ export interface ServiceOptions {
   readonly timezone: string;
   /** Milliseconds every answer waits after the request was processed. */
   readonly latencyMs: number;
+  /** Seconds after which reads see a write; default 0. */
+  readonly lagSeconds?: number;
   /** Polls answered by code 2 before a new cursor is ready. */
   readonly pendingPolls: number;
   /** Share of requests answered by 500 or 503, half of them after they were processed. */
@@ -75,6 +78,7 @@ export interface Service {
   readonly inFlight: Map<string, number>;
   /** The service's time, which is the world's until a test moves it. */
   readonly clock: Clock;
+  readonly lag: Lag;
   readonly requests: RequestLog;
   readonly faults: FaultRules;
   readonly snapshots: Snapshots;

@@ -3,6 +3,7 @@ import { CallSystem } from './calls/call-system.js';
 import { Clock } from './clock.js';
 import { FaultRules } from './control/fault-rules.js';
 import { RequestLog } from './control/request-log.js';
+import { Lag } from './lag.js';
 import { listen } from './listen.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
@@ -26,6 +27,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const service = serviceOf(options, closing.signal);
   const { store, snapshots } = service;
   const end = () => {
+    service.lag.finish();
     snapshots.close();
     store.close();
   };
@@ -70,6 +72,7 @@ function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
     variants: { ...defaultVariants, ...options.variants },
     zone,
     clock,
+    lag: new Lag(options.lagSeconds ?? 0, clock),
     store,
     inFlight: new Map<string, number>(),
     requests: new RequestLog({ headerPrefixes, now, clock, onRequest }),

@@ -9,12 +9,14 @@ const verbs: Readonly<Record<string, string>> = {
   'export-profiles': 'exported',
   'export-events': 'exported',
   'get-profile': 'found',
+  verify: 'compared',
 };
 
 /** How a run ended, in one line: `uploaded 4,995 of 5,000 users; 5 rejected`. */
 export function headline(summary: Summary, nouns: string): string {
   const { command, records, read, exitCode } = summary;
   const verb = verbs[command];
+  if (summary.proof !== undefined) return summary.proof;
   if (verb === undefined) return `${command}: ${verdict(summary)}`;
   if (records !== undefined) {
     const sofar = exitCode === 0 ? '' : ', and not all';
@@ -69,6 +71,8 @@ const told = new Set(
     'resumed',
     'duplicates',
     'records',
+    'checked',
+    'proved',
   ].concat(['pages', 'requests', 'retries', 'pending', 'sent', 'size', 'time', 'rate']),
 );
 

@@ -1,5 +1,5 @@
 import type { Rehearsal } from '../jobs/job-options.js';
-import type { ExportResult, RunResult, WriteResult } from '../jobs/results.js';
+import type { ExportResult, RunResult, VerifyResult, WriteResult } from '../jobs/results.js';
 
 /**
  * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Figures that
@@ -10,7 +10,8 @@ export interface Summary
     Omit<RunResult, 'run' | 'error' | 'unfinished'>,
     Partial<Pick<RunResult, 'run'>>,
     Partial<Omit<WriteResult, keyof RunResult | 'done' | 'stopped'>>,
-    Partial<Omit<ExportResult, keyof RunResult>> {
+    Partial<Omit<ExportResult, keyof RunResult>>,
+    Partial<Omit<VerifyResult, keyof RunResult>> {
   /** Rows of which something is to be said, though they are accepted. */
   readonly warnings?: number;
   /** Rows by what is to be said of them. */

@@ -1,5 +1,5 @@
 import { appendFile, constants } from 'node:fs/promises';
-import type { DayCounts } from '../jobs/results.js';
+import type { DayCounts, SettledCounts } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
 import { bytesText, count, grouped, secondsText } from './figures.js';
 import { headline, tells, verdict } from './headline.js';
@@ -43,6 +43,14 @@ export function summaryFigures(summary: Summary): [label: string, value: string]
     ['account', place(summary)],
     ['run', summary.run],
     ['read', summary.read],
+    ['checked', summary.checked],
+    ['same', summary.same],
+    ['different', summary.different],
+    ['missing', summary.missing],
+    ['not told', summary.untold === 0 ? undefined : summary.untold],
+    ['settled', summary.settled && settledText(summary.settled)],
+    ['proved', summary.proof],
+    ['seed', typeof summary.mostDiffer === 'number' ? String(summary.seed) : undefined],
     ['accepted', accepted],
     ['rejected', summary.rejected],
     ['warnings', summary.warnings],
@@ -78,6 +86,9 @@ function foundText({ rules = {} }: Summary): string | undefined {
   const each = Object.entries(rules).map(([rule, rows = 0]) => `${grouped(rows)} ${rule}`);
   return each.length > 0 ? each.join(', ') : undefined;
 }
+
+const settledText = ({ accepted, absent, unknown }: SettledCounts): string =>
+  `${grouped(accepted)} accepted, ${grouped(absent)} not found, ${grouped(unknown)} unknown`;
 
 function daysText({ wanted, present, fetched, refreshed, short }: DayCounts): string {
   const missing = wanted - present - fetched - refreshed - short;

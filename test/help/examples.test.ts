@@ -26,6 +26,9 @@ const files: Readonly<Record<string, string | Buffer>> = {
   'opt-outs.ndjson.gz': gzipSync(
     `{"type":"email","value":"${emails[1]}","status":"Unsubscribe"}\n`,
   ),
+  'events.ndjson':
+    '{"identity":"e1","type":"event","evtName":"Charged","evtData":{},"ts":1790841600}\n',
+  'events.ndjson.rejects.ndjson': `{"source":"events.ndjson","line":1,"stage":"unknown","error":"it was cut","record":{"identity":"${users[0]}","Email":"${emails[0]}"}}\n`,
   'phones.txt': '+447700900001\n',
   'identities.csv': `identity\n${users.join('\n')}\n`,
   'identities.txt': `${users.join('\n')}\n`,
@@ -74,6 +77,9 @@ async function prepare(world: World, example: string): Promise<void> {
   await world.run(['config', 'use', 'default', '--region', 'eu1']);
   const region = example.includes('--region local') ? ['--region', 'local'] : [];
   await world.run(['upload', 'users.csv', ...region]);
+  // What is to be read back was sent.
+  if (example.includes('verify events.ndjson ')) await world.run(['upload', 'events.ndjson']);
+  if (example.includes('--subscriptions')) await world.run(['subscribe', 'opt-outs.csv']);
 }
 
 async function saveRegion(

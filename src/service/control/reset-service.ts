@@ -3,10 +3,11 @@ import { done } from './control-route.js';
 
 /** Back to the seed: data, faults, requests seen and the clock. Snapshots stay. */
 export async function resetService(service: Service): Promise<string> {
-  const { store, faults, requests, clock } = service;
+  const { store, faults, requests, clock, lag } = service;
   faults.clear();
   requests.clear();
   clock.release();
+  lag.clear();
   store.clear();
   await service.plantSeed();
   return done;

@@ -15,14 +15,16 @@ import {
 import type { Endpoint } from './rest-route.js';
 
 /** Endpoint 8. The real service queues this; here it is done when the answer arrives. */
-export const demergeUserProfiles: Endpoint = ({ body }, { store }) => {
+export const demergeUserProfiles: Endpoint = ({ body }, { store, lag }) => {
   const identities = identitiesOf(body);
-  store.transaction(() => {
-    for (const value of identities) {
-      const profile = profileByKey(store, { kind: 'identity', value });
-      if (profile) fallApart(store, profile);
-    }
-  });
+  lag.carryOut(() =>
+    store.transaction(() => {
+      for (const value of identities) {
+        const profile = profileByKey(store, { kind: 'identity', value });
+        if (profile) fallApart(store, profile);
+      }
+    }),
+  );
   return success();
 };
 

@@ -30,6 +30,7 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
       const body = await readBody(request, (text, bytes) => {
         if (seen) service.requests.keepBody(seen, text, bytes);
       });
+      service.lag.catchUp();
       const name = endpointOf(path, cursor !== undefined);
       const rule = name && service.faults.take({ endpoint: name, query, body });
       const carryOut = () => answerOrFail(endpoint, { query, cursor, body }, service);

@@ -34,16 +34,18 @@ interface Write<Checked extends object> {
 export function writeRecords<Checked extends object>(
   body: string | undefined,
   { most, check, save }: Write<Checked>,
-  { store, variants }: Service,
+  { store, variants, lag }: Service,
 ): Answer {
   const list = isObject(body) ? membersOf(body).get('d') : undefined;
   const records = isArray(list) ? elementsOf(list) : undefined;
   if (records === undefined || records.length > most) throw malformed();
   const checked = records.map(check);
   if (save) {
-    store.transaction(() => {
-      for (const record of checked) if (!isFault(record)) save(store, record);
-    });
+    lag.carryOut(() =>
+      store.transaction(() => {
+        for (const record of checked) if (!isFault(record)) save(store, record);
+      }),
+    );
   }
   const unprocessed = checked.flatMap((fault, index) =>
     isFault(fault) ? [unprocessedEntry(fault, index + 1, records[index] ?? '', variants.echo)] : [],

@@ -1,0 +1,126 @@
+import { limits } from '../contract/limits.js';
+import { subscriptionStatuses, subscriptionTypes } from '../contract/subscriptions.js';
+import { EngagectlError } from '../errors.js';
+import { verifyDefaults, type VerifyOptions } from '../jobs/job-options.js';
+import type { CommandSpec } from './command-spec.js';
+import { inputOptions } from './input-flags.js';
+import { mappingOptions } from './mapping-flags.js';
+import type { OptionTable } from './option-table.js';
+import { choice, choiceInAnyCase, duration, integer, notEmpty } from './option-values.js';
+import { reportOptions, type ReportFlag } from './output-flags.js';
+
+const recordTypes = ['profile', 'event'] as const;
+const addressTypes = Object.values(subscriptionTypes);
+
+export interface VerifyFlags
+  extends Omit<VerifyOptions, 'type' | 'subscriptions' | 'concurrency'>, ReportFlag {
+  readonly type?: (typeof recordTypes)[number] | (typeof addressTypes)[number];
+  readonly subscriptions?: boolean;
+  readonly status?: (typeof subscriptionStatuses)[keyof typeof subscriptionStatuses];
+  readonly concurrency: number;
+  readonly output?: string;
+  readonly overwrite?: boolean;
+}
+
+const lookingOptions: OptionTable = [
+  'Looking:',
+  [
+    '--sample <n>',
+    'users to look up, chosen at random',
+    { parse: integer({ min: 1, max: 100_000 }), default: verifyDefaults.sample },
+  ],
+  ['--seed <n>', 'the same one chooses the same users', integer({ max: 2 ** 32 - 1 })],
+  ['--all', 'look up all of them'],
+  ['--within <duration>', 'look again at what differs until then: reads may lag', duration],
+  [
+    '--concurrency <n>',
+    'most requests in flight',
+    { parse: integer({ min: 1, max: limits.othersInFlight }), default: limits.othersInFlight },
+  ],
+  'Unknown outcomes:',
+  [
+    '--settle',
+    'the input is a rejects file: look up its records of unknown outcome; write those not found',
+  ],
+  'Output:',
+  [
+    '-o, --output <file>',
+    'where differences go, or what stays open (default: standard output)',
+    notEmpty,
+  ],
+  ['--overwrite', 'replace an existing output file'],
+  ...reportOptions,
+];
+
+export const command: CommandSpec<VerifyFlags> = {
+  summary: 'read back what was sent, and compare',
+  description:
+    'Reads back what an upload or subscribe of this input sent, with the same mapping flags. Of profiles\n' +
+    'it looks a random sample up; of events it exports the days, and compares all. Each difference is a\n' +
+    'line of JSON; the summary says what is proved.',
+  operands: [['[file...]', 'the input of the write; - reads stdin']],
+  examples: `
+    # a sample of 300 users, field by field
+    engagectl verify users.csv
+    # all events of the file, none missing and none twice; look again for ten minutes
+    engagectl verify events.ndjson --within 10m
+    # opt-outs, by the flags of who has the address
+    engagectl verify opt-outs.csv --subscriptions
+    # which records of unknown outcome arrived? the others are ready to be sent
+    engagectl verify events.ndjson.rejects.ndjson --settle -o open.ndjson
+  `,
+  options: [
+    'Mapping, as in upload or subscribe:',
+    [
+      '--type <type>',
+      'profile (the default) or event; with --subscriptions: phone, whatsapp, email',
+      choice(...recordTypes, ...addressTypes),
+    ],
+    ...mappingOptions,
+    ['--subscriptions', 'the input is one of subscribe'],
+    [
+      '--status <status>',
+      'with --subscriptions: Unsubscribe or Resubscribe, where the input does not say',
+      choiceInAnyCase(...Object.values(subscriptionStatuses)),
+    ],
+    ...inputOptions,
+    ...lookingOptions,
+  ],
+  run: async (call) => {
+    const { type, subscriptions, status, ...flags } = call.flags;
+    const what = subscriptions
+      ? { subscriptions: subscribed({ type, status }) }
+      : uploaded({ type, status });
+    const { runVerify } = await import('./run-verify.js');
+    await runVerify(call, { ...flags, ...what });
+  },
+};
+
+type What = { readonly [Name in 'type' | 'status']: VerifyFlags[Name] | undefined };
+
+/** Throws E-USAGE for a type of records that are no subscriptions. */
+function subscribed({ type, status }: What): NonNullable<VerifyOptions['subscriptions']> {
+  const address = addressTypes.find((one) => one === type);
+  if (type !== undefined && address === undefined) {
+    throw new EngagectlError('E-USAGE', `--type ${type} is no type of a subscription`, {
+      fix: `use one of ${addressTypes.join(', ')}; or leave out --subscriptions`,
+    });
+  }
+  return { ...(address && { type: address }), ...(status && { status }) };
+}
+
+/** Throws E-USAGE for what only subscriptions have. */
+function uploaded({ type, status }: What): Pick<VerifyOptions, 'type'> {
+  const record = recordTypes.find((one) => one === type);
+  if (type !== undefined && record === undefined) {
+    throw new EngagectlError('E-USAGE', `--type ${type} is for subscriptions`, {
+      fix: 'add --subscriptions',
+    });
+  }
+  if (status !== undefined) {
+    throw new EngagectlError('E-USAGE', '--status is for subscriptions', {
+      fix: 'add --subscriptions',
+    });
+  }
+  return { ...(record && { type: record }) };
+}

@@ -1,0 +1,221 @@
+import type { Waits } from '../client/waits.js';
+import { exitCodes, EngagectlError } from '../errors.js';
+import { limits } from '../contract/limits.js';
+import { openInputs, type Inputs } from '../input/open.js';
+import { subscribeMapper } from '../mapping/subscribe.js';
+import { uploadMapper } from '../mapping/upload.js';
+import { failureOf } from './failure-of.js';
+import type { JobHooks } from './job-hooks.js';
+import { verifyDefaults, type VerifyOptions } from './job-options.js';
+import { inputOptions } from './read-input.js';
+import type { VerifyResult, WriteProgress } from './results.js';
+import { runId } from './run-id.js';
+import { uploadMapping } from './upload-job.js';
+import { checkAll, type Checking } from './verify/check-all.js';
+import { EventBook } from './verify/event-book.js';
+import { proven } from './verify/proven.js';
+import { SentInput } from './verify/read-sent.js';
+import { Settlement } from './verify/settlement.js';
+import { differenceText } from './verify/verdict.js';
+import { VerdictTally } from './verify/verdict-tally.js';
+import { watched } from './watched.js';
+import { waitsOf, type Connection, type World } from './world.js';
+
+/** Where lines go: differences, or what could not be settled. */
+export interface LineSink {
+  /** Takes the text of one JSON object. */
+  write(line: Buffer): Promise<void>;
+  finish(): Promise<void>;
+  abort(): Promise<void>;
+}
+
+export interface VerifyRequest extends VerifyOptions {
+  readonly files: readonly string[];
+  /** Undefined is stdout, unless the lines go `into` something else. */
+  readonly output?: string | undefined;
+  readonly into: () => Promise<LineSink>;
+}
+
+export type VerifyHooks = JobHooks<VerifyResult, WriteProgress>;
+
+interface Verifying {
+  readonly request: VerifyRequest;
+  readonly world: World;
+  readonly hooks: VerifyHooks;
+  readonly connection: Connection;
+  readonly sent: SentInput;
+  readonly seed: number;
+}
+
+/**
+ * Reads back what an input says was sent. Throws what was in the way before anything was asked for;
+ * from then on what goes wrong is part of the result.
+ */
+export async function verify(
+  request: VerifyRequest,
+  world: World,
+  hooks: VerifyHooks = {},
+): Promise<VerifyResult> {
+  const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), world);
+  const listColumn = listColumnOf(request);
+  const inputs = await openInputs(inputOptions(request.files, request, listColumn), world.runtime);
+  let connection: Connection | undefined;
+  try {
+    connection = await world.connect();
+    const { zone } = connection;
+    const mapper = mapping
+      ? uploadMapper({ ...mapping, zone })
+      : subscribeMapper({ ...request.subscriptions, retryUnknown: request.settle === true });
+    for (const { header, source } of inputs.headers) mapper.check(header, source);
+    const seed = request.seed ?? Math.floor(world.runtime.random() * 2 ** 32);
+    const reading = {
+      mapper,
+      kind: mapping ? ('upload' as const) : ('subscribe' as const),
+      size: sizeOf(request),
+      seed,
+      settle: request.settle === true,
+      limit: request.limit,
+      signal: world.runtime.signal,
+    };
+    const sent = new SentInput(reading, new EventBook(zone));
+    return await perform({ request, world, hooks, connection, sent, seed }, inputs);
+  } finally {
+    await inputs.close();
+    await connection?.close();
+  }
+}
+
+/** Times of now are another time today, so that `ts: now` compares nothing. */
+const mapped = ({ settle, subscriptions: _, ...options }: VerifyRequest) => ({
+  ...options,
+  retryUnknown: settle === true,
+});
+
+const listColumnOf = ({ subscriptions: { type, status } = {} }: VerifyRequest) =>
+  type && status && 'value';
+
+const sizeOf = ({ all, settle, sample }: VerifyRequest): number =>
+  all || settle ? Number.POSITIVE_INFINITY : (sample ?? verifyDefaults.sample);
+
+async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResult> {
+  const { request, world, hooks, connection, sent } = verifying;
+  const { runtime } = world;
+  const started = runtime.monotonic();
+  const tally = new VerdictTally();
+  const settlement = request.settle ? new Settlement() : undefined;
+  const counts = { requests: 0, retries: 0 };
+  const waits = waitsOf(connection.host, world);
+  const { client, history } = watched(connection.client, {
+    isWanted: hooks.history === true,
+    records: () => tally.checked,
+    runtime,
+  });
+  hooks.begun?.(() => progressOf(verifying, { tally, inputs, waits }), inputs.first);
+  const { within = 0, concurrency = limits.othersInFlight } = request;
+  const checking = { sent, world, connection, client, waits, counts, within, concurrency };
+  const work = async () => {
+    await sent.readAll(inputs);
+    await writeVerdicts(checking, { tally, settlement, sink: await request.into() });
+  };
+  const failure = await failureOf(work(), runtime.signal);
+  for (const line of tally.notes()) world.said.warn(line);
+  const error = failure ?? verdictError(tally, settlement, request.output);
+  const result = {
+    run: runId(runtime),
+    accountId: connection.accountId,
+    read: sent.read,
+    rejected: sent.rejected,
+    ...tally.counts,
+    ...(settlement && { settled: settlement.counts }),
+    seed: verifying.seed,
+    ...proven(tally, sent, failure === undefined),
+    ...counts,
+    seconds: Math.round(runtime.monotonic() - started) / 1000,
+    output: request.output ?? null,
+    exitCode: error?.exitCode ?? exitCodes.ok,
+    error,
+    unfinished: false,
+  };
+  await hooks.ended?.({ result, history: history(), wasResumed: false });
+  return result;
+}
+
+/** What is read counts until the first answer; from then on what was looked at. */
+function progressOf(
+  { sent }: Verifying,
+  { tally, inputs, waits }: { tally: VerdictTally; inputs: Inputs; waits: Waits },
+): WriteProgress {
+  return {
+    read: sent.read,
+    settled: tally.checked,
+    rejected: tally.differing,
+    bytesRead: inputs.bytesRead(),
+    totalBytes: undefined,
+    inFlight: 0,
+    waiting: waits.text,
+  };
+}
+
+interface Writing {
+  readonly tally: VerdictTally;
+  readonly settlement: Settlement | undefined;
+  readonly sink: LineSink;
+}
+
+/** Counts what was found out, and writes what differs or stays open. */
+async function writeVerdicts(
+  checking: Checking,
+  { tally, settlement, sink }: Writing,
+): Promise<void> {
+  const writeAll = async (lines: Iterable<Buffer>) => {
+    for (const line of lines) await sink.write(line);
+  };
+  try {
+    settlement?.begin(checking.sent.records());
+    try {
+      for await (const verdict of checkAll(checking)) {
+        tally.add(verdict);
+        const differences = verdict.differences.map((one) => Buffer.from(differenceText(one)));
+        await writeAll(settlement ? settlement.settle(verdict) : differences);
+      }
+    } finally {
+      if (settlement) await writeAll(settlement.leave());
+    }
+    await sink.finish();
+  } finally {
+    await sink.abort();
+  }
+}
+
+function verdictError(
+  tally: VerdictTally,
+  settlement: Settlement | undefined,
+  output: string | undefined,
+): EngagectlError | undefined {
+  if (settlement) return openError(settlement, output);
+  if (tally.differing === 0) return undefined;
+  const { different, missing, checked } = tally.counts;
+  return new EngagectlError(
+    'E-DIFFERENT',
+    `${tally.differing} of ${checked} are not as they were sent: ${different} different, ${missing} missing`,
+    { fix: 'the lines of the differences say which, where, and what was found' },
+  );
+}
+
+function openError(
+  { counts }: Settlement,
+  output = 'the lines written',
+): EngagectlError | undefined {
+  const { absent, unknown } = counts;
+  if (unknown > 0) {
+    return new EngagectlError('E-UNKNOWN', `of ${unknown} records it cannot be told`, {
+      why: 'the service does not show what would decide it',
+      fix: `${output} says why, record by record`,
+    });
+  }
+  if (absent === 0) return undefined;
+  return new EngagectlError('E-DIFFERENT', `${absent} records were not found`, {
+    why: 'their request was not processed',
+    fix: `send them: give ${output} to the same command as before`,
+  });
+}

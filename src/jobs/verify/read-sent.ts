@@ -1,0 +1,146 @@
+import { Intake } from '../../bulk/intake.js';
+import { EngagectlError } from '../../errors.js';
+import { firstRecords } from '../../input/first-records.js';
+import type { Inputs } from '../../input/open.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { Mapper, RecordBlock } from '../../mapping/records.js';
+import { sourceRecord } from '../../mapping/source-record.js';
+import { exactText } from '../../text/exact-json.js';
+import type { EventBook } from './event-book.js';
+import { KeySample } from './key-sample.js';
+import { membersOfSent, type SentRecord } from './sent.js';
+import { SentAddress } from './sent-address.js';
+import { SentUser } from './sent-user.js';
+
+/** What is held in memory at most: distinct users or addresses, and distinct events. */
+const mostKeys = 500_000;
+
+interface Reading {
+  readonly mapper: Mapper;
+  /** What the records are. */
+  readonly kind: 'upload' | 'subscribe';
+  /** Users or addresses of the sample. */
+  readonly size: number;
+  readonly seed: number;
+  /** Take the lines of a rejects file whose outcome is unknown, and no others. */
+  readonly settle: boolean;
+  readonly limit: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** What an input says was sent. */
+export class SentInput {
+  /** Records, unreadable ones included; of a rejects file those that are to be settled. */
+  read = 0;
+  /** Records that would not be sent. */
+  rejected = 0;
+  readonly users: KeySample<SentUser>;
+  readonly addresses: KeySample<SentAddress>;
+  readonly events: EventBook;
+  /** Records that cannot be looked for, by why. */
+  readonly untold: { readonly record: SentRecord; readonly why: string }[] = [];
+  readonly #reading: Reading;
+
+  constructor(reading: Reading, events: EventBook) {
+    this.#reading = reading;
+    this.events = events;
+    this.users = new KeySample<SentUser>(reading);
+    this.addresses = new KeySample<SentAddress>(reading);
+  }
+
+  /** All that is looked for. */
+  *records(): Generator<SentRecord> {
+    for (const { record } of this.untold) yield record;
+    for (const user of this.users.values()) yield* user.records;
+    for (const address of this.addresses.values()) yield* address.records;
+    for (const event of this.events.all()) yield* event.records;
+  }
+
+  /** Reads all of it, once. Throws E-TOO-MANY for more than can be held. */
+  async readAll(inputs: Inputs): Promise<void> {
+    const { limit, mapper, signal } = this.#reading;
+    const blocks = inputs.blocks();
+    const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
+    for await (const block of new Intake(rows).until(signal)) {
+      if (!this.#reading.settle) this.read += block.count + block.faults.length;
+      if (!this.#reading.settle) this.rejected += block.faults.length;
+      this.#add(mapper.map(block));
+      this.#refuseTooMany();
+    }
+    signal.throwIfAborted();
+  }
+
+  #add(block: RecordBlock): void {
+    for (const reject of block.rejects) this.#addReject(block.rows, reject);
+    for (let at = 0; at < block.count; at += 1) {
+      const isEvent = block.kinds[at] === 1;
+      const isWanted = isEvent || this.#sample.wants(block.keys[at]!);
+      if (isWanted) this.#addRecord(block, at, isEvent);
+    }
+  }
+
+  #addReject(rows: RowBlock, { row, error }: RecordBlock['rejects'][number]): void {
+    if (!this.#reading.settle) {
+      this.rejected += 1;
+      return;
+    }
+    const text = this.#openRow(rows, row);
+    if (text === undefined) return;
+    this.read += 1;
+    this.untold.push({ record: { ...placeOf(rows, row), text: '{}', row: text }, why: error });
+  }
+
+  #addRecord({ rows, row: rowOf, json, bounds, keys }: RecordBlock, at: number, isEvent: boolean) {
+    const row = rowOf[at]!;
+    const line = this.#reading.settle ? this.#openRow(rows, row) : undefined;
+    if (this.#reading.settle && line === undefined) return;
+    if (line !== undefined) this.read += 1;
+    const text = json.toString('utf8', bounds[2 * at], bounds[2 * at + 1]);
+    const record: SentRecord = { ...placeOf(rows, row), text, row: line };
+    const members = membersOfSent(record);
+    if (isEvent) {
+      const why = this.events.add(record, members);
+      if (why !== undefined) this.untold.push({ record, why });
+    } else if (this.#reading.kind === 'upload') {
+      const key = ['identity', 'objectId', 'FBID', 'GPID'].find((name) => members.has(name)) ?? '';
+      const user = `${key} ${exactText(members.get(key) ?? null)}`;
+      this.users.of(user, keys[at]!, () => new SentUser()).add(record);
+    } else {
+      const [type = null, value = null] = ['type', 'value'].map((name) => members.get(name));
+      const address = `${exactText(type)} ${exactText(value)}`;
+      const sent = this.addresses.of(address, keys[at]!, () => new SentAddress(record));
+      sent.add(record, sourceRecord(rows, row));
+    }
+  }
+
+  get #sample(): KeySample<unknown> {
+    return this.#reading.kind === 'upload' ? this.users : this.addresses;
+  }
+
+  /** The line of a rejects file, if its outcome is unknown. */
+  #openRow({ bytes, bounds }: RowBlock, row: number): string | undefined {
+    const line = bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
+    return isUnknown(line) ? line : undefined;
+  }
+
+  #refuseTooMany(): void {
+    if (this.#sample.count <= mostKeys && this.events.size <= mostKeys) return;
+    throw new EngagectlError('E-TOO-MANY', `more than ${mostKeys} different records to compare`, {
+      why: 'they are held in memory',
+      fix: 'compare a sample of the users; give events a file of a few days at a time',
+    });
+  }
+}
+
+function placeOf({ source, lines }: RowBlock, row: number) {
+  return { source, line: lines[row] ?? 0 };
+}
+
+/** Whether it is a line of a rejects file whose outcome is unknown. */
+function isUnknown(line: string): boolean {
+  try {
+    return (JSON.parse(line) as { readonly stage?: unknown } | null)?.stage === 'unknown';
+  } catch {
+    return false;
+  }
+}

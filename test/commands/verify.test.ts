@@ -1,0 +1,508 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { connect, type VerifyResult } from '../../src/index.js';
+import { startService, type ServiceOptions } from '../../src/service/start.js';
+import { accountAt } from '../support/account-at.js';
+import { startLyingService, type LyingRecord } from '../support/lying-service.js';
+import { serviceDefaults } from '../support/service-defaults.js';
+import { makeWorld, type World } from '../support/world.js';
+
+const account = { accountId: 'PROOF', passcode: 'passcode-of-the-proof' };
+
+async function serviceOf(options: Partial<ServiceOptions> = {}) {
+  const service = await startService({ ...serviceDefaults, ...account, ...options });
+  onTestFinished(() => service.close());
+  return { service, env: accountAt(service.url, account.passcode, account.accountId) };
+}
+
+interface Difference {
+  readonly line: number;
+  readonly identity: string;
+  readonly key: string | null;
+  readonly sent: unknown;
+  readonly found: unknown;
+  readonly verdict: string;
+}
+
+/** Runs verify and gives its lines and its summary. */
+async function verified(
+  world: World,
+  argv: readonly string[],
+  env?: Readonly<Record<string, string>>,
+) {
+  const run = await world.run(['verify', ...argv, '--json'], env ? { env } : {});
+  const isSummary = (line: string) => line.includes('"schemaVersion"');
+  const lines = run.stdout.split('\n').filter((line) => line !== '' && !isSummary(line));
+  // It stands on stdout where the lines go to a file.
+  const summary = `${run.stdout}\n${run.stderr}`.split('\n').find(isSummary);
+  return {
+    ...run,
+    lines: lines.map((line) => JSON.parse(line) as Difference),
+    summary: JSON.parse(summary ?? '{}') as VerifyResult,
+  };
+}
+
+async function uploaded(world: World, argv: readonly string[], env?: Record<string, string>) {
+  const { code, stderr } = await world.run(['upload', ...argv], env ? { env } : {});
+  expect(code, stderr).toBe(0);
+}
+
+const users = `CustomerId,mail,Mobile,Full Name,City,Age,Since,MSG-email,Tags,Score
+u1,u1@example.test,+447700900001,Ann,Oslo,41,2024-03-01,true,"[""a"",""b""]",1.50
+u2,u2@example.test,+447700900002,Bob,Rome,17,2023-12-31T23:00:00Z,no,"[""c"",""c""]",-0.0
+u3,,,,Bern,,,,,12345678901234567890
+`;
+const mapping = [
+  '--identity=CustomerId',
+  '--map=mail=Email',
+  '--map=Mobile=Phone',
+  '--types=Age:integer,Since:date,Tags:json,Score:number',
+];
+
+describe('verify of profiles', () => {
+  it.each(['verbatim', 'folded'] as const)(
+    'finds all as it was sent where keys come back %s',
+    async (keyStyle) => {
+      const { env } = await serviceOf({ variants: { keyStyle } });
+      const world = makeWorld({ env });
+      writeFileSync(world.path('crm.csv'), users);
+      await uploaded(world, ['crm.csv', ...mapping]);
+      const { code, lines, summary, stderr } = await verified(world, ['crm.csv', ...mapping]);
+      expect(lines).toEqual([]);
+      expect(code, stderr).toBe(0);
+      expect(summary).toMatchObject({ read: 3, checked: 3, same: 3, different: 0, missing: 0 });
+      expect(summary.proof).toBe('0 of 3 users differ: these are all of them');
+      expect(summary.foldedKeys > 0).toBe(keyStyle === 'folded');
+      expect(stderr.includes('in another spelling')).toBe(keyStyle === 'folded');
+    },
+  );
+
+  it('says which value differs, where it stood, and who is missing', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    writeFileSync(world.path('crm.csv'), users);
+    await uploaded(world, ['crm.csv', ...mapping]);
+    const changed = users.replace('Oslo', 'Bergen').replace('true', 'false').replace('u3', 'u4');
+    writeFileSync(
+      world.path('new.csv'),
+      `${changed.replace('567890', '567891')}u3,,,,,,,,,12345678901234567891\n`,
+    );
+    const { code, lines, summary } = await verified(world, ['new.csv', ...mapping]);
+    expect(code).toBe(3);
+    expect(summary).toMatchObject({ checked: 4, same: 1, different: 2, missing: 1 });
+    expect(lines.toSorted((a, b) => a.line - b.line)).toEqual([
+      {
+        source: 'new.csv',
+        line: 2,
+        identity: 'u1',
+        key: 'City',
+        sent: 'Bergen',
+        found: 'Oslo',
+        verdict: 'different',
+      },
+      expect.objectContaining({ line: 2, key: 'MSG-email', sent: false, found: true }),
+      expect.objectContaining({ line: 4, identity: 'u4', key: null, verdict: 'missing' }),
+      // one digit of twenty, which JSON.parse would not see
+      expect.objectContaining({ line: 5, identity: 'u3', key: 'Score', verdict: 'different' }),
+    ]);
+  });
+
+  it('the last state of a key wins', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const lines = ['u1,A,x', 'u2,B,', 'u1,C,', 'u1,A,', 'u2,,y'];
+    writeFileSync(world.path('u.csv'), `identity,City,Plan\n${lines.join('\n')}\n`);
+    await uploaded(world, ['u.csv']);
+    expect(await verified(world, ['u.csv'])).toMatchObject({
+      code: 0,
+      lines: [],
+      summary: { read: 5, checked: 2, same: 2 },
+    });
+    const after = await world.run(['upload', '-'], { stdin: 'identity,Plan\nu1,z\n' });
+    expect(after.code).toBe(0);
+    const { lines: found } = await verified(world, ['u.csv']);
+    expect(found).toEqual([
+      expect.objectContaining({ line: 2, key: 'Plan', sent: 'x', found: 'z' }),
+    ]);
+  });
+
+  it('knows operators: what can be compared is, of the others it is said', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const records = [
+      { City: 'Oslo', Plan: 'x', Visits: 1, Tags: ['a'] },
+      { Plan: { $delete: 1 }, Visits: { $incr: 2 }, Tags: { $set: ['b', 'c'] } },
+    ].map((profileData) => JSON.stringify({ identity: 'u', type: 'profile', profileData }));
+    writeFileSync(world.path('u.ndjson'), records.join('\n'));
+    await uploaded(world, ['u.ndjson']);
+    const { code, lines, stderr } = await verified(world, ['u.ndjson']);
+    expect(lines).toEqual([]);
+    expect(code).toBe(0);
+    expect(stderr).toContain('operators such as $incr and $add');
+    await world.run(['upload', '-'], { stdin: 'identity,Plan\nu,back\n' });
+    const { lines: again } = await verified(world, ['u.ndjson']);
+    expect(again).toEqual([
+      expect.objectContaining({ key: 'Plan', sent: { $delete: 1 }, found: 'back' }),
+    ]);
+  });
+
+  it('finds what was dropped after success: a property, and a user of twenty', async () => {
+    const lying = await startLyingService((records) =>
+      records
+        .filter(({ identity }) => identity !== 'u7')
+        .map((record) => {
+          const { Plan: _, ...profileData } = record['profileData'] as LyingRecord;
+          return { ...record, profileData };
+        }),
+    );
+    const world = makeWorld({ env: lying.env });
+    const rows = Array.from({ length: 20 }, (_, at) => `u${at},Oslo,${at % 2 ? 'pro' : ''}`);
+    writeFileSync(world.path('u.csv'), `identity,City,Plan\n${rows.join('\n')}\n`);
+    await uploaded(world, ['u.csv']);
+    const { code, lines, summary } = await verified(world, ['u.csv'], lying.honest);
+    expect(code).toBe(3);
+    expect(summary).toMatchObject({ checked: 20, same: 10, different: 9, missing: 1 });
+    expect(lines).toHaveLength(10);
+    expect(lines.filter(({ key }) => key === 'Plan')).toHaveLength(9);
+  });
+
+  it('a sample of 100 of 600 finds a fault of one in twenty, and says what it proves', async () => {
+    const lying = await startLyingService((records) =>
+      records.map((record) => {
+        const { N, ...rest } = record['profileData'] as LyingRecord;
+        return { ...record, profileData: Number(N) % 20 === 0 ? rest : { ...rest, N } };
+      }),
+    );
+    const world = makeWorld({ env: lying.env });
+    const rows = Array.from({ length: 600 }, (_, at) => `u${at},${at}`);
+    writeFileSync(world.path('u.csv'), `identity,N\n${rows.join('\n')}\n`);
+    await uploaded(world, ['u.csv']);
+    const flags = ['u.csv', '--sample', '100', '--seed', '20261122'];
+    const { code, summary, lines } = await verified(world, flags, lying.honest);
+    expect(code).toBe(3);
+    expect(summary).toMatchObject({ read: 600, checked: 100, missing: 0, seed: 20_261_122 });
+    expect(lines).toHaveLength(summary.different);
+    expect(summary.mostDiffer).toBeGreaterThan(0.05);
+    expect(summary.proof).toMatch(
+      /^\d+ of 100 users differ: fewer than [\d.]+ % of all do, 95 % sure$/,
+    );
+    const again = await verified(world, flags, lying.honest);
+    expect(again.lines).toEqual(lines);
+    const all = await verified(world, ['u.csv', '--all', '--limit', '61'], lying.honest);
+    expect(all.summary).toMatchObject({ checked: 61, different: 4, mostDiffer: null });
+  });
+
+  it('waits for reads that lag, no longer than --within, and asks again for those alone', async () => {
+    let now = Date.parse('2026-11-22T12:00:00Z');
+    const { env } = await serviceOf({ lagSeconds: 60, now: () => (now += 1000) });
+    const world = makeWorld({ env });
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\nu2,Rome\n');
+    await uploaded(world, ['u.csv']);
+    const at = await verified(world, ['u.csv']);
+    expect(at).toMatchObject({ code: 3, summary: { missing: 2, requests: 2 } });
+    const short = await verified(world, ['u.csv', '--within', '2s']);
+    expect(short.code).toBe(3);
+    const long = await verified(world, ['u.csv', '--within', '24h']);
+    expect(long).toMatchObject({ code: 0, lines: [], summary: { same: 2 } });
+  });
+
+  it('of a phone number that the profiles do not show it says so, and does not call it missing', async () => {
+    const lying = await startLyingService((records) =>
+      records.map((record) => {
+        const { Phone: _, ...profileData } = record['profileData'] as LyingRecord;
+        return { ...record, profileData };
+      }),
+    );
+    const world = makeWorld({ env: lying.env });
+    writeFileSync(world.path('u.csv'), 'identity,Phone,City\nu1,+447700900001,Oslo\n');
+    await uploaded(world, ['u.csv']);
+    const { code, lines, stderr } = await verified(world, ['u.csv']);
+    expect([code, lines]).toEqual([0, []]);
+    expect(stderr).toContain('phone numbers, which the profiles do not show');
+  });
+
+  it('passes over what the upload would not send, and keys that nobody is found by', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const good = { identity: 'u1', type: 'profile', profileData: { City: 'Oslo' } };
+    const social = { FBID: '77', type: 'profile', profileData: { City: 'Rome' } };
+    const lines = [JSON.stringify(good), '{"identity":1}', 'no json', JSON.stringify(social)];
+    writeFileSync(world.path('u.ndjson'), lines.join('\n'));
+    await world.run(['upload', 'u.ndjson']);
+    const { code, summary, stderr } = await verified(world, ['u.ndjson']);
+    expect(code).toBe(0);
+    expect(summary).toMatchObject({ read: 4, rejected: 2, checked: 1, same: 1, untold: 1 });
+    expect(stderr).toContain('another key than identity or objectId');
+  });
+
+  it.each([
+    [4, { ENGAGECTL_PASSCODE: 'wrong' }],
+    [5, { ENGAGECTL_BASE_URL: 'http://127.0.0.1:9', ENGAGECTL_MAX_ATTEMPTS: '1' }],
+  ])('ends with exit code %d where it cannot ask', async (exitCode, env) => {
+    const service = await serviceOf();
+    const world = makeWorld({ env: { ...service.env, ...env } });
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    const { code, summary } = await verified(world, ['u.csv']);
+    expect(code).toBe(exitCode);
+    expect(summary).toMatchObject({ checked: 0, proof: 'nothing was compared: nothing is proved' });
+  });
+
+  it.each([
+    [['u.csv', '--type', 'phone'], '--type phone is for subscriptions'],
+    [['u.csv', '--status', 'Unsubscribe'], '--status is for subscriptions'],
+    [['u.csv', '--subscriptions', '--type', 'event'], 'no type of a subscription'],
+    [['u.csv', '--sample', '0'], 'from 1 to'],
+    [['--settle'], '--settle needs a rejects file'],
+  ])('%j is wrong usage', async (argv, message) => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    writeFileSync(world.path('u.csv'), 'identity\nu1\n');
+    const { code, stderr } = await world.run(['verify', ...argv]);
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
+  });
+
+  it('the library gives differences one by one, and the result', async () => {
+    const { service } = await serviceOf();
+    await using library = connect({ baseUrl: service.url, ...account });
+    await library.upload([{ identity: 'u1', City: 'Oslo' }]).result;
+    const run = library.verify([
+      { identity: 'u1', City: 'Rome' },
+      { identity: 'u2', City: 'Bern' },
+    ]);
+    const found: unknown[] = [];
+    for await (const one of run.differences()) found.push(one);
+    expect(found).toHaveLength(2);
+    expect(found).toContainEqual({
+      source: 'stdin',
+      line: 1,
+      identity: 'u1',
+      key: 'City',
+      sent: 'Rome',
+      found: 'Oslo',
+      verdict: 'different',
+    });
+    expect(await run.result).toMatchObject({ exitCode: 3, checked: 2, different: 1, missing: 1 });
+  });
+});
+
+const eventOf = (identity: string, n: number, ts: number, evtName = 'Charged') =>
+  JSON.stringify({ identity, type: 'event', evtName, evtData: { n, 'Paid On': '$D_170' }, ts });
+const noon = Date.parse('2026-10-24T12:00:00Z') / 1000;
+
+describe('verify of events', () => {
+  it.each([
+    ['UTC', 'verbatim'],
+    ['Asia/Kolkata', 'folded'],
+    ['Europe/Berlin', 'verbatim'],
+  ] as const)('finds each once, in %s, keys %s', async (timezone, keyStyle) => {
+    const { env } = await serviceOf({ timezone, variants: { keyStyle } });
+    const world = makeWorld({ env: { ...env, ENGAGECTL_TIMEZONE: timezone } });
+    // Four days around the night in which Berlin's clocks go back, every three hours.
+    const lines = Array.from({ length: 32 }, (_, n) => eventOf(`u${n % 3}`, n, noon + n * 10_800));
+    const same = Array.from({ length: 3 }, () => eventOf('u0', 99, noon));
+    writeFileSync(world.path('e.ndjson'), [...lines, ...same].join('\n'));
+    await uploaded(world, ['e.ndjson']);
+    // What others sent on these days is not ours.
+    await world.run(['upload', '-'], { stdin: eventOf('u9', 1, noon) });
+    const { code, summary, lines: found, stderr } = await verified(world, ['e.ndjson']);
+    expect(found).toEqual([]);
+    expect(code, stderr).toBe(0);
+    expect(summary).toMatchObject({ read: 35, checked: 35, same: 35 });
+    expect(summary.proof).toBe('0 of 35 events differ: these are all of them');
+  });
+
+  it('reads a CSV as the upload does', async () => {
+    const { env } = await serviceOf({ timezone: 'Asia/Kolkata' });
+    const world = makeWorld({ env: { ...env, ENGAGECTL_TIMEZONE: 'Asia/Kolkata' } });
+    writeFileSync(
+      world.path('e.csv'),
+      'identity,ts,Amount\nu1,2026-10-24T23:59:59,1.0\nu2,2026-10-25,2\n',
+    );
+    const flags = [
+      'e.csv',
+      '--type',
+      'event',
+      '--event-name',
+      'Charged',
+      '--types',
+      'Amount:number',
+    ];
+    await uploaded(world, flags);
+    expect(await verified(world, flags)).toMatchObject({ code: 0, summary: { same: 2 } });
+  });
+
+  it('finds one of three that is stored twice, one dropped, one altered, and a name that nobody did', async () => {
+    const lying = await startLyingService((records) =>
+      records.flatMap((record, at) => {
+        if (record['evtName'] === 'Never') return [];
+        if (at % 3 === 0) return [record, record];
+        if (at === 1) return [];
+        return at === 2 ? [{ ...record, evtData: { n: 'altered' } }] : [record];
+      }),
+    );
+    const world = makeWorld({ env: lying.env });
+    const lines = Array.from({ length: 6 }, (_, n) => eventOf('u', n, noon + n));
+    writeFileSync(
+      world.path('e.ndjson'),
+      [...lines, 'x', eventOf('u', 1, noon, 'Never')].join('\n'),
+    );
+    await world.run(['upload', 'e.ndjson', '--chunk-size', '1000']);
+    const { code, lines: found, summary } = await verified(world, ['e.ndjson'], lying.honest);
+    expect(code).toBe(3);
+    expect(summary).toMatchObject({ read: 8, rejected: 1, checked: 7, same: 2 });
+    expect(found.toSorted((a, b) => a.line - b.line)).toMatchObject([
+      { line: 1, key: 'Charged', sent: { times: 1 }, found: { times: 2 }, verdict: 'different' },
+      { line: 2, sent: { evtData: { n: 1 }, ts: noon + 1 }, found: null, verdict: 'missing' },
+      { line: 3, found: { n: 'altered' }, verdict: 'different' },
+      { line: 4, found: { times: 2 } },
+      { line: 8, key: 'Never', verdict: 'missing' },
+    ]);
+  });
+
+  it('looks again at the days that lag', async () => {
+    let now = Date.parse('2026-11-22T12:00:00Z');
+    const { env } = await serviceOf({ lagSeconds: 120, now: () => (now += 1000) });
+    const world = makeWorld({ env });
+    writeFileSync(world.path('e.ndjson'), eventOf('u', 1, noon));
+    await uploaded(world, ['e.ndjson']);
+    expect((await verified(world, ['e.ndjson'])).code).toBe(3);
+    expect((await verified(world, ['e.ndjson', '--within', '24h'])).code).toBe(0);
+  });
+
+  it('says of events without a time that they cannot be told; users and events may be mixed', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const noTime = '{"identity":"u","type":"event","evtName":"Charged","evtData":{}}';
+    const user = '{"identity":"u","type":"profile","profileData":{"City":"Oslo"}}';
+    writeFileSync(world.path('m.ndjson'), [noTime, user, eventOf('u', 1, noon)].join('\n'));
+    await uploaded(world, ['m.ndjson']);
+    const { code, summary, stderr } = await verified(world, ['m.ndjson']);
+    expect(code).toBe(0);
+    expect(summary).toMatchObject({ checked: 2, same: 2, untold: 1 });
+    expect(summary.proof).toContain('users differ');
+    expect(summary.proof).toContain('events differ');
+    expect(stderr).toContain('events without ts');
+  });
+});
+
+describe('verify of subscriptions', () => {
+  it('compares flags of addresses, and says which cannot be seen', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const users =
+      'identity,Email,Phone\nu1,u1@example.test,+447700900001\nu2,u2@example.test,+447700900002\n';
+    writeFileSync(world.path('u.csv'), users);
+    await uploaded(world, ['u.csv']);
+    const rows = [
+      'email,u1@example.test,Unsubscribe,',
+      'email,u1@example.test,Resubscribe,',
+      'email,u2@example.test,Unsubscribe,',
+      'email,nobody@example.test,Unsubscribe,',
+      'phone,+447700900001,Unsubscribe,u1',
+      'phone,+447700900002,Unsubscribe,',
+      'whatsapp,+447700900002,Unsubscribe,u2',
+    ];
+    writeFileSync(world.path('s.csv'), `type,value,status,identity\n${rows.join('\n')}\n`);
+    expect((await world.run(['subscribe', 's.csv'])).code).toBe(0);
+    const good = await verified(world, ['s.csv', '--subscriptions']);
+    expect(good).toMatchObject({ code: 0, lines: [], summary: { checked: 4, same: 4, untold: 2 } });
+    expect(good.stderr).toContain('not found by their number');
+    expect(good.stderr).toContain('addresses that no user shows');
+
+    writeFileSync(world.path('list.txt'), 'u1@example.test\nu2@example.test\n');
+    const flags = ['--subscriptions', '--type', 'email', '--status', 'unsubscribe'];
+    const { code, lines, summary } = await verified(world, ['list.txt', ...flags]);
+    expect(code).toBe(3);
+    expect(summary.proof).toBe('1 of 2 addresses differ: these are all of them');
+    expect(lines).toEqual([
+      {
+        source: 'list.txt',
+        line: 1,
+        identity: 'u1@example.test',
+        key: 'email',
+        sent: 'Unsubscribe',
+        found: 'Resubscribe',
+        verdict: 'different',
+      },
+    ]);
+  });
+});
+
+describe('--settle', () => {
+  const rejected = (line: number, stage: string, record: string) =>
+    `{"source":"e.ndjson","line":${line},"stage":"${stage}","error":"it was","record":${record}}`;
+
+  it('accepts what arrived, gives back what did not, and leaves what cannot be told', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const events = Array.from({ length: 6 }, (_, n) => eventOf('u', n, noon + n));
+    const twice = eventOf('u', 50, noon);
+    const arrived = [events[0]!, events[2]!, events[4]!, twice];
+    writeFileSync(world.path('arrived.ndjson'), arrived.join('\n'));
+    await uploaded(world, ['arrived.ndjson']);
+    const incr = '{"identity":"u","type":"profile","profileData":{"Visits":{"$incr":1}}}';
+    const nobody = '{"identity":"new","type":"profile","profileData":{"Visits":{"$incr":1}}}';
+    const lines = [
+      ...events.map((event, at) => rejected(at + 1, 'unknown', event)),
+      rejected(7, 'unknown', twice),
+      rejected(8, 'unknown', twice),
+      rejected(9, 'unknown', incr),
+      rejected(10, 'unknown', nobody),
+      rejected(11, 'service', events[1]!),
+    ];
+    writeFileSync(world.path('e.rejects.ndjson'), `${lines.join('\n')}\n`);
+    const flags = ['e.rejects.ndjson', '--settle', '-o', 'open.ndjson'];
+    const { code, summary } = await verified(world, flags);
+    expect(code).toBe(6);
+    expect(summary.settled).toEqual({ accepted: 4, absent: 5, unknown: 1 });
+    expect(summary.read).toBe(10);
+    const open = readFileSync(world.path('open.ndjson'), 'utf8').trim().split('\n');
+    const parsed = open.map((line) => JSON.parse(line) as { line: number; stage: string });
+    expect(parsed.toSorted((a, b) => a.line - b.line)).toMatchObject([
+      { source: 'e.ndjson', line: 2, stage: 'notSent', record: JSON.parse(events[1]!) as object },
+      { line: 4, stage: 'notSent' },
+      { line: 6, stage: 'notSent' },
+      { line: 8, stage: 'notSent' },
+      { line: 9, stage: 'unknown', error: expect.stringContaining('$incr') as string },
+      { line: 10, stage: 'notSent' },
+    ]);
+
+    // The file goes to the same command as before; its unknown record is passed over.
+    expect((await world.run(['upload', 'open.ndjson'])).code).toBe(6);
+    writeFileSync(world.path('e.ndjson'), [...events, twice, twice].join('\n'));
+    expect(await verified(world, ['e.ndjson'])).toMatchObject({ code: 0, summary: { same: 8 } });
+  });
+
+  it('leaves everything unknown where it cannot ask', async () => {
+    const service = await serviceOf();
+    const env = { ...service.env, ENGAGECTL_PASSCODE: 'wrong' };
+    const world = makeWorld({ env });
+    const lines = [rejected(1, 'unknown', eventOf('u', 1, noon)), rejected(2, 'unknown', '"text"')];
+    writeFileSync(world.path('e.rejects.ndjson'), lines.join('\n'));
+    const { code, summary } = await verified(world, ['e.rejects.ndjson', '--settle']);
+    expect(code).toBe(4);
+    expect(summary.settled).toEqual({ accepted: 0, absent: 0, unknown: 2 });
+  });
+
+  it('does not take a demerge, or a record without a value, for accepted', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    await world.run(['upload', '-'], { stdin: 'identity,City\nu1,Oslo\n' });
+    writeFileSync(world.path('d.rejects.ndjson'), rejected(1, 'unknown', '{"identity":"u1"}'));
+    const { code, lines } = await verified(world, ['d.rejects.ndjson', '--settle']);
+    expect(code).toBe(6);
+    expect(lines).toMatchObject([{ stage: 'unknown' }]);
+  });
+
+  it('of CSV rows it needs the mapping flags of the upload', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    const row = '{"Id":"u1","When":"2026-10-24T12:00:00Z","n":"1"}';
+    writeFileSync(world.path('e.rejects.ndjson'), rejected(2, 'unknown', row));
+    const flags = ['--type=event', '--identity=Id', '--map=When=ts', '--event-name=Charged'];
+    await world.run(['upload', '-', ...flags], { stdin: 'Id,When,n\nu1,2026-10-24T12:00:00Z,1\n' });
+    const { code, summary } = await verified(world, ['e.rejects.ndjson', '--settle', ...flags]);
+    expect([code, summary.settled]).toEqual([0, { accepted: 1, absent: 0, unknown: 0 }]);
+  });
+});
