@@ -71,7 +71,7 @@ describe('verify of profiles', () => {
       expect(lines).toEqual([]);
       expect(code, stderr).toBe(0);
       expect(summary).toMatchObject({ read: 3, checked: 3, same: 3, different: 0, missing: 0 });
-      expect(summary.proof).toBe('0 of 3 users differ: these are all of them');
+      expect(summary.proof).toBe('0 of 3 users differ: all were compared');
       expect(summary.foldedKeys > 0).toBe(keyStyle === 'folded');
       expect(stderr.includes('in another spelling')).toBe(keyStyle === 'folded');
     },
@@ -309,7 +309,7 @@ describe('verify of events', () => {
     expect(found).toEqual([]);
     expect(code, stderr).toBe(0);
     expect(summary).toMatchObject({ read: 35, checked: 35, same: 35 });
-    expect(summary.proof).toBe('0 of 35 events differ: these are all of them');
+    expect(summary.proof).toBe('0 of 35 events differ: all were compared');
   });
 
   it('reads a CSV as the upload does', async () => {
@@ -414,7 +414,7 @@ describe('verify of subscriptions', () => {
     const flags = ['--subscriptions', '--type', 'email', '--status', 'unsubscribe'];
     const { code, lines, summary } = await verified(world, ['list.txt', ...flags]);
     expect(code).toBe(3);
-    expect(summary.proof).toBe('1 of 2 addresses differ: these are all of them');
+    expect(summary.proof).toBe('1 of 2 addresses differ: all were compared');
     expect(lines).toEqual([
       {
         source: 'list.txt',

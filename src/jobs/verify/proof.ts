@@ -62,7 +62,7 @@ const count = (number: number): string => number.toLocaleString('en-US');
 /** What is proved, in one sentence. */
 export function proofOf({ what, checked, differing, isWhole }: Found): string {
   const seen = `${count(differing)} of ${count(checked)} ${what} differ`;
-  if (isWhole) return `${seen}: these are all of them`;
+  if (isWhole) return `${seen}: all were compared`;
   const most = mostOf({ differing, checked });
   if (most === 1) return `${seen}: nothing is proved of the others`;
   return `${seen}: fewer than ${percentUp(most)} of all do, 95 % sure`;
