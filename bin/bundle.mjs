@@ -109,7 +109,7 @@ async function bundle() {
       'library-testing': join(built, 'testing.js'),
     },
     platform: 'node',
-    external: [/^@libsql\//],
+    external: [/^@libsql\//, 'bullmq', 'ioredis', 'pg'],
     plugins: [leaveOutUnused, quickLibsql],
     checks: { ineffectiveDynamicImport: false },
   });

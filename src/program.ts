@@ -30,6 +30,7 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     doctor: () => import('./commands/doctor/doctor-command.js'),
     serve: () => import('./commands/serve-command.js'),
     runs: () => import('./commands/runs/runs-command.js'),
+    fleet: () => import('./commands/fleet/fleet-command.js'),
     completion: () => import('./commands/completion-command.js'),
     __complete: () => import('./commands/complete-command.js'),
     help: () => import('./commands/help-command.js'),

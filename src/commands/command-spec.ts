@@ -12,6 +12,8 @@ export interface CommandSpec<Flags = object> {
   readonly options?: OptionTable;
   /** Two to four, each a line that says what and the command line; a test runs them. */
   readonly examples?: string;
+  /** Flags that are not its own are operands: they belong to a command line among these. */
+  readonly takesAnyFlag?: true;
   /** Not in the help. */
   readonly hidden?: true;
   readonly subcommands?: Readonly<Record<string, CommandSpec>>;
@@ -58,6 +60,7 @@ export function addCommand(
     if (choices) argument.choices(choices);
     command.addArgument(parse ? argument.argParser(parse) : argument);
   }
+  if (spec.takesAnyFlag) command.allowUnknownOption();
   addOptions(command, spec.options ?? []);
   if (spec.examples) addExamples(command, examplesIn(spec.examples));
   for (const [child, of] of Object.entries(spec.subcommands ?? {}))

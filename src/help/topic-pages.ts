@@ -40,6 +40,18 @@ export const topicPages = {
     HOME, USERPROFILE                where none of these is set
     TMPDIR                           where the rows of a CSV to standard output wait for its columns
 
+    Several machines:
+    ENGAGECTL_QUEUE            of a fleet: redis://… or postgres://…
+    JOB_COMPLETION_INDEX       --shard auto under Kubernetes: which part, from 0 on
+    AWS_BATCH_JOB_ARRAY_INDEX  the same under AWS Batch
+    AWS_BATCH_JOB_ARRAY_SIZE   and how many parts
+    SLURM_ARRAY_TASK_ID        the same under Slurm
+    SLURM_ARRAY_TASK_COUNT     and how many parts
+    SLURM_ARRAY_TASK_MIN       the number of the first
+    SLURM_ARRAY_TASK_STEP      from one number to the next
+    CLOUD_RUN_TASK_INDEX       the same under Cloud Run
+    CLOUD_RUN_TASK_COUNT       and how many parts
+
     Network:
     HTTPS_PROXY, HTTP_PROXY, NO_PROXY  also in small letters; loopback is never proxied
     NODE_EXTRA_CA_CERTS                a file of further certificate authorities

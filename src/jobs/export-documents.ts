@@ -86,7 +86,21 @@ export async function exportWork(planned: Planned): Promise<ExportWork> {
     resumed,
     restarts,
     minRecords: request.minRecords ?? 0,
-    ...(prepare && { prepare: prepare(zone) }),
+    ...fenced(prepare?.(zone), world.ports?.fence),
+  };
+}
+
+/** What is done to a page before it is written, if anything. */
+function fenced(
+  prepare: ExportJob['prepare'],
+  fence: (() => void) | undefined,
+): Pick<ExportJob, 'prepare'> {
+  if (!fence) return { ...(prepare && { prepare }) };
+  return {
+    prepare: (page, eventName) => {
+      fence();
+      return prepare ? prepare(page, eventName) : page;
+    },
   };
 }
 

@@ -40,7 +40,7 @@ export async function exportEvents(
 }
 
 /** A slice per event and day, in this order; with `--no-split` one per event. */
-function planEvents(
+export function planEvents(
   range: DateRange,
   { event, split }: { readonly event: readonly string[]; readonly split: boolean },
   output: string | undefined,

@@ -9,6 +9,8 @@ export interface Ports {
   readonly budget?: () => Budget;
   /** Where outcomes are committed; the run's own journal is handed in. */
   readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
+  /** Asked before a page of an export is written. Throws when that is not this process's any more. */
+  readonly fence?: () => void;
   /** Of a run that is nobody else's by a lease: it has this name, and takes no lock. */
   readonly leasedRun?: string;
 }

@@ -88,7 +88,6 @@ function notFinished(
 
 /** The input was cut in other ways: some records would be sent again, others perhaps never. */
 function refuseOtherShards(runs: readonly RunFolder[], wanted: WantedRun, words: Words): void {
-  const countOf = (shard: string | undefined) => shard?.split('/')[1];
   const other = runs.find(
     ({ header }) =>
       header.key === runKey({ ...wanted, shard: header.shard }) &&
@@ -103,6 +102,8 @@ function refuseOtherShards(runs: readonly RunFolder[], wanted: WantedRun, words:
     file: other.path,
   });
 }
+
+const countOf = (shard: string | undefined): string | undefined => shard?.split('/')[1];
 
 const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words): EngagectlError =>
   new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with other options`, {

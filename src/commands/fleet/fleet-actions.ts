@@ -1,0 +1,97 @@
+import { hostname } from 'node:os';
+import { EngagectlError } from '../../errors.js';
+import type { QueueStore } from '../../fleet/queue-store.js';
+import { messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import { closing, connect } from '../connect.js';
+import { runNamed, withQueue, type QueueFlag, type RunFlags } from './fleet-flags.js';
+import { shardPerformer } from './perform-shard.js';
+
+export interface WorkFlags extends QueueFlag {
+  readonly slots: number;
+  readonly lease: number;
+  readonly drain?: true;
+}
+
+export interface BudgetFlags extends QueueFlag {
+  readonly lane: 'upload' | 'other';
+}
+
+/** `fleet init`. */
+export async function init(call: Call<QueueFlag>): Promise<void> {
+  const { flags, runtime } = call;
+  const settings = call.settings();
+  const check = async (store: QueueStore) => {
+    const { checkStore } = await import('../../fleet/check-store.js');
+    return checkStore(store, flags.queue ?? runtime.env['ENGAGECTL_QUEUE'] ?? '');
+  };
+  const found = await withQueue(call, check, { patiently: false, migrate: true });
+  if (settings.json) return void runtime.stdout.write(`${JSON.stringify(found)}\n`);
+  messages(settings, runtime).note(`${found.store}: version ${found.version}, ready`);
+}
+
+/** `fleet work`: returns when it was told to stop, or when all is drained. */
+export async function work(call: Call<WorkFlags>): Promise<void> {
+  const { flags, runtime } = call;
+  const { slots, lease, drain = false } = flags;
+  const said = messages(call.settings(), runtime);
+  const worker = `${hostname().slice(0, 16)}-${runtime.token().slice(0, 4)}`;
+  await withQueue(
+    call,
+    async (store) => {
+      const { work: takeJobs } = await import('../../fleet/work.js');
+      said.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
+      const perform = shardPerformer(call);
+      await takeJobs(store, { worker, slots, lease, drain, runtime, perform, said });
+    },
+    { patiently: true },
+  );
+}
+
+/** `fleet cancel`. */
+export async function cancel(call: Call<RunFlags>): Promise<void> {
+  await withQueue(call, async (store) => {
+    const { cancelRun } = await import('../../fleet/change-run.js');
+    const known = await runNamed(store, call);
+    await cancelRun(store, known);
+    const { run: id } = known.run;
+    messages(call.settings(), call.runtime).note(`run ${id} is cancelled; fleet retry goes on`);
+  });
+}
+
+/** `fleet retry`. */
+export async function retry(call: Call<RunFlags>): Promise<void> {
+  await withQueue(call, async (store) => {
+    const { retryRun } = await import('../../fleet/change-run.js');
+    const known = await runNamed(store, call);
+    const count = await retryRun(store, known);
+    const { run: id } = known.run;
+    messages(call.settings(), call.runtime).note(`run ${id}: ${count} shards are tried again`);
+  });
+}
+
+/** `fleet budget`: of the account that the global options name. */
+export async function budget(call: Call<BudgetFlags>): Promise<void> {
+  const { operands, flags, runtime } = call;
+  const [text = ''] = operands;
+  const wanted = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined;
+  if (wanted === undefined) {
+    throw new EngagectlError('E-USAGE', `"${text}" is no number of requests`, {
+      fix: 'engagectl fleet budget 15',
+    });
+  }
+  const settings = call.settings();
+  const said = messages(settings, runtime);
+  const connection = await connect(settings, runtime, { maxInFlight: 1, messages: said });
+  const { accountId, host } = connection;
+  await closing(connection, Promise.resolve());
+  await withQueue(call, async (store) => {
+    const [{ laneName, setBudget }, { answered }] = await Promise.all([
+      import('../../fleet/lanes.js'),
+      import('../../fleet/queue-store.js'),
+    ]);
+    const lane = store.queue(laneName({ accountId, host, kind: flags.lane }));
+    await answered(store, setBudget(lane, flags.lane, wanted));
+    said.note(`account ${accountId}: at most ${wanted} requests in flight (${flags.lane})`);
+  });
+}

@@ -1,0 +1,183 @@
+import type { CommandSpec } from '../command-spec.js';
+import type { OptionRow } from '../option-table.js';
+import { choice, duration, integer } from '../option-values.js';
+import type { CollectFlags } from './collect-action.js';
+import type { BudgetFlags, WorkFlags } from './fleet-actions.js';
+import { queueOption, type QueueFlag, type RunFlags } from './fleet-flags.js';
+import type { SubmitFlags } from './submit-action.js';
+
+/** Loaded when used: `--help` of other commands needs none of it. */
+const actions = async () => import('./fleet-actions.js');
+
+const workDir: OptionRow = ['--work-dir <dir>', 'where the run is, if the queue has lost it'];
+
+const submit: CommandSpec<SubmitFlags> = {
+  description:
+    'submits a command to the fleet, in shards; prints the id of the run\n' +
+    'Files and the work folder have to be the same paths for all workers.',
+  operands: [['<command...>', 'upload, subscribe, demerge or export-events, and its arguments']],
+  examples: `
+    # an upload in eight parts
+    engagectl fleet submit upload users.csv --shards 8 --work-dir /shared/fleet
+    # an export, a slice a day; waits for its end
+    engagectl fleet submit export-events --event Charged --from 7d --to yesterday -o charged.ndjson --work-dir /shared/fleet --wait
+  `,
+  takesAnyFlag: true,
+  options: [
+    'Options:',
+    ['--shards <n>', 'how many parts', integer({ min: 1, max: 10_000 })],
+    ['--work-dir <dir>', 'a folder that all workers see', { required: true }],
+    [
+      '--budget <n>',
+      "the account's requests in flight, from now on",
+      integer({ min: 1, max: 9999 }),
+    ],
+    ['--wait', 'return when the run is over, with its exit code'],
+    queueOption,
+  ],
+  run: async (call) => (await import('./submit-action.js')).submit(call),
+};
+
+const work: CommandSpec<WorkFlags> = {
+  description: 'takes shards until it is told to stop; then gives them back',
+  examples: `
+    # until SIGTERM or Ctrl-C
+    engagectl fleet work
+    # until there is nothing left to do
+    engagectl fleet work --drain
+  `,
+  options: [
+    'Options:',
+    [
+      '--slots <n>',
+      'shards at once, of each account',
+      { parse: integer({ min: 1, max: 100 }), default: 4 },
+    ],
+    ['--drain', 'end when nothing is left to do'],
+    [
+      '--lease <duration>',
+      'a worker that is silent for so long has lost its shards',
+      { parse: duration, default: 30_000, shown: '30s' },
+    ],
+    queueOption,
+  ],
+  run: async (call) => (await actions()).work(call),
+};
+
+const status: CommandSpec<RunFlags> = {
+  description:
+    'how far a run is; without an id, the runs there are\n' +
+    'Exit code 0: done or under way; 3: done with rejects; 5: no worker is alive.',
+  operands: [['[run]', 'its id']],
+  examples: `
+    # how far it is
+    engagectl fleet status 0123456789ab
+    # a live table, until it is over
+    engagectl fleet status 0123456789ab --watch
+  `,
+  options: ['Options:', ['--watch', 'draw it again until the run is over'], workDir, queueOption],
+  run: async (call) => (await import('./status-action.js')).status(call),
+};
+
+const collect: CommandSpec<CollectFlags> = {
+  description:
+    'one summary of a run that is done, one rejects file in the order of the input,\n' +
+    'and the slices of an export as the files that were asked for',
+  operands: [['<run>', 'its id']],
+  examples: `
+    # beside the input, or where --output of the export says
+    engagectl fleet collect 0123456789ab
+    # to another place; figures as JSON
+    engagectl fleet collect 0123456789ab -o /tmp/rejects.ndjson --json
+  `,
+  options: [
+    'Options:',
+    ['-o, --output <file>', 'the rejects file, or the file of the export'],
+    ['--overwrite', 'replace existing files of an export'],
+    workDir,
+    queueOption,
+  ],
+  run: async (call) => (await import('./collect-action.js')).collect(call),
+};
+
+const budget: CommandSpec<BudgetFlags> = {
+  description: 'how many requests the account may have in flight, over all workers',
+  operands: [['<n>', 'requests']],
+  examples: `
+    # uploads and subscriptions
+    engagectl fleet budget 10
+    # exports and demerges
+    engagectl fleet budget 2 --lane other
+  `,
+  options: [
+    'Options:',
+    [
+      '--lane <kind>',
+      'upload: uploads and subscriptions; other: exports and demerges',
+      { parse: choice('upload', 'other'), default: 'upload' },
+    ],
+    queueOption,
+  ],
+  run: async (call) => (await actions()).budget(call),
+};
+
+const init: CommandSpec<QueueFlag> = {
+  description: 'prepares the queue: reachable, its version, tables, nothing evicted',
+  examples: `
+    # Redis
+    engagectl fleet init --queue redis://localhost:6379
+    # PostgreSQL: makes its tables
+    engagectl fleet init --queue postgres://fleet@localhost/fleet
+  `,
+  options: ['Options:', queueOption],
+  run: async (call) => (await actions()).init(call),
+};
+
+export const command: CommandSpec = {
+  summary: 'one run on many machines, by an existing queue',
+  description:
+    'Runs the shards of a command on many machines, through Redis or PostgreSQL (--queue or\n' +
+    'ENGAGECTL_QUEUE). Needs the packages bullmq and ioredis, or bullmq and pg.',
+  examples: `
+    # once
+    engagectl fleet init
+    # on each machine
+    engagectl fleet work
+    # an upload in eight parts; prints the id of the run
+    engagectl fleet submit upload users.csv --shards 8 --work-dir /shared/fleet
+    # one summary and one rejects file
+    engagectl fleet collect 0123456789ab
+  `,
+  subcommands: {
+    init,
+    submit,
+    work,
+    status,
+    cancel: {
+      description: 'stops a run: waiting shards at once, running ones after their request',
+      operands: [['<run>', 'its id']],
+      examples: `
+        # retry goes on with it
+        engagectl fleet cancel 0123456789ab
+        # of a run that the queue has lost
+        engagectl fleet cancel 0123456789ab --work-dir /shared/fleet
+      `,
+      options: ['Options:', workDir, queueOption],
+      run: async (call) => (await actions()).cancel(call),
+    },
+    retry: {
+      description: 'tries the shards again that failed, were cancelled, or were lost by the queue',
+      operands: [['<run>', 'its id']],
+      examples: `
+        # what failed goes on where it stopped
+        engagectl fleet retry 0123456789ab
+        # of a run that the queue has lost
+        engagectl fleet retry 0123456789ab --work-dir /shared/fleet
+      `,
+      options: ['Options:', workDir, queueOption],
+      run: async (call) => (await actions()).retry(call),
+    },
+    collect,
+    budget,
+  },
+};

@@ -1,0 +1,69 @@
+import path from 'node:path';
+import { EngagectlError } from '../../errors.js';
+import type { QueueStore } from '../../fleet/queue-store.js';
+import type { KnownRun } from '../../fleet/run-status.js';
+import type { Call } from '../command-spec.js';
+import type { OptionRow } from '../option-table.js';
+import { messages } from '../../ui/messages.js';
+
+export interface QueueFlag {
+  readonly queue?: string;
+}
+
+export interface RunFlags extends QueueFlag {
+  readonly workDir?: string;
+  readonly watch?: true;
+}
+
+export const queueOption: OptionRow = [
+  '--queue <url>',
+  'redis://… or postgres://…; with a password: in ENGAGECTL_QUEUE',
+];
+
+/** The store that flag or environment name. Throws E-USAGE, E-CONFIG. */
+export async function openQueue(
+  { flags, runtime, settings }: Pick<Call<QueueFlag>, 'flags' | 'runtime' | 'settings'>,
+  how: { readonly patiently: boolean; readonly migrate?: boolean } = { patiently: false },
+): Promise<QueueStore> {
+  const url = flags.queue ?? runtime.env['ENGAGECTL_QUEUE'];
+  if (url === undefined) {
+    throw new EngagectlError('E-USAGE', 'no queue is named', {
+      why: 'a fleet shares its work through Redis or PostgreSQL',
+      fix: 'set ENGAGECTL_QUEUE, or add --queue redis://localhost:6379',
+    });
+  }
+  if (flags.queue !== undefined && URL.canParse(url) && new URL(url).password !== '') {
+    const warning =
+      'everybody on this machine can read a password in arguments; use ENGAGECTL_QUEUE';
+    messages(settings(), runtime).warn(warning);
+  }
+  const { openStore } = await import('../../fleet/queue-store.js');
+  return openStore(url, how);
+}
+
+/** What comes of some work with a store, which is closed then. */
+export async function withQueue<T>(
+  call: Pick<Call<QueueFlag>, 'flags' | 'runtime' | 'settings'>,
+  use: (store: QueueStore) => Promise<T>,
+  how?: { readonly patiently: boolean; readonly migrate?: boolean },
+): Promise<T> {
+  const store = await openQueue(call, how);
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The run that the first operand names. Throws what `findRun` does. */
+export async function runNamed(
+  store: QueueStore,
+  {
+    operands: [id = ''],
+    flags: { workDir },
+    runtime,
+  }: Pick<Call<RunFlags>, 'operands' | 'flags' | 'runtime'>,
+): Promise<KnownRun> {
+  const { findRun } = await import('../../fleet/run-status.js');
+  return findRun(store, id, workDir === undefined ? undefined : path.resolve(runtime.cwd, workDir));
+}

@@ -1,0 +1,187 @@
+import { statSync } from 'node:fs';
+import path from 'node:path';
+import { EngagectlError } from '../../errors.js';
+import type { HistoryFigures } from '../../jobs/job-hooks.js';
+import type { FleetRun } from '../../fleet/fleet-run.js';
+import type { ShardOutcome, ShardPart } from '../../fleet/shard-part.js';
+import type {
+  ExportProgress,
+  ExportResult,
+  WriteProgress,
+  WriteResult,
+} from '../../jobs/results.js';
+import type { World } from '../../jobs/world.js';
+import { messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import { jobWorld } from '../job-world.js';
+import type { Settings } from '../settings.js';
+import { commandWithin, type CommandWithin } from './command-within.js';
+
+/** Performs shards by the jobs of the commands, with the accounts that this machine has. */
+export const shardPerformer =
+  (call: Pick<Call, 'program' | 'runtime' | 'settings'>) =>
+  async (part: ShardPart): Promise<ShardOutcome> => {
+    const { run, signal } = part;
+    const runtime = { ...call.runtime, cwd: run.cwd, signal };
+    const within = await commandWithin(run.argv, { program: call.program, runtime });
+    refuseChanged(run);
+    const settings = settingsOf(run, call.settings());
+    const said = messages({ ...settings, quiet: !settings.verbose }, runtime);
+    const world: World = {
+      ...jobWorld(settings, runtime, { maxInFlight: 1, messages: said }),
+      argv: run.argv,
+      ports: part.ports,
+      runsFolder: () => path.join(part.folder, 'state', 'runs'),
+    };
+    const checked = { ...world, connect: async () => sameAccount(run, await world.connect()) };
+    return within.name === 'export-events'
+      ? exportSlice(within, part, checked)
+      : writeShard(within, part, checked);
+  };
+
+async function writeShard(
+  { name, flags, files }: CommandWithin,
+  { shard, folder, begun, ended }: ShardPart,
+  world: World,
+): Promise<ShardOutcome> {
+  const request = {
+    ...flags,
+    files,
+    shard,
+    resume: true,
+    fresh: false,
+    journal: true,
+    rehearsal: undefined,
+    rejects: path.join(folder, 'rejects.ndjson'),
+    ...(flags.strict && { maxRejects: { records: 0 } }),
+  };
+  const job = {
+    upload: async () => (await import('../../jobs/upload-job.js')).upload,
+    subscribe: async () => (await import('../../jobs/subscribe-job.js')).subscribe,
+    demerge: async () => (await import('../../jobs/demerge-job.js')).demerge,
+  }[name as 'upload'];
+  const perform = await job();
+  const result = await perform(request, world, {
+    begun: (progress: () => WriteProgress) => {
+      begun(() => {
+        const { read, rejected, bytesRead, totalBytes } = progress();
+        const share = totalBytes ? bytesRead / totalBytes : undefined;
+        return { records: read, rejected, share };
+      });
+    },
+    history: true,
+    ended: async ({ result: outcome, history }) => {
+      ended(writeOutcome(outcome, history));
+      return false; // the journal stays: it is what tells that there is nothing left to do
+    },
+  });
+  return writeOutcome(result);
+}
+
+const writeOutcome = (result: WriteResult, history?: HistoryFigures): ShardOutcome => ({
+  done: result.done,
+  exitCode: result.exitCode,
+  error: result.error,
+  seconds: result.seconds,
+  figures: {
+    read: result.read,
+    accepted: result.accepted + result.resumed,
+    rejected: result.rejected,
+    unknown: result.unknown,
+    duplicates: result.duplicates,
+    requests: result.requests,
+    retries: result.retries,
+    bytesSent: result.bytesSent,
+    throttled: history?.throttled ?? 0,
+  },
+  rejectsFile: result.rejectsFile,
+  output: null,
+});
+
+async function exportSlice(
+  { flags }: CommandWithin,
+  { run, shard, folder, begun, ended }: ShardPart,
+  world: World,
+): Promise<ShardOutcome> {
+  const { exportEvents } = await import('../../jobs/export-events-job.js');
+  const extension = flags.output?.endsWith('.gz') === true ? 'ndjson.gz' : 'ndjson';
+  const request = {
+    ...flags,
+    ...run.range!,
+    event: flags.event ?? [],
+    shard,
+    resume: true,
+    fresh: false,
+    overwrite: true,
+    output: path.join(folder, `out.${extension}`),
+  };
+  const result = await exportEvents(request, world, {
+    begun: (progress: () => ExportProgress) =>
+      begun(() => ({ records: progress().records, rejected: 0 })),
+    history: true,
+    ended: async ({ result: outcome, history }) => {
+      ended(exportOutcome(outcome, history));
+      return false;
+    },
+  });
+  return exportOutcome(result);
+}
+
+const exportOutcome = (result: ExportResult, history?: HistoryFigures): ShardOutcome => ({
+  done: result.error === undefined,
+  exitCode: result.exitCode,
+  error: result.error,
+  seconds: result.seconds,
+  figures: {
+    records: result.records,
+    pages: result.pages,
+    requests: result.requests,
+    retries: result.retries,
+    bytes: result.bytes,
+    throttled: history?.throttled ?? 0,
+  },
+  rejectsFile: null,
+  output: result.output,
+});
+
+/** The run names a config profile and a region, if any; all else is this worker's. */
+function settingsOf({ profile, region, timezone, argv }: FleetRun, settings: Settings): Settings {
+  if (profile === undefined) return { ...settings, ...(timezone && { timezone }), argv };
+  return {
+    ...settings,
+    profile,
+    ...(region !== undefined && { region }),
+    ...(timezone !== undefined && { timezone }),
+    argv,
+    flags: new Set([...settings.flags, 'profile', 'region']),
+  };
+}
+
+/** Throws E-RUN-CHANGED where this worker would send to another account. */
+async function sameAccount(
+  { accountId, host }: FleetRun,
+  connection: Awaited<ReturnType<World['connect']>>,
+): Promise<typeof connection> {
+  if (connection.accountId === accountId && connection.host === host) return connection;
+  await connection.close();
+  const is = `${connection.accountId} at ${connection.host}`;
+  throw new EngagectlError('E-RUN-CHANGED', `this worker's account is ${is}`, {
+    why: `the run is for ${accountId} at ${host}`,
+    fix: 'give the worker the same config profile as who submitted the run',
+  });
+}
+
+/** Throws E-INPUT-CHANGED: its content is compared with the journal's, what never began by its size. */
+function refuseChanged({ files }: FleetRun): void {
+  for (const { file, bytes } of files) {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found?.size === bytes) continue;
+    throw new EngagectlError('E-INPUT-CHANGED', `${file} is not as it was submitted`, {
+      why: found
+        ? `it has ${found.size} bytes, and had ${bytes}`
+        : 'it is not there on this machine',
+      fix: 'put it back as it was, or submit it as another run',
+      file,
+    });
+  }
+}

@@ -1,0 +1,97 @@
+import { EngagectlError, exitCodes, type ErrorId } from '../../errors.js';
+import type { QueueStore } from '../../fleet/queue-store.js';
+import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
+import { showFleet } from '../../ui/show-fleet.js';
+import type { Call } from '../command-spec.js';
+import { runNamed, withQueue, type RunFlags } from './fleet-flags.js';
+
+/** Milliseconds between two looks. */
+const lookEvery = 1000;
+
+/** `fleet status`. */
+export async function status(call: Call<RunFlags>): Promise<void> {
+  await withQueue(call, async (store) => {
+    if (call.operands.length === 0) return listRuns(store, call);
+    const known = await runNamed(store, call);
+    if (call.flags.watch) return follow(call, store, { known, shows: true });
+    const found = await statusNow(store, known);
+    show(found, call);
+    return judge(found);
+  });
+}
+
+async function statusNow(store: QueueStore, known: KnownRun): Promise<RunStatus> {
+  const { statusOf } = await import('../../fleet/run-status.js');
+  return statusOf(store, known);
+}
+
+/** Looks until the run is over; that no worker is alive may change. Throws what it ended with. */
+export async function follow(
+  call: Pick<Call, 'runtime' | 'settings'>,
+  store: QueueStore,
+  { known, shows }: { readonly known: KnownRun; readonly shows: boolean },
+): Promise<void> {
+  const { runtime } = call;
+  const screen = showFleet(call.settings(), runtime);
+  for (;;) {
+    const found = await statusNow(store, known);
+    if (shows) screen.draw(found);
+    if (found.state !== 'running') return judge(found);
+    await runtime.sleep(lookEvery, runtime.signal);
+  }
+}
+
+function show(found: RunStatus, { settings, runtime }: Pick<Call, 'settings' | 'runtime'>): void {
+  const { json } = settings();
+  if (json) runtime.stdout.write(`${JSON.stringify({ schemaVersion: 1, ...found })}\n`);
+  else showFleet({ color: false }, runtime).print(found);
+}
+
+async function listRuns(store: QueueStore, { settings, runtime }: Call<RunFlags>): Promise<void> {
+  const [{ FleetLists }, { answered }] = await Promise.all([
+    import('../../fleet/lanes.js'),
+    import('../../fleet/queue-store.js'),
+  ]);
+  const runs = await answered(store, new FleetLists(store).runs());
+  const { json } = settings();
+  if (json) return void runtime.stdout.write(`${JSON.stringify(runs)}\n`);
+  for (const { run, workDir } of runs) runtime.stdout.write(`${run}  ${workDir}\n`);
+}
+
+/** Throws what the command ends with. */
+function judge({ run, state, exitCode, counts, parts, shards }: RunStatus): void {
+  if (exitCode === exitCodes.ok) return;
+  if (state === 'running') {
+    throw new EngagectlError('E-UNAVAILABLE', `no worker is alive that could go on with ${run}`, {
+      why: `${counts.done} of ${shards} shards are done`,
+      fix: 'engagectl fleet work, on as many machines as you like',
+    });
+  }
+  const failed = parts.find((part) => part.state === 'failed');
+  const id = exitIds.find(([code]) => code === exitCode)?.[1] ?? 'E-DEFECT';
+  throw new EngagectlError(id, `run ${run}: ${ending(state, counts)}`, {
+    why: failed?.error ?? undefined,
+    fix:
+      state === 'done'
+        ? `engagectl fleet collect ${run} puts the rejected records into one file`
+        : `engagectl fleet retry ${run}`,
+  });
+}
+
+const ending = (state: RunStatus['state'], counts: RunStatus['counts']): string =>
+  state === 'done'
+    ? 'done, but not with every record'
+    : `${counts[state as 'failed']} shards ${state}`;
+
+/** An error for each exit code that a shard can have. */
+const exitIds: readonly (readonly [number, ErrorId])[] = [
+  [exitCodes.unknown, 'E-UNKNOWN'],
+  [exitCodes.protocol, 'E-ANSWER'],
+  [exitCodes.file, 'E-FILE-READ'],
+  [exitCodes.credentials, 'E-CREDENTIALS'],
+  [exitCodes.unavailable, 'E-UNAVAILABLE'],
+  [exitCodes.refused, 'E-RUN-CHANGED'],
+  [exitCodes.usage, 'E-USAGE'],
+  [exitCodes.rejected, 'E-REJECTED'],
+  [exitCodes.interrupted, 'E-INTERRUPTED'],
+];

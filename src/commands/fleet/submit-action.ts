@@ -1,0 +1,84 @@
+import path from 'node:path';
+import type { FleetRun } from '../../fleet/fleet-run.js';
+import type { QueueStore } from '../../fleet/queue-store.js';
+import { confirmDemerge } from '../../ui/confirm-demerge.js';
+import { confirmWrite } from '../../ui/confirm-write.js';
+import { messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import { closing, connect, type Connection } from '../connect.js';
+import { openQueue, type QueueFlag } from './fleet-flags.js';
+import { commandWithin, type CommandWithin } from './command-within.js';
+import { planRun } from './plan-run.js';
+import { follow } from './status-action.js';
+
+export interface SubmitFlags extends QueueFlag {
+  readonly shards?: number;
+  readonly workDir: string;
+  readonly budget?: number;
+  readonly wait?: true;
+}
+
+/** `fleet submit`: the run's id on stdout. */
+export async function submit(call: Call<SubmitFlags>): Promise<void> {
+  const { operands, flags, runtime } = call;
+  const within = await commandWithin(operands, call);
+  const settings = call.settings();
+  const said = messages(settings, runtime);
+  const connection = await connect(settings, runtime, { maxInFlight: 1, messages: said });
+  const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
+  const plan = await closing(connection, confirmedPlan(planned, call));
+  const workDir = path.resolve(runtime.cwd, flags.workDir);
+  const [{ fleetRunId }, { findRun }] = await Promise.all([
+    import('../../fleet/fleet-run.js'),
+    import('../../fleet/run-status.js'),
+  ]);
+  const run: FleetRun = { version: 1, run: fleetRunId(plan, workDir), ...plan };
+  const store = await openQueue(call);
+  try {
+    await put(run, { workDir, store, call });
+    if (!flags.wait) return;
+    const known = await findRun(store, run.run, workDir);
+    await follow(call, store, { known, shows: false });
+  } finally {
+    await store.close();
+  }
+}
+
+async function confirmedPlan(planned: Parameters<typeof planRun>[0], call: Call<SubmitFlags>) {
+  const plan = await planRun(planned);
+  await confirm(planned.within, planned.connection, call);
+  return plan;
+}
+
+async function put(
+  run: FleetRun,
+  {
+    workDir,
+    store,
+    call,
+  }: { readonly workDir: string; readonly store: QueueStore; readonly call: Call<SubmitFlags> },
+): Promise<void> {
+  const { submitRun } = await import('../../fleet/submit.js');
+  const { flags, runtime } = call;
+  const { budget, isKnown } = await submitRun(run, { workDir, budget: flags.budget }, store);
+  const said = messages(call.settings(), runtime);
+  const which = isKnown ? 'known already' : 'submitted';
+  said.note(`run ${run.run} is ${which}: ${run.shards} shards, at most ${budget} at once`);
+  runtime.stdout.write(`${run.run}\n`);
+}
+
+/** The workers ask nobody: who submits is asked. */
+async function confirm(
+  { name, flags, files }: CommandWithin,
+  { account }: Connection,
+  { runtime }: Call<SubmitFlags>,
+): Promise<void> {
+  if (name === 'export-events' || flags.yes) return;
+  if (name === 'demerge') {
+    // How many there are, nobody has counted: the workers tell duplicates.
+    const about = { ...account, files, count: files.length, firstIdentities: [] };
+    return confirmDemerge(about, { yes: false, inputIsStdin: true }, runtime);
+  }
+  const does = name === 'upload' ? 'creates or updates user profiles' : 'sets subscriptions';
+  if (account.production) await confirmWrite({ ...account, command: name, does, files }, runtime);
+}

@@ -1,0 +1,137 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { EngagectlError, type ExitCode } from '../errors.js';
+import { syncFolder } from '../files/sync-folder.js';
+import { writeSynced } from '../files/write-synced.js';
+import type { Shard } from '../jobs/job-options.js';
+import { digest } from '../jobs/run-folder.js';
+import { shardName } from '../jobs/shard-of.js';
+
+/** What a fleet can do. */
+export const fleetCommands = ['upload', 'subscribe', 'demerge', 'export-events'] as const;
+export type FleetCommand = (typeof fleetCommands)[number];
+
+/** What is to be done, without secrets: in the work folder, where every worker reads it. */
+export interface FleetRun {
+  readonly version: 1;
+  readonly run: string;
+  readonly command: FleetCommand;
+  /** The command's arguments, and the folder they were typed in. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** Names of a config profile and a region; undefined: whatever a worker has. */
+  readonly profile?: string | undefined;
+  readonly region?: string | undefined;
+  readonly timezone?: string | undefined;
+  readonly accountId: string;
+  readonly host: string;
+  /** Of an export: how many slices there are. */
+  readonly shards: number;
+  /** Absolute paths, with what they held. */
+  readonly files: readonly InputFile[];
+  /** Days of an export, relative ones resolved. */
+  readonly range?: { readonly from: string; readonly to: string } | undefined;
+}
+
+export interface InputFile {
+  readonly file: string;
+  readonly bytes: number;
+  /** Of the content, SHA-256. */
+  readonly digest: string;
+}
+
+/** What became of a shard that was worked through. */
+export interface ShardResult {
+  readonly shard: number;
+  readonly worker: string;
+  readonly exitCode: ExitCode;
+  readonly seconds: number;
+  /** Figures of its summary. */
+  readonly figures: Readonly<Record<string, number>>;
+  /** In its folder. */
+  readonly rejectsFile: string | null;
+  readonly output: string | null;
+}
+
+/** The same for the same work: what is submitted twice is one run. */
+export function fleetRunId(run: Omit<FleetRun, 'run' | 'version'>, workDir: string): string {
+  const files = run.files.map(({ file, digest: content }) => [file, content]);
+  return digest([{ ...run, files }, workDir]).slice(0, 12);
+}
+
+/** Folders and files of a run, on a disk that all workers see. */
+export class WorkFolder {
+  readonly path: string;
+
+  constructor(workDir: string, run: string) {
+    this.path = path.join(workDir, run);
+  }
+
+  /** Of one shard: its journal, its rejects, its slice. */
+  shard(shard: Shard): string {
+    return path.join(this.path, 'shards', shardName(shard));
+  }
+
+  create(run: FleetRun): void {
+    mkdirSync(path.join(this.path, 'shards'), { recursive: true, mode: 0o700 });
+    this.#put(this.#runFile, run);
+  }
+
+  get exists(): boolean {
+    return existsSync(this.#runFile);
+  }
+
+  /** Throws E-FILE-READ: the folder is not one that this machine sees. */
+  read(): FleetRun {
+    try {
+      return JSON.parse(readFileSync(this.#runFile, 'utf8')) as FleetRun;
+    } catch (cause) {
+      throw new EngagectlError('E-FILE-READ', `cannot read the run in ${this.path}`, {
+        why: (cause as Error).message,
+        fix: 'the work folder has to be the same for submit, collect and all workers',
+        file: this.#runFile,
+        cause,
+      });
+    }
+  }
+
+  result(shard: Shard): ShardResult | undefined {
+    const file = this.#resultFile(shard);
+    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ShardResult) : undefined;
+  }
+
+  setResult(shard: Shard, result: ShardResult): void {
+    this.#put(this.#resultFile(shard), result);
+  }
+
+  get isCancelled(): boolean {
+    return existsSync(this.#cancelledFile);
+  }
+
+  cancel(): void {
+    writeSynced(this.#cancelledFile, '');
+  }
+
+  uncancel(): void {
+    rmSync(this.#cancelledFile, { force: true });
+  }
+
+  get #runFile(): string {
+    return path.join(this.path, 'fleet.json');
+  }
+
+  get #cancelledFile(): string {
+    return path.join(this.path, 'cancelled');
+  }
+
+  #resultFile(shard: Shard): string {
+    return path.join(this.shard(shard), 'result.json');
+  }
+
+  /** It is there whole, or not at all. */
+  #put(file: string, content: object): void {
+    writeSynced(`${file}.new`, `${JSON.stringify(content, null, 2)}\n`);
+    renameSync(`${file}.new`, file);
+    syncFolder(path.dirname(file));
+  }
+}

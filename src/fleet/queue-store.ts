@@ -1,0 +1,130 @@
+import type { Job, Queue, QueueOptions, Worker, WorkerOptions } from 'bullmq';
+import { EngagectlError } from '../errors.js';
+import { loadPeer } from './load-peer.js';
+
+/** Jobs whose worker vanished go to another one as often as it takes. */
+const asOftenAsItTakes = 1_000_000;
+/** Milliseconds in which a person's command expects an answer. */
+const answerMs = 5000;
+/** Namespace in a store that others may use, too: a prefix of Redis, a schema of PostgreSQL. */
+const namespace = 'engagectl';
+
+/** Where the queues are: Redis or PostgreSQL. */
+export interface QueueStore {
+  readonly kind: 'Redis' | 'PostgreSQL';
+  /** Its address without user and password. */
+  readonly shown: string;
+  queue(name: string): Queue;
+  worker(name: string, work: Process, options: WorkerSettings): Worker;
+  /** To be thrown by `work`: the job has failed, and is not tried again. */
+  failure(why: string): Error;
+  /** To be thrown by `work`: the job was moved back. */
+  movedBack(): Error;
+  close(): Promise<void>;
+}
+
+export type Process = (job: Job, token: string) => Promise<unknown>;
+
+export interface WorkerSettings {
+  readonly name: string;
+  readonly slots: number;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** Is told which leases were renewed. */
+  readonly renewed: (jobs: readonly string[]) => void;
+  readonly refused: (jobs: readonly string[]) => void;
+  readonly failed: (error: Error) => void;
+}
+
+/**
+ * Opens the store at `redis://`, `rediss://` or `postgres://`. Nothing is asked of it yet. A store
+ * that is away is waited for `patiently`, or not at all. Throws E-CONFIG, E-USAGE.
+ */
+export async function openStore(
+  url: string,
+  { patiently, migrate = false }: { readonly patiently: boolean; readonly migrate?: boolean },
+): Promise<QueueStore> {
+  const { protocol, shown } = addressOf(url);
+  const bullmq = await loadPeer('bullmq', async () => import('bullmq'));
+  const isRedis = protocol.startsWith('redis');
+  if (isRedis) await loadPeer('ioredis', async () => import('ioredis'));
+  else await loadPeer('pg', async () => import('pg'));
+  const factory = isRedis ? undefined : (bullmq.createPostgresBackend as never);
+  const connection = isRedis
+    ? { url, connectTimeout: answerMs, ...(!patiently && { retryStrategy: giveUp }) }
+    : {
+        connectionString: url,
+        schema: namespace,
+        max: 3,
+        connectionTimeoutMillis: answerMs,
+        migrate,
+      };
+  const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
+  const open: { close(): Promise<void> }[] = [];
+  return {
+    kind: isRedis ? 'Redis' : 'PostgreSQL',
+    shown,
+    queue: (name) => {
+      const queue = new bullmq.Queue(name, shared, factory);
+      queue.on('error', () => undefined); // whoever asks something of it is told
+      open.push(queue);
+      return queue;
+    },
+    worker: (name, work, { name: worker, slots, lease, renewed, refused, failed }) => {
+      const made = new bullmq.Worker(
+        name,
+        async (job, token = '') => work(job, token),
+        {
+          ...shared,
+          name: worker,
+          concurrency: slots,
+          lockDuration: lease,
+          stalledInterval: Math.max(1000, lease / 2),
+          maxStalledCount: asOftenAsItTakes,
+          drainDelay: 1,
+          runRetryDelay: 1000,
+        },
+        factory,
+      );
+      made.on('locksRenewed', ({ jobIds }) => renewed(jobIds));
+      made.on('lockRenewalFailed', refused);
+      made.on('error', failed);
+      return made;
+    },
+    failure: (why) => new bullmq.UnrecoverableError(why),
+    movedBack: () => new bullmq.WaitingError(),
+    close: async () => {
+      await Promise.allSettled(open.splice(0).map(async (one) => one.close()));
+    },
+  };
+}
+
+const giveUp = (attempt: number): number | null => (attempt > 2 ? null : 200);
+
+/** What a store answers. Throws E-UNAVAILABLE when it does not. */
+export async function answered<T>(store: QueueStore, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (cause) {
+    if (cause instanceof EngagectlError) throw cause;
+    const error = cause as Error;
+    const isBare = error.name === 'SchemaMigrationRequiredError';
+    throw new EngagectlError('E-UNAVAILABLE', `the queue at ${store.shown} does not answer`, {
+      why: error.message || error.name,
+      fix: isBare ? 'engagectl fleet init' : 'start it, or correct ENGAGECTL_QUEUE',
+      cause,
+    });
+  }
+}
+
+function addressOf(url: string): { protocol: string; shown: string } {
+  const known = ['redis:', 'rediss:', 'postgres:', 'postgresql:'];
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (!parsed || !known.includes(parsed.protocol)) {
+    throw new EngagectlError('E-USAGE', 'the queue is no address of Redis or PostgreSQL', {
+      fix: 'use one like redis://localhost:6379 or postgres://user@localhost/fleet',
+    });
+  }
+  const { protocol, host, pathname } = parsed;
+  return { protocol, shown: `${protocol}//${host}${pathname}` };
+}

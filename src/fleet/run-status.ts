@@ -1,0 +1,165 @@
+import type { Job, Queue } from 'bullmq';
+import {
+  EngagectlError,
+  errorIds,
+  exitCodes,
+  mostSerious,
+  type ErrorId,
+  type ExitCode,
+} from '../errors.js';
+import { WorkFolder, type FleetRun } from './fleet-run.js';
+import { FleetLists, laneKindOf, laneName } from './lanes.js';
+import { answered, type QueueStore } from './queue-store.js';
+import { jobsOf, type ShardProgress } from './shard-job.js';
+
+/** Of a shard. `missing`: the store has lost it, or it was never put there. */
+export type ShardState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' | 'missing';
+
+export interface ShardStatus {
+  readonly shard: number;
+  readonly state: ShardState;
+  readonly worker: string | null;
+  readonly records: number;
+  readonly rejected: number;
+  /** 0 to 1; null where it is not known. */
+  readonly share: number | null;
+  readonly seconds: number | null;
+  readonly exitCode: ExitCode | null;
+  /** Why it failed. */
+  readonly error: string | null;
+}
+
+export interface RunStatus {
+  readonly run: string;
+  readonly command: string;
+  readonly state: 'running' | 'done' | 'failed' | 'cancelled';
+  readonly shards: number;
+  readonly counts: Readonly<Record<ShardState, number>>;
+  readonly workers: number;
+  readonly budget: number | null;
+  /** Sums of the figures of shards that are done. */
+  readonly figures: Readonly<Record<string, number>>;
+  readonly exitCode: ExitCode;
+  readonly parts: readonly ShardStatus[];
+}
+
+/** A run that somebody submitted: its folder, what is to be done, and its queue. */
+export interface KnownRun {
+  readonly folder: WorkFolder;
+  readonly workDir: string;
+  readonly run: FleetRun;
+  readonly lane: Queue;
+}
+
+/**
+ * Finds a run by its id. `workDir` tells where to look when the store knows nothing of it. Throws
+ * E-USAGE, E-UNAVAILABLE, E-FILE-READ.
+ */
+export async function findRun(
+  store: QueueStore,
+  id: string,
+  workDir: string | undefined,
+): Promise<KnownRun> {
+  const listed = await answered(store, new FleetLists(store).run(id));
+  const place = workDir ?? listed?.workDir;
+  if (place === undefined) {
+    throw new EngagectlError('E-USAGE', `the queue at ${store.shown} knows no run ${id}`, {
+      why: 'it was submitted to another one, or the store was emptied',
+      fix: 'name the --work-dir it was submitted with, or submit it again',
+    });
+  }
+  const folder = new WorkFolder(place, id);
+  const run = folder.read();
+  const lane = store.queue(laneName({ ...run, kind: laneKindOf(run.command) }));
+  return { folder, workDir: place, run, lane };
+}
+
+export async function statusOf(store: QueueStore, known: KnownRun): Promise<RunStatus> {
+  const { run, folder, lane } = known;
+  const [jobs, workers, budget] = await answered(
+    store,
+    Promise.all([jobsOf(lane, run), lane.getWorkers(), lane.getGlobalConcurrency()]),
+  );
+  const parts = await Promise.all(jobs.map(async (job, at) => shardStatus(known, at + 1, job)));
+  const counts = { waiting: 0, running: 0, done: 0, failed: 0, cancelled: 0, missing: 0 };
+  for (const { state } of parts) counts[state] += 1;
+  const state = stateOf(counts, folder.isCancelled);
+  const codes = parts.flatMap(({ exitCode }) => exitCode ?? []);
+  const isDead = state === 'running' && workers.length === 0;
+  return {
+    run: run.run,
+    command: run.command,
+    state,
+    shards: run.shards,
+    counts,
+    workers: workers.length,
+    budget,
+    figures: figuresOf(known),
+    exitCode: isDead
+      ? exitCodes.unavailable
+      : state === 'running'
+        ? exitCodes.ok
+        : mostSerious(codes),
+    parts,
+  };
+}
+
+function stateOf(counts: RunStatus['counts'], isCancelled: boolean): RunStatus['state'] {
+  if (counts.waiting + counts.running > 0) return 'running';
+  if (counts.missing > 0) return isCancelled ? 'cancelled' : 'running';
+  if (counts.failed > 0) return 'failed';
+  return counts.cancelled > 0 ? 'cancelled' : 'done';
+}
+
+async function shardStatus(
+  { run, folder }: KnownRun,
+  index: number,
+  job: Job | undefined,
+): Promise<ShardStatus> {
+  const result = folder.result({ index, count: run.shards });
+  const progress = (job?.progress ?? {}) as Partial<ShardProgress>;
+  const shared = {
+    shard: index,
+    worker: null,
+    share: null,
+    seconds: null,
+    exitCode: null,
+    error: null,
+  };
+  if (result) {
+    const { worker, seconds, exitCode, figures } = result;
+    const records = figures['records'] ?? figures['read'] ?? 0;
+    const rejected = figures['rejected'] ?? 0;
+    return { ...shared, state: 'done', worker, records, rejected, share: 1, seconds, exitCode };
+  }
+  const { worker = null, records = 0, rejected = 0, share = null } = progress;
+  const begun = { ...shared, worker, records, rejected, share };
+  if (!job) return { ...begun, state: folder.isCancelled ? 'cancelled' : 'missing' };
+  const state = await job.getState();
+  if (state === 'active') return { ...begun, state: 'running' };
+  if (state !== 'failed') return { ...begun, state: 'waiting', worker: null };
+  if (job.failedReason === 'cancelled') {
+    return { ...begun, state: 'cancelled', exitCode: exitCodes.interrupted };
+  }
+  const error = job.failedReason;
+  return { ...begun, state: 'failed', error, exitCode: exitCodeIn(error) };
+}
+
+/** The reason of a shard that failed begins with the id of its error. */
+function exitCodeIn(reason: string): ExitCode {
+  const id = /^(E-[A-Z-]+):/.exec(reason)?.[1] ?? 'E-DEFECT';
+  return Object.hasOwn(errorIds, id) ? errorIds[id as ErrorId] : exitCodes.defect;
+}
+
+/** Sums over the shards that are done. */
+export function figuresOf({
+  run,
+  folder,
+}: Pick<KnownRun, 'run' | 'folder'>): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (let index = 1; index <= run.shards; index += 1) {
+    const { figures = {} } = folder.result({ index, count: run.shards }) ?? {};
+    for (const [name, figure] of Object.entries(figures)) sums[name] = (sums[name] ?? 0) + figure;
+  }
+  return sums;
+}

@@ -1,0 +1,104 @@
+import { mkdirSync } from 'node:fs';
+import type { Job } from 'bullmq';
+import { EngagectlError, interruption } from '../errors.js';
+import type { Ports } from '../jobs/ports.js';
+import type { Runtime } from '../runtime.js';
+import { shardName } from '../jobs/shard-of.js';
+import { WorkFolder, type ShardResult } from './fleet-run.js';
+import { Lease, leasedOutcomes } from './lease.js';
+import { LeasedSlot } from './leased-slot.js';
+import { ownFiles } from './own-files.js';
+import type { ShardJob, ShardProgress } from './shard-job.js';
+import type { PerformShard, ShardOutcome } from './shard-part.js';
+
+/** What a worker is, for each of its shards. */
+export interface ShardWorld {
+  readonly worker: string;
+  readonly runtime: Runtime;
+  /** Milliseconds. */
+  readonly lease: number;
+  readonly perform: PerformShard;
+}
+
+/** A shard that this worker has a lease on, from its journal to its result. */
+export class RunningShard {
+  readonly lease: Lease;
+  readonly job: Job;
+  readonly #world: ShardWorld;
+  readonly #asked = new AbortController();
+  readonly #data: ShardJob;
+  readonly #folder: WorkFolder;
+  #progress: (() => Omit<ShardProgress, 'worker'>) | undefined;
+
+  constructor(job: Job, world: ShardWorld) {
+    this.job = job;
+    this.lease = new Lease(world.lease, world.runtime.monotonic);
+    this.#world = world;
+    this.#data = job.data as ShardJob;
+    this.#folder = new WorkFolder(this.#data.workDir, this.#data.run);
+  }
+
+  /** It is to be given back to the queue. */
+  get isGivenBack(): boolean {
+    return this.#world.runtime.signal.aborted || this.#asked.signal.aborted;
+  }
+
+  get isCancelled(): boolean {
+    return this.#folder.isCancelled;
+  }
+
+  get progress(): ShardProgress | undefined {
+    return this.#progress && { worker: this.#world.worker, ...this.#progress() };
+  }
+
+  /** Requests in flight may finish; then it is given back. */
+  giveBack(): void {
+    this.#asked.abort(interruption(new Error('the shard is given back to the queue')));
+  }
+
+  /** Its result, at once where it was worked through before. Throws what stopped it. */
+  async perform(): Promise<ShardResult> {
+    const { shard } = this.#data;
+    const known = this.#folder.result(shard);
+    if (known) return known;
+    const run = this.#folder.read();
+    const folder = this.#folder.shard(shard);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    ownFiles(folder);
+    this.lease.assertHeld();
+    const { done, error } = await this.#world.perform({
+      run,
+      shard,
+      folder,
+      ports: this.#ports(),
+      signal: AbortSignal.any([this.#world.runtime.signal, this.#asked.signal, this.lease.lost]),
+      begun: (progress) => {
+        this.#progress = progress;
+      },
+      ended: (outcome) => this.#note(outcome),
+    });
+    const result = done ? this.#folder.result(shard) : undefined;
+    if (result) return result;
+    throw (
+      error ?? new EngagectlError('E-DEFECT', `shard ${shardName(shard)} ended without a result`)
+    );
+  }
+
+  #ports(): Ports {
+    const slot = new LeasedSlot(this.lease);
+    return {
+      budget: () => slot,
+      outcomes: (journal) => leasedOutcomes(journal, this.lease),
+      fence: this.lease.assertHeld,
+      leasedRun: `shard-${shardName(this.#data.shard)}`,
+    };
+  }
+
+  /** Before the run is closed: what comes after a crash here is a run whose every record is settled. */
+  #note({ done, error: _, ...outcome }: ShardOutcome): void {
+    this.lease.assertHeld();
+    const { shard } = this.#data;
+    const { worker } = this.#world;
+    if (done) this.#folder.setResult(shard, { shard: shard.index, worker, ...outcome });
+  }
+}

@@ -1,0 +1,98 @@
+import type { Runtime } from '../runtime.js';
+import { aligned } from './aligned.js';
+import { grouped, secondsText } from './figures.js';
+import { inert } from './inert.js';
+import type { DisplaySettings } from './messages.js';
+
+/** What a table of a fleet's run is drawn from. */
+export interface FleetPicture {
+  readonly run: string;
+  readonly command: string;
+  readonly state: string;
+  readonly shards: number;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly workers: number;
+  readonly budget: number | null;
+  readonly parts: readonly {
+    readonly shard: number;
+    readonly state: string;
+    readonly worker: string | null;
+    readonly records: number;
+    readonly rejected: number;
+    readonly share: number | null;
+    readonly seconds: number | null;
+    readonly error: string | null;
+  }[];
+}
+
+/** Most lines of shards that are drawn at once. */
+const mostLines = 30;
+
+/** A table of a run: printed once, or drawn again and again where standard output is a terminal. */
+export function showFleet(
+  { quiet = false, json = false }: DisplaySettings,
+  { stdout, env }: Pick<Runtime, 'stdout' | 'env'>,
+) {
+  const isTerminal = stdout.isTTY === true && env['TERM'] !== 'dumb';
+  let drawn = 0;
+  let last = '';
+  return {
+    print: (picture: FleetPicture): void => void stdout.write(tableOf(picture)),
+    draw: (picture: FleetPicture): void => {
+      if (quiet) return;
+      if (json) return void stdout.write(`${JSON.stringify({ schemaVersion: 1, ...picture })}\n`);
+      if (!isTerminal) {
+        const line = headOf(picture);
+        if (line !== last) stdout.write(`${line}\n`);
+        last = line;
+        return;
+      }
+      const table = tableOf(picture);
+      stdout.write(`${drawn > 0 ? `\u001B[${drawn}A\u001B[J` : ''}${table}`);
+      drawn = table.split('\n').length - 1;
+    },
+  };
+}
+
+function headOf({
+  run,
+  command,
+  state,
+  shards,
+  counts,
+  workers,
+  budget,
+  parts,
+}: FleetPicture): string {
+  const records = parts.reduce((sum, part) => sum + part.records, 0);
+  return inert(
+    `${command} ${run}: ${state}; ${counts['done'] ?? 0} of ${shards} shards done, ` +
+      `${counts['running'] ?? 0} running, ${counts['failed'] ?? 0} failed; ` +
+      `${grouped(records)} records; ${workers} workers, budget ${budget ?? 'none'}`,
+  );
+}
+
+/** Shards that run or failed come first: of many, the others are left out. */
+function tableOf(picture: FleetPicture): string {
+  const order = ['failed', 'running', 'missing', 'cancelled', 'waiting', 'done'];
+  const parts = picture.parts
+    .toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.shard - b.shard)
+    .slice(0, mostLines)
+    .toSorted((a, b) => a.shard - b.shard);
+  const rows = parts.map(({ shard, state, worker, records, rejected, share, seconds, error }) => [
+    `${shard}/${picture.shards}`,
+    state,
+    share === null ? '' : `${Math.floor(share * 100)} %`,
+    grouped(records),
+    grouped(rejected),
+    worker ?? '',
+    seconds === null ? '' : secondsText(seconds),
+    error ?? '',
+  ]);
+  const heads = ['SHARD', 'STATE', 'READ', 'RECORDS', 'REJECTED', 'WORKER', 'TIME', ''];
+  const more = picture.parts.length - parts.length;
+  return (
+    `${headOf(picture)}\n${inert(aligned([heads, ...rows]))}` +
+    (more > 0 ? `and ${grouped(more)} more\n` : '')
+  );
+}

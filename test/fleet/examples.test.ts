@@ -1,0 +1,68 @@
+import { writeFileSync } from 'node:fs';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import { examplesIn, helpPages, helpText } from '../help/pages.js';
+import { serviceDefaults } from '../support/service-defaults.js';
+import { startService, type RunningService } from '../../src/service/start.js';
+import { stores, type TestStore } from '../support/queue-stores.js';
+import { makeFleet, passcode } from './fleet.js';
+
+// The examples of `fleet`, on a queue of their own; the others are run by test/help/examples.test.ts.
+
+const pages = await Promise.all((await helpPages()).map((names) => helpText(names, 80)));
+const examples = [...new Set(pages.flatMap(examplesIn))].filter((line) =>
+  line.startsWith('engagectl fleet '),
+);
+const redis = stores.find(({ name }) => name === 'Redis');
+const postgres = stores.find(({ name }) => name === 'PostgreSQL');
+
+let store: TestStore;
+let service: RunningService;
+
+beforeAll(async () => {
+  if (!redis) return undefined;
+  store = await redis.start();
+  service = await startService({ ...serviceDefaults, accountId: 'ACCOUNT-1', passcode });
+  return async () => {
+    await store[Symbol.asyncDispose]();
+    await service.close();
+  };
+});
+
+it.skipIf(!redis).each(examples)(
+  '%s',
+  async (example) => {
+    const isPostgres = example.includes('postgres://');
+    if (isPostgres && !postgres) return;
+    const fleet = await makeFleet(store, service.url);
+    const { world, workDir } = fleet;
+    writeFileSync(world.path('users.csv'), 'identity\nA\nB\n');
+    const isOfRun = example.includes('0123456789ab');
+    const run = isOfRun ? await fleet.submit('upload', 'users.csv', '--shards', '1') : '';
+    if (/ (status|collect) /.test(example)) await world.run(['fleet', 'work', '--drain']);
+    const line = example
+      .replace('0123456789ab', run)
+      .replace('/shared/fleet', workDir)
+      .replace('-o /tmp/', `-o ${world.cwd}/`)
+      .replace('redis://localhost:6379', store.url)
+      .replace('postgres://fleet@localhost/fleet', await postgresUrl(isPostgres));
+    const stop = new AbortController();
+    const needsEnd = example === 'engagectl fleet work';
+    if (needsEnd) setTimeout(() => stop.abort(), 500);
+    const helper = new AbortController();
+    const helping = example.includes('--wait')
+      ? world.run(['fleet', 'work'], { signal: helper.signal })
+      : undefined;
+    const { code, stderr } = await world.run(line.split(' ').slice(1), { signal: stop.signal });
+    helper.abort();
+    await helping;
+    expect(code, stderr).toBe(0);
+  },
+  20_000,
+);
+
+async function postgresUrl(isWanted: boolean): Promise<string> {
+  if (!isWanted || !postgres) return '';
+  const started = await postgres.start();
+  onTestFinished(() => started[Symbol.asyncDispose]());
+  return started.url;
+}

@@ -1,0 +1,117 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished } from 'vitest';
+import { accountAt } from '../support/account-at.js';
+import type { TestStore } from '../support/queue-stores.js';
+import { makeWorld, type World } from '../support/world.js';
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+
+export const passcode = 'seeded-secret-of-the-fleet';
+
+/** Commands and workers of a fleet, as processes of their own. */
+export interface Fleet {
+  readonly world: World;
+  readonly workDir: string;
+  readonly env: Record<string, string>;
+  run(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
+  /** The id of the run. */
+  submit(...argv: string[]): Promise<string>;
+  worker(...argv: string[]): FleetWorker;
+  /** Until the run has come so far. */
+  until(run: string, done: (status: Status) => boolean): Promise<Status>;
+}
+
+export interface FleetWorker {
+  readonly child: ChildProcess;
+  readonly stderr: () => string;
+  readonly exited: Promise<number | null>;
+  signal(name: NodeJS.Signals): void;
+}
+
+export interface Status {
+  readonly state: string;
+  readonly exitCode: number;
+  readonly workers: number;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly figures: Readonly<Record<string, number>>;
+  readonly parts: readonly { shard: number; state: string; worker: string | null; error: string }[];
+}
+
+/** Milliseconds after which a worker that is silent has lost its shards. */
+const lease = '2s';
+
+export async function makeFleet(
+  store: TestStore,
+  url: string,
+  more: Record<string, string> = {},
+): Promise<Fleet> {
+  const env = { ...accountAt(url, passcode), ENGAGECTL_QUEUE: store.url, ...more };
+  const world = makeWorld({ env, sleep: 'real' });
+  const workDir = world.path('work');
+  const workers: FleetWorker[] = [];
+  onTestFinished(async () => {
+    for (const worker of workers) {
+      worker.signal('SIGCONT');
+      worker.signal('SIGKILL');
+    }
+    await Promise.all(workers.map(async ({ exited }) => exited));
+  });
+  const fleet: Fleet = {
+    world,
+    workDir,
+    env,
+    run: async (...argv) => world.run(['fleet', ...argv]),
+    submit: async (...argv) => {
+      const { code, stdout, stderr } = await fleet.run('submit', ...argv, '--work-dir', workDir);
+      expect(code, stderr).toBe(0);
+      return stdout.trim();
+    },
+    worker: (...argv) => {
+      const worker = startWorker(world, env, ['--lease', lease, ...argv]);
+      workers.push(worker);
+      return worker;
+    },
+    until: async (run, done) => {
+      for (;;) {
+        const { stdout } = await fleet.run('status', run, '--work-dir', workDir, '--json');
+        const status = stdout === '' ? undefined : (JSON.parse(stdout) as Status);
+        if (status && done(status)) return status;
+        await delay(100);
+      }
+    },
+  };
+  const { code, stderr } = await fleet.run('init');
+  expect(code, stderr).toBe(0);
+  return fleet;
+}
+
+function startWorker(
+  world: World,
+  env: Record<string, string>,
+  argv: readonly string[],
+): FleetWorker {
+  const child = spawn(process.execPath, [bin, 'fleet', 'work', ...argv], {
+    cwd: world.cwd,
+    env: {
+      PATH: process.env['PATH'],
+      ENGAGECTL_CONFIG_DIR: world.configDir,
+      ENGAGECTL_STATE_DIR: world.stateDir,
+      ...env,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const chunks: Buffer[] = [];
+  child.stderr?.on('data', (chunk: Buffer) => void chunks.push(chunk));
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  return {
+    child,
+    stderr: () => Buffer.concat(chunks).toString(),
+    exited,
+    signal: (name) => void child.kill(name),
+  };
+}
+
+export const isOver = ({ state }: Status): boolean => state !== 'running';

@@ -1,0 +1,147 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A store of a test's own, on a free port, its data in a temporary folder. */
+export interface TestStore {
+  readonly url: string;
+  /** Like a power cut of the process: nothing is told. */
+  kill(): Promise<void>;
+  /** With the data of before; at the same port. */
+  start(): Promise<void>;
+  /** Without them. */
+  wipe(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const redisServer = '/usr/bin/redis-server';
+
+/** Where Debian has it, the newest first; undefined where it is not installed. */
+function postgresFolder(): string | undefined {
+  const root = '/usr/lib/postgresql';
+  const versions = existsSync(root) ? readdirSync(root) : [];
+  const newest = versions.toSorted((a, b) => Number(b) - Number(a))[0];
+  return newest === undefined ? undefined : path.join(root, newest, 'bin');
+}
+
+/** What can be started on this machine; what is missing is said aloud. */
+export const stores = (
+  [
+    ['Redis', existsSync(redisServer) && startRedis],
+    ['PostgreSQL', postgresFolder() !== undefined && startPostgres],
+  ] as const
+).flatMap(([name, start]) => {
+  if (start) return [{ name, start }];
+  process.stderr.write(`SKIPPED: the fleet on ${name}, which is not installed here\n`);
+  return [];
+});
+
+export async function startRedis(): Promise<TestStore> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-redis-'));
+  const port = await freePort();
+  const flags = {
+    port,
+    dir: folder,
+    appendonly: 'yes',
+    save: '',
+    'maxmemory-policy': 'noeviction',
+  };
+  const argv = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  return storeOf({
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    folder,
+    spawned: () => spawn(redisServer, argv, { stdio: 'ignore' }),
+    wipe: async () => rmSync(path.join(folder, 'appendonlydir'), { recursive: true, force: true }),
+  });
+}
+
+/** PostgreSQL does not run as root: it gets the user that nobody is. */
+export async function startPostgres(): Promise<TestStore> {
+  const bin = postgresFolder()!;
+  const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-postgres-'));
+  const isRoot = process.getuid?.() === 0;
+  const user = isRoot ? { uid: 65_534, gid: 65_534 } : {};
+  if (isRoot) chownSync(folder, 65_534, 65_534);
+  const data = path.join(folder, 'data');
+  const port = await freePort();
+  const initialize = async () => {
+    const argv = ['-D', data, '-A', 'trust', '-U', 'fleet', '--no-sync', '--no-instructions'];
+    const env = { ...process.env, LC_ALL: 'C' };
+    await once(spawn(path.join(bin, 'initdb'), argv, { ...user, env, stdio: 'ignore' }), 'exit');
+  };
+  await initialize();
+  const argv = ['-D', data, '-p', String(port), '-k', folder, '-c', 'listen_addresses=127.0.0.1'];
+  return storeOf({
+    url: `postgres://fleet@127.0.0.1:${port}/postgres`,
+    port,
+    folder,
+    spawned: () => spawn(path.join(bin, 'postgres'), argv, { ...user, stdio: 'ignore' }),
+    wipe: async () => {
+      rmSync(data, { recursive: true, force: true });
+      await initialize();
+    },
+  });
+}
+
+interface StoreProcess {
+  readonly url: string;
+  readonly port: number;
+  readonly folder: string;
+  readonly spawned: () => ChildProcess;
+  readonly wipe: () => Promise<void>;
+}
+
+async function storeOf({ url, port, folder, spawned, wipe }: StoreProcess): Promise<TestStore> {
+  let child: ChildProcess;
+  const start = async () => {
+    child = spawned();
+    for (let tries = 0; !(await listens(port)); tries += 1) {
+      if (tries > 200 || child.exitCode !== null) throw new Error(`${url} does not start`);
+      await delay(50);
+    }
+  };
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  await start();
+  return {
+    url,
+    kill,
+    start,
+    wipe: async () => {
+      await kill();
+      await wipe();
+    },
+    [Symbol.asyncDispose]: async () => {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+const listens = async (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
