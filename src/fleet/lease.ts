@@ -56,9 +56,12 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
   opened: (rows) => log.opened(rows),
   settled: (...outcome) => log.settled(...outcome),
   skipped: (...rows) => log.skipped(...rows),
-  intend: async (ordinals) => {
+  get once() {
+    return log.once;
+  },
+  intend: async (ordinals, kind) => {
     assertHeld();
-    return log.intend(ordinals);
+    return log.intend(ordinals, kind);
   },
   takeBack: async (ordinals) => {
     assertHeld();

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { EngagectlError, exitCodes, mostSerious } from '../../errors.js';
 import type { CollectedFile } from '../../fleet/collect-slices.js';
-import type { ShardResult } from '../../fleet/fleet-run.js';
+import type { FleetCommand, ShardResult } from '../../fleet/fleet-run.js';
 import type { KnownRun } from '../../fleet/run-status.js';
 import { dateRange } from '../../jobs/date-range.js';
 import { datedOutput } from '../../jobs/dated-output.js';
@@ -51,7 +51,13 @@ async function collectRun(known: KnownRun, call: Call<CollectFlags>): Promise<vo
       output,
       exitCode,
     },
-    { settings, runtime, messages: messages(settings, runtime), recordsOnStdout: false },
+    {
+      settings,
+      runtime,
+      messages: messages(settings, runtime),
+      recordsOnStdout: false,
+      nouns: nouns[run.command],
+    },
   );
   if (exitCode === exitCodes.ok) return;
   const isUnknown = exitCode === exitCodes.unknown;
@@ -59,6 +65,13 @@ async function collectRun(known: KnownRun, call: Call<CollectFlags>): Promise<vo
     fix: rejectsFile === null ? undefined : `${rejectsFile} says where and why`,
   });
 }
+
+const nouns: Readonly<Record<FleetCommand, string>> = {
+  upload: 'records',
+  subscribe: 'statuses',
+  demerge: 'identities',
+  'export-events': 'events',
+};
 
 /** Throws E-RUN-UNFINISHED where a shard has no result. */
 function resultsOf({ run, folder }: KnownRun): ShardResult[] {
