@@ -87,3 +87,10 @@ export function timezone(text: string): string {
 
 /** Any text: an unset variable of a script often leaves none. */
 export const notEmpty = matching(/[^]/, 'It is empty.');
+
+/** A number from 0 to 1. */
+export function share(text: string): number {
+  const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError('Use a number from 0 to 1.');
+}

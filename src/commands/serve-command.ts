@@ -1,7 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import type { CommandSpec } from './command-spec.js';
 import type { OptionRow, OptionTable } from './option-table.js';
-import { choice, integer, notEmpty } from './option-values.js';
+import { choice, integer, notEmpty, share } from './option-values.js';
+import { callOptionRows } from './serve-calls.js';
 import { serve, type ServeFlags } from './serve.js';
 
 const placeOptions: OptionTable = [
@@ -86,17 +87,13 @@ export const command: CommandSpec<ServeFlags> = {
     ...reachOptions,
     'Rehearsal:',
     ...rehearsalOptions,
+    'Calls:',
+    ...callOptionRows,
     'Variants of answers:',
     ...variantOptions,
   ],
   run: ({ flags, settings, runtime }) => serve(flags, settings(), runtime),
 };
-
-function share(text: string): number {
-  const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= 0 && value <= 1) return value;
-  throw new InvalidArgumentError('Use a number from 0 to 1.');
-}
 
 function concurrency(text: string): ServeFlags['maxConcurrent'] {
   const [, upload, other] = /^([1-9]\d{0,5}),([1-9]\d{0,5})$/.exec(text) ?? [];

@@ -6,10 +6,11 @@ import type { Runtime } from '../runtime.js';
 import type { RunningService, ServiceOptions, Variants } from '../service/start.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { requestLine } from './request-line.js';
+import { servedCalls, type CallFlags } from './serve-calls.js';
 import { tlsOf, type Tls, type TlsFlags } from './serve-tls.js';
 import type { Settings } from './settings.js';
 
-export interface ServeFlags extends Partial<Variants>, TlsFlags {
+export interface ServeFlags extends Partial<Variants>, TlsFlags, CallFlags {
   readonly port: number;
   readonly data?: string;
   readonly memory?: boolean;
@@ -41,20 +42,25 @@ export async function serve(
   const told = messages(settings, runtime);
   const place = await placeOf(flags, runtime);
   const { signal } = runtime;
+  const { folder } = place;
+  const calls = await servedCalls(flags, { folder, memory: flags.memory === true }, runtime, told);
   try {
     const service = await startService({
       ...(await optionsOf(flags, settings, place, runtime)),
+      calls: calls.options,
       onDefect: (error) => told.warn(`defect of the service: ${String(error)}`),
     });
     try {
       const { url } = service;
       runtime.stdout.write(settings.json ? `${JSON.stringify({ url })}\n` : `${url}\n`);
       await announce(service, flags, place, told);
+      await calls.announce(url);
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
       await service.close();
     }
   } finally {
+    calls.release();
     place.tls?.remove();
   }
 }

@@ -1,9 +1,9 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { makeFolder } from '../files/make-folder.js';
 import { lockRun } from '../files/run-lock.js';
 import type { Runtime } from '../runtime.js';
-import { privateFolder } from './store.js';
 
 /** Held by the one process that routes the calls of a data folder, until it releases it or is gone. */
 export interface RouterClaim {
@@ -19,8 +19,8 @@ export async function claimRouter(
   folder: string,
   runtime: ClaimRuntime,
 ): Promise<RouterClaim | undefined> {
-  await privateFolder(folder, runtime);
   try {
+    makeFolder(folder);
     const lock = await lockRun(path.join(folder, 'call-router.lock'));
     return {
       announce: (url) => announce(folder, url, runtime),
@@ -28,7 +28,12 @@ export async function claimRouter(
     };
   } catch (error) {
     if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
-    throw error;
+    throw new EngagectlError('E-FILE-WRITE', `${folder}: calls cannot be routed from it`, {
+      why: (error as Error).message,
+      fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
+      file: folder,
+      cause: error,
+    });
   }
 }
 

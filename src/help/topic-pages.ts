@@ -31,6 +31,11 @@ export const topicPages = {
     ENGAGECTL_CALL_API_KEY       its API key
     ENGAGECTL_CALL_API_KEY_FILE  a file that holds it
 
+    Set for the command of serve --push-hook:
+    ENGAGECTL_PUSH_CUID       who is called
+    ENGAGECTL_PUSH_DEVICE_ID  the device that is not connected
+    ENGAGECTL_PUSH_CALL_ID    the call
+
     Places:
     ENGAGECTL_CONFIG_DIR             folder of the config file
     ENGAGECTL_STATE_DIR              folder of unfinished runs and of the local service

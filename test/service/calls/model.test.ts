@@ -9,7 +9,7 @@ import {
   type Transition,
   type Trigger,
 } from '../../../src/calling/call-state.js';
-import type { ClientFrames, DeclineCode } from '../../../src/calling/protocol.js';
+import type { DeclineCode } from '../../../src/calling/protocol.js';
 import type { Running } from '../running.js';
 import { askRest, join, runRouter, until, type RawClient } from './raw-client.js';
 
@@ -64,6 +64,8 @@ class Model {
       case 'reborn':
         this.#beReborn(who);
         return 'ok';
+      default:
+        return what.t satisfies never;
     }
   }
 
@@ -178,12 +180,12 @@ class Pair {
     if (t === 'call') {
       const to = `${otherOf(who)}_${this.#run}`;
       const answer = await socket.ask('call', { to, context: 'x' });
-      if (typeof answer !== 'object') return String(answer as string);
+      if (typeof answer !== 'object') return answer as string;
       this.#callId = (answer as { callId: string }).callId;
       return 'ok';
     }
     const frame = { callId: this.#callId, ...(code === undefined ? {} : { reasonCode: code }) };
-    return (await socket.ask(t, frame as ClientFrames[typeof t])) as string;
+    return (await socket.ask(t, frame)) as string;
   }
 
   async #leave(who: Name, t: 'drop' | 'bye'): Promise<string> {
@@ -313,9 +315,10 @@ it('both call at the same instant, 20 times: one goes through, the other has a c
       bob.ask('call', { to: `ann_${run}`, context: 'x' }),
     ]);
     const kinds = answers.map((answer) => (typeof answer === 'object' ? 'placed' : answer));
-    expect(kinds.toSorted()).toEqual(['CALL_IN_PROGRESS', 'placed']);
+    expect(new Set(kinds)).toEqual(new Set(['CALL_IN_PROGRESS', 'placed']));
     await until(() => ann.frames.length + bob.frames.length === 2);
-    expect([ann.events, bob.events].toSorted()).toEqual([['CallIsPlaced'], ['incoming']]);
+    const told = [ann, bob].map(({ events }) => events.join(' '));
+    expect(new Set(told)).toEqual(new Set(['CallIsPlaced', 'incoming']));
   }
 });
 

@@ -55,7 +55,11 @@ export class RawClient {
     const id = this.#id;
     const answered = new Promise<Ack>((resolve) => this.#acks.set(id, resolve));
     this.socket.send(JSON.stringify({ id, ...frame }));
-    return answered;
+    const closed = this.closed.then((code): Ack => {
+      const message = 'the socket was closed before the answer';
+      return { t: 'ack', re: id, ok: false, err: { name: `closed ${code}` as never, message } };
+    });
+    return Promise.race([answered, closed]);
   }
 
   async call(to: string, context = 'hello'): Promise<string> {

@@ -1,0 +1,135 @@
+import type { CallCredentials } from '../config/credentials.js';
+import { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import type { CallOptions } from '../service/start.js';
+import type { Messages } from '../ui/messages.js';
+import type { OptionTable } from './option-table.js';
+import { choice, integer, notEmpty, share } from './option-values.js';
+
+export interface CallFlags {
+  readonly calls?: 'on' | 'off';
+  readonly callSpeed: number;
+  readonly callDrops: number;
+  readonly pushHook?: string;
+}
+
+export const callOptionRows: OptionTable = [
+  ['--calls <state>', "the account's calling: on, off (default: on)", choice('on', 'off')],
+  [
+    '--push-hook <url|command>',
+    'told of a call for a device that is not connected: POST, or a command with JSON on stdin',
+    notEmpty,
+  ],
+  [
+    '--call-speed <n>',
+    'waits of calls (30 s to ring) are n times shorter',
+    { parse: integer({ min: 1, max: 1000 }), default: 1 },
+  ],
+  [
+    '--call-drops <share>',
+    'share of frames instead of which a connection breaks, 0 to 1',
+    { parse: share, default: 0 },
+  ],
+];
+
+/** The calling system of `serve`. */
+export interface ServedCalls {
+  /** Undefined: another process routes the calls of this folder. */
+  readonly options: CallOptions | undefined;
+  /** Tells people and other processes where it is. */
+  announce(url: string): Promise<void>;
+  release(): void;
+}
+
+/** `memory`: nothing is kept, so that no other process can route the same calls. */
+export async function servedCalls(
+  flags: CallFlags,
+  { folder, memory }: { readonly folder: string; readonly memory: boolean },
+  runtime: Runtime,
+  told: Messages,
+): Promise<ServedCalls> {
+  const { announcedRouter, claimRouter } = await import('../config/router-claim.js');
+  const claim = memory ? undefined : await claimRouter(folder, runtime);
+  if (!memory && !claim) {
+    const other = await announcedRouter(folder);
+    told.warn(`calls of ${folder} are routed by another process${other ? `, at ${other}` : ''}`);
+    return noCalls;
+  }
+  const account = await accountOf(folder, runtime, told);
+  if (!account) {
+    claim?.release();
+    return noCalls;
+  }
+  const { credentials, how } = account;
+  return {
+    options: await optionsOf(flags, credentials, runtime, told),
+    announce: async (url) => {
+      // Who joins by the file has no certificate to trust.
+      if (url.startsWith('http:')) await claim?.announce(url);
+      told.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.callAccountId} ${how}`);
+    },
+    release: () => claim?.release(),
+  };
+}
+
+const noCalls: ServedCalls = {
+  options: undefined,
+  announce: () => Promise.resolve(),
+  release: () => undefined,
+};
+
+interface CallAccount {
+  readonly credentials: CallCredentials;
+  /** How another command is given the key. */
+  readonly how: string;
+}
+
+/** Undefined, and said why: the folder cannot keep a secret. Nothing else of the service needs that. */
+async function accountOf(
+  folder: string,
+  runtime: Runtime,
+  told: Messages,
+): Promise<CallAccount | undefined> {
+  const { environmentCallCredentials } = await import('../config/credentials.js');
+  const { localCallCredentials, localCallKeyFile } = await import('../config/local-account.js');
+  const { shellQuoted } = await import('../config/private-file.js');
+  const given = await environmentCallCredentials(runtime);
+  if (given) return { credentials: given, how: 'and the API key of this environment' };
+  try {
+    const credentials = await localCallCredentials(folder, runtime);
+    const file = shellQuoted(localCallKeyFile(folder));
+    return { credentials, how: `ENGAGECTL_CALL_API_KEY_FILE=${file}` };
+  } catch (error) {
+    if (!(error instanceof EngagectlError)) throw error;
+    told.warn(
+      `calls are not served: ${error.message}${error.details.why ? `: ${error.details.why}` : ''}`,
+    );
+    return undefined;
+  }
+}
+
+async function optionsOf(
+  { calls, callSpeed, callDrops, pushHook }: CallFlags,
+  { callAccountId, callApiKey }: CallCredentials,
+  runtime: Runtime,
+  told: Messages,
+): Promise<CallOptions> {
+  const { callTimers } = await import('../calling/protocol.js');
+  const { pushHookOf } = await import('./push-hook.js');
+  const { ringing, connecting, gone, auth, ping } = callTimers;
+  const faster = (milliseconds: number) => milliseconds / callSpeed;
+  return {
+    accountId: callAccountId,
+    apiKey: callApiKey,
+    timers: {
+      ringing: faster(ringing),
+      connecting: faster(connecting),
+      gone: faster(gone),
+      auth: faster(auth),
+      ping: faster(ping),
+    },
+    dropRate: callDrops,
+    isOff: calls === 'off',
+    onPush: pushHook === undefined ? undefined : pushHookOf(pushHook, runtime, told),
+  };
+}
