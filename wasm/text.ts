@@ -36,6 +36,7 @@ export {
   unescape,
   unescapedEnd,
 } from './json-text';
+export { hashKey, hashRecords, setSeed } from './record-hash';
 export { beginPage, elementCount, elements, emptyLists, markCount, marks, page, scanPage, stoppedAt } from './page';
 export { escapeFormulas, formulas, setFormulas } from './json/cells';
 export {

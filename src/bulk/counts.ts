@@ -19,6 +19,7 @@ export const noCounts = (): Counts => ({
   notSent: 0,
   resumed: 0,
   duplicates: 0,
+  unchanged: 0,
 });
 
 /** Throws when a record is missing or was counted twice: that would be a defect of ours. */
@@ -30,6 +31,6 @@ export function assertBalanced(counts: Counts): void {
 
 /** Records that have their outcome. */
 export function endedOf(counts: Counts): number {
-  const { accepted, rejected, unknown, notSent, resumed, duplicates } = counts;
-  return accepted + rejected + unknown + notSent + resumed + duplicates;
+  const { accepted, rejected, unknown, notSent, resumed, duplicates, unchanged } = counts;
+  return accepted + rejected + unknown + notSent + resumed + duplicates + unchanged;
 }

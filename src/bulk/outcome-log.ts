@@ -6,6 +6,8 @@ export interface SettledCounts {
   rejected: number;
   unknown: number;
   duplicates: number;
+  /** The account accepted them as they are in an earlier run: they were not sent. */
+  unchanged: number;
 }
 
 export const noOutcomes = (): SettledCounts => ({
@@ -13,6 +15,7 @@ export const noOutcomes = (): SettledCounts => ({
   rejected: 0,
   unknown: 0,
   duplicates: 0,
+  unchanged: 0,
 });
 
 /** Records that do harm when sent twice; `other` are demerges, and profiles with operators. */

@@ -40,6 +40,13 @@ export class Tally {
     }
   }
 
+  /** Neighbouring rows that need not be sent. */
+  unchanged(rows: RowBlock, row: number, count: number): void {
+    for (const run of ordinalRuns(rows, row, count)) {
+      this.#end(rows, run.first, 'unchanged', run.count);
+    }
+  }
+
   duplicate(rows: RowBlock, row: number): void {
     this.#end(rows, ordinalOfRow(rows, row), 'duplicates');
   }
@@ -84,9 +91,10 @@ export class Tally {
   }
 
   /** Starts with the figures of the run's earlier parts. */
-  resume({ accepted, rejected, unknown, duplicates }: SettledCounts): void {
-    this.counts.read = accepted + rejected + unknown + duplicates;
-    Object.assign(this.counts, { resumed: accepted, rejected, unknown, duplicates });
+  resume({ accepted: resumed, ...others }: SettledCounts): void {
+    const { rejected, unknown, duplicates, unchanged } = others;
+    this.counts.read = resumed + rejected + unknown + duplicates + unchanged;
+    Object.assign(this.counts, others, { resumed });
   }
 
   /** Commits the rest and closes the rejects file. */

@@ -43,6 +43,7 @@ export const writeOptions = (
   ['-y, --yes', yes],
   ...sizeOptions(writes[name]),
   ...(ordered ? [orderOption] : []),
+  ...(name === 'demerge' ? [] : ['Only what changed:', ...changedOptions]),
   'Rejected records:',
   ...rejectOptions,
   'Interrupted runs:',
@@ -78,6 +79,16 @@ const orderOption: OptionRow = [
   '--order <how>',
   'key: records of one key arrive in input order; none: any order',
   { parse: choice('key', 'none'), default: 'key' },
+];
+
+const changedOptions: OptionTable = [
+  ['--changed', 'send only what is not as the account last accepted it from here'],
+  [
+    '--stream <name>',
+    'where that is remembered: one for each source of other columns (default: default)',
+  ],
+  ['--full', 'with --changed: send everything, and remember it'],
+  ['--gone <file>', 'with --changed: write whom the input does not hold any more'],
 ];
 
 const rejectOptions: OptionTable = [

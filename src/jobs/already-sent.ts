@@ -1,3 +1,4 @@
+import { noOutcomes } from '../bulk/outcome-log.js';
 import type { WriteEntry } from '../bulk/write/write-entries.js';
 import { EngagectlError } from '../errors.js';
 import { changedInput } from '../input/changed-input.js';
@@ -92,7 +93,7 @@ function settlementOf(sent: readonly SentInput[]): Extract<WriteEntry, { kind: '
   return {
     kind: 'settlement',
     settled: records === 0 ? [] : [[0, records - 1]],
-    counts: { accepted: records, rejected: 0, unknown: 0, duplicates: 0 },
+    counts: { ...noOutcomes(), accepted: records },
     rejects: { bytes: 0, crc: 0 },
     watermark,
     digests,

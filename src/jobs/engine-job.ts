@@ -2,42 +2,30 @@ import { Gate } from '../bulk/gate.js';
 import type { Tally } from '../bulk/tally.js';
 import { OrdinalSet } from '../bulk/write/ranges.js';
 import { hasRecords, type EarlierParts } from '../bulk/write/write-entries.js';
-import type { WriteJob } from '../bulk/write/write-job.js';
+import type { Memory, WriteJob } from '../bulk/write/write-job.js';
 import type { Client } from '../client/client.js';
 import { paths, writes } from '../contract/endpoints.js';
 import { firstRecords } from '../input/first-records.js';
-import type { Inputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
-import { writeDefaults, type Rehearsal } from './job-options.js';
+import { writeDefaults } from './job-options.js';
 import type { RunLedger } from './run-ledger.js';
-import { waitsOf, type Connection, type World } from './world.js';
-import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
-
-/** What a write is to do, and with what. */
-export interface Writing {
-  readonly kind: WriteKind;
-  readonly request: WriteRequest;
-  readonly world: World;
-  readonly hooks: WriteHooks;
-  readonly rehearsal: Rehearsal | undefined;
-  readonly inputs: Inputs;
-  readonly connection: Connection | undefined;
-  /** Most requests in flight. */
-  readonly slots: number;
-}
+import { waitsOf } from './world.js';
+import type { WriteRequest } from './write-request.js';
+import type { Writing } from './writing.js';
 
 interface EngineParts {
   readonly mapper: Mapper;
   readonly earlier: EarlierParts | undefined;
   readonly tally: Tally;
   readonly ledger: RunLedger | undefined;
+  readonly memory: Memory | undefined;
   readonly client: Client | undefined;
 }
 
 /** What `write` is to do; records go nowhere where only a check is made. */
 export function jobOf(
   { kind, request, world, hooks, rehearsal, inputs, connection, slots }: Writing,
-  { mapper, earlier, tally, ledger, client }: EngineParts,
+  { mapper, earlier, tally, ledger, memory, client }: EngineParts,
 ): WriteJob {
   const { limit, maxRejects } = request;
   const { name } = kind;
@@ -68,6 +56,7 @@ export function jobOf(
     policy: connection?.policy ?? noRetries,
     runtime: world.runtime,
     earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,
+    memory,
     onceRefused: ledger?.refused,
     piped: inputs.totalBytes === undefined,
     option: world.words.option,

@@ -48,6 +48,14 @@ export interface WriteOptions extends ReadOptions {
   readonly fresh?: boolean;
   /** Send records that do harm when sent twice once more, though another run sent the same. */
   readonly again?: boolean;
+  /** Send only what is not as the account last accepted it from us. */
+  readonly changed?: boolean;
+  /** Where that is remembered; sources of other columns of the same users have others. Default `default`. */
+  readonly stream?: string;
+  /** With `changed`: send everything, and remember it. */
+  readonly full?: boolean;
+  /** With `changed`: file for the users or addresses remembered that the input does not hold. */
+  readonly gone?: string;
   /** Change nothing: `check` sends nothing; `dryRun` lets the service check, where it can. */
   readonly rehearsal?: Rehearsal | undefined;
 }

@@ -1,38 +1,26 @@
 import path from 'node:path';
-import { endedOf } from '../bulk/counts.js';
-import { Tally } from '../bulk/tally.js';
-import { JournalledOutcomes } from '../bulk/write/journalled-outcomes.js';
 import {
   earlierParts,
-  elsewhereBefore,
   hasRecords,
   writeEntries,
-  type EarlierParts,
   type WriteEntry,
 } from '../bulk/write/write-entries.js';
-import { write } from '../bulk/write/write.js';
 import { writes } from '../contract/endpoints.js';
-import { zoneOf } from '../zone.js';
-import { exitCodes } from '../errors.js';
 import { openInputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import { shardedMapper } from '../mapping/sharded-mapper.js';
-import { sourceRecord } from '../mapping/source-record.js';
-import type { SentBefore } from './already-sent.js';
-import { jobOf, type Writing } from './engine-job.js';
-import { ledgerOf } from './ledger.js';
-import { openRejects } from './open-rejects.js';
-import { folderOfRuns, openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
+import { zoneOf } from '../zone.js';
+import { openMemory } from './open-memory.js';
+import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
+import { inputOptions } from './read-input.js';
 import type { WriteResult } from './results.js';
 import { digest } from './run-folder.js';
-import { RunLedger } from './run-ledger.js';
+import { openLedger, sentByOthers } from './run-ledger.js';
 import { shardText, writeSlots } from './shard-of.js';
-import { watched } from './watched.js';
-import { type Connection, type World } from './world.js';
-import type { JobEnding } from './job-hooks.js';
+import { openTally, workThrough } from './work-through.js';
+import type { Connection, World } from './world.js';
 import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
-import { inputOptions } from './read-input.js';
-import { writeVerdict } from './write-verdict.js';
+import type { Writing } from './writing.js';
 
 /**
  * Does a write from its input to its result. Throws what was in the way before anything was sent;
@@ -51,12 +39,13 @@ export async function performWrite(
   const inputs = await openInputs({ ...options, digests: rehearsal === undefined }, world.runtime);
   let connection: Connection | undefined;
   try {
-    if (rehearsal !== 'check') connection = await world.connect();
+    // What is remembered belongs to an account.
+    if (rehearsal !== 'check' || request.changed) connection = await world.connect();
     const whole = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
     const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
     for (const { header, source } of inputs.headers) mapper.check(header, source);
     const piped = inputs.totalBytes === undefined;
-    if (connection) {
+    if (connection && rehearsal !== 'check') {
       const identities = piped
         ? undefined
         : await kind.survey?.(await openInputs(options, world.runtime), mapper);
@@ -72,17 +61,23 @@ export async function performWrite(
 
 async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
   const { hooks, inputs, world } = writing;
-  const run = await openRunOf(writing);
+  const remembered = await openMemory(writing);
+  const run = await openRunOf(writing).catch((error: unknown) => {
+    remembered?.close();
+    throw error;
+  });
   let done = false;
   let unfinished = false;
   try {
-    const ledger = openLedger(writing);
+    const ledger = openLedger(writing, remembered);
     const sent = await sentByOthers(writing, run, ledger);
     const entries = [...(run.kept?.entries ?? []), ...(sent?.entries ?? [])];
     const earlier = run.kept && earlierParts(entries);
     if (earlier) await inputs.verify([...earlier.digests.values()]);
     const tally = await openTally(writing, { run, earlier });
-    const ending = await perform(writing, { mapper, run, earlier, tally, ledger });
+    const memory = remembered?.memory;
+    const ending = await workThrough(writing, { mapper, run, earlier, tally, ledger, memory });
+    if (ending.result.done) await remembered?.writeGone();
     const isTold = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isTold;
     if (done && ledger) {
@@ -94,6 +89,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
     unfinished = !done && mayHaveContent(run);
     return { ...ending.result, unfinished };
   } finally {
+    remembered?.close();
     run.close({ keep: !done && mayHaveContent(run) });
     if (unfinished) world.said.note(`unfinished: ${world.words.goOn(run.id)} goes on with it`);
   }
@@ -121,116 +117,6 @@ async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
   if (request.journal) return openRun(wanted, writeEntries, world);
   await refuseUnfinished(wanted, world);
   return unkeptRun(world);
-}
-
-/** Undefined for a rehearsal, and where there is no place for a ledger. */
-function openLedger({ kind, request, world, connection, rehearsal }: Writing) {
-  if (!connection || rehearsal !== undefined) return undefined;
-  const runs = folderOfRuns(world);
-  if (runs === undefined) return undefined;
-  const { accountId, host } = connection;
-  const run = { command: kind.name, accountId, host, meaning: meaningOf(kind, request) };
-  return new RunLedger(ledgerOf(runs), run, { again: request.again === true, world });
-}
-
-/** A shard's part of the records is not that of another. */
-const meaningOf = ({ meaning }: WriteKind, { shard }: WriteRequest): string =>
-  digest(shard ? [meaning, shardText(shard)] : meaning);
-
-/** Lets a run that begins now begin behind what other runs sent. Throws E-ALREADY-SENT. */
-async function sentByOthers(
-  { request, inputs }: Writing,
-  { kept }: OpenRun<WriteEntry>,
-  ledger: RunLedger | undefined,
-): Promise<SentBefore | undefined> {
-  const isPiped = inputs.totalBytes === undefined;
-  if (!ledger || isPiped || kept?.resumed) return undefined;
-  const sent = await ledger.sentBefore(inputs, request.resume === true);
-  if (sent) await kept?.journal.append(...sent.entries);
-  return sent;
-}
-
-interface Parts {
-  readonly mapper: Mapper;
-  readonly run: OpenRun<WriteEntry>;
-  readonly earlier: EarlierParts | undefined;
-  readonly tally: Tally;
-  readonly ledger: RunLedger | undefined;
-}
-
-async function perform(writing: Writing, parts: Parts): Promise<JobEnding<WriteResult>> {
-  const { kind, world, hooks, rehearsal, inputs, connection } = writing;
-  const { run, earlier, tally } = parts;
-  const { runtime, words } = world;
-  const started = runtime.monotonic();
-  const { client, history } = watched(connection?.client, {
-    isWanted: hooks.history === true,
-    records: () => tally.counts.accepted,
-    runtime,
-  });
-  const job = jobOf(writing, { ...parts, client });
-  const sending = write(job);
-  const progress = () => ({
-    read: tally.counts.read,
-    settled: endedOf(tally.counts) - (rehearsal === 'check' ? 0 : tally.counts.notSent),
-    rejected: tally.counts.rejected,
-    bytesRead: inputs.bytesRead(),
-    totalBytes: inputs.totalBytes,
-    inFlight: job.budget.inFlight,
-    waiting: job.waits.text,
-  });
-  hooks.begun?.(progress, inputs.first);
-  const { done, stopped, ...traffic } = await sending;
-  const error = writeVerdict(tally, { stopped, job: kind.name, rehearsal, words });
-  return {
-    result: {
-      run: run.id,
-      accountId: connection?.accountId ?? null,
-      ...tally.counts,
-      ...traffic,
-      seconds: Math.round(runtime.monotonic() - started) / 1000,
-      rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
-      exitCode: error?.exitCode ?? exitCodes.ok,
-      error,
-      done,
-      stopped,
-      unfinished: run.kept !== undefined && !done && tally.hasSettled,
-    },
-    told: tally,
-    history: history(),
-    wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
-  };
-}
-
-/** Counts the outcomes; its rejects file is made with the first reject. */
-async function openTally(
-  { kind, request, world, hooks, rehearsal, inputs }: Writing,
-  { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
-): Promise<Tally> {
-  const { files, rejects: named, shard } = request;
-  const rejects = openRejects(
-    { job: kind.name, named, files, first: inputs.first, heard: hooks.rejected, shard },
-    world,
-  );
-  const tally = new Tally({
-    rejects,
-    sourceRecord,
-    listNotSent: inputs.totalBytes === undefined && rehearsal !== 'check',
-  });
-  if (shard) tally.counts.otherShards = 0;
-  if (!kept || !earlier) return tally;
-  await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
-  tally.resume(earlier.counts);
-  if (shard && !kind.seen) tally.counts.otherShards = elsewhereBefore(earlier);
-  const journalled = new JournalledOutcomes({
-    journal: kept.journal,
-    rejects,
-    digests: () => inputs.takeDigests(),
-    start: earlier.watermark,
-    once: earlier.once,
-  });
-  tally.log = world.ports?.outcomes?.(journalled) ?? journalled;
-  return tally;
 }
 
 /**

@@ -17,7 +17,7 @@ export interface RunResult {
   readonly unfinished: boolean;
 }
 
-/** read = accepted + rejected + unknown + notSent + resumed + duplicates. */
+/** read = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged. */
 export interface WriteResult extends RunResult {
   readonly read: number;
   readonly accepted: number;
@@ -28,6 +28,10 @@ export interface WriteResult extends RunResult {
   /** Accepted by an earlier part of the same run. */
   readonly resumed: number;
   readonly duplicates: number;
+  /** Not sent, since the account accepted them as they are before. */
+  readonly unchanged: number;
+  /** Of a write that sends only what changed. */
+  readonly plan?: WritePlan;
   /** Of a shard: records that others account for, which are not among those read. */
   readonly otherShards?: number;
   readonly bytesSent: number;
@@ -37,6 +41,15 @@ export interface WriteResult extends RunResult {
   readonly done: boolean;
   /** What ended the run before its input did. */
   readonly stopped: EngagectlError | undefined;
+}
+
+/** Records of an input against what the account accepted before. */
+export interface WritePlan {
+  readonly new: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  /** Users or addresses remembered that the input does not hold. */
+  readonly gone: number;
 }
 
 /** Where a write stands. */

@@ -1,15 +1,22 @@
 import type { OnceKind } from '../bulk/outcome-log.js';
+import type { WriteEntry } from '../bulk/write/write-entries.js';
 import { EngagectlError } from '../errors.js';
 import type { Inputs } from '../input/open.js';
 import type { TextDigest } from '../input/rows.js';
 import { sentBefore, type SentBefore } from './already-sent.js';
 import { ledgerSources } from './finished-run.js';
-import { appendLedger, readLedger, type LedgerLine } from './ledger.js';
+import { appendLedger, ledgerOf, readLedger, type LedgerLine } from './ledger.js';
+import type { Remembered } from './open-memory.js';
+import { folderOfRuns, type OpenRun } from './open-run.js';
 import type { WriteResult } from './results.js';
+import { digest } from './run-folder.js';
+import { shardText } from './shard-of.js';
 import type { World } from './world.js';
+import type { WriteKind, WriteRequest } from './write-request.js';
+import type { Writing } from './writing.js';
 
 /** A write, as the ledger knows it. */
-type LedgerRun = Pick<LedgerLine, 'command' | 'accountId' | 'host' | 'meaning'>;
+type LedgerRun = Pick<LedgerLine, 'command' | 'accountId' | 'host' | 'meaning' | 'stream'>;
 
 interface FinishedRun {
   readonly result: WriteResult;
@@ -22,6 +29,43 @@ interface FinishedRun {
   readonly isKept: boolean;
 }
 
+/** Undefined for a rehearsal, and where there is no place for a ledger. */
+export function openLedger(
+  { kind, request, world, connection, rehearsal }: Writing,
+  remembered: Remembered | undefined,
+) {
+  if (!connection || rehearsal !== undefined) return undefined;
+  const runs = folderOfRuns(world);
+  if (runs === undefined) return undefined;
+  const { accountId, host } = connection;
+  const meaning = meaningOf(kind, request);
+  const stream = remembered && { stream: remembered.stream };
+  const run = { command: kind.name, accountId, host, meaning, ...stream };
+  const again = request.again === true;
+  return new RunLedger(ledgerOf(runs), run, {
+    again,
+    world,
+    remembers: remembered?.knowsEvents === true,
+  });
+}
+
+/** A shard's part of the records is not that of another. */
+const meaningOf = ({ meaning }: WriteKind, { shard }: WriteRequest): string =>
+  digest(shard ? [meaning, shardText(shard)] : meaning);
+
+/** Lets a run that begins now begin behind what other runs sent. Throws E-ALREADY-SENT. */
+export async function sentByOthers(
+  { request, inputs }: Writing,
+  { kept }: OpenRun<WriteEntry>,
+  ledger: RunLedger | undefined,
+): Promise<SentBefore | undefined> {
+  const isPiped = inputs.totalBytes === undefined;
+  if (!ledger || isPiped || kept?.resumed) return undefined;
+  const sent = await ledger.sentBefore(inputs, request.resume === true);
+  if (sent) await kept?.journal.append(...sent.entries);
+  return sent;
+}
+
 /** What a write asks of the ledger before it begins, and tells it at its end. */
 export class RunLedger {
   /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
@@ -31,11 +75,17 @@ export class RunLedger {
   readonly #world: World;
   readonly #lines: readonly LedgerLine[];
   readonly #isAgain: boolean;
+  /** The events of its stream are remembered one by one: those that were accepted are not sent. */
+  readonly #remembers: boolean;
 
   constructor(
     file: string,
     run: LedgerRun,
-    { again, world }: { readonly again: boolean; readonly world: World },
+    {
+      again,
+      world,
+      remembers,
+    }: { readonly again: boolean; readonly world: World; readonly remembers: boolean },
   ) {
     const { lines, damage } = readLedger(file, run.accountId);
     this.#file = file;
@@ -43,6 +93,7 @@ export class RunLedger {
     this.#world = world;
     this.#lines = lines;
     this.#isAgain = again;
+    this.#remembers = remembers;
     if (damage === undefined) return;
     const error = unreadable(file, damage, world);
     world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
@@ -91,7 +142,9 @@ export class RunLedger {
   #doesHarm(line: LedgerLine): boolean {
     const { command, host, meaning } = this.#run;
     const isSame = line.command === command && line.host === host && line.meaning === meaning;
-    return isSame && line.once.length > 0 && line.accepted + line.unknown > 0;
+    const isRemembered = this.#remembers && line.stream === this.#run.stream;
+    const harm = isRemembered ? line.once.filter((kind) => kind !== 'event') : line.once;
+    return isSame && harm.length > 0 && line.accepted + line.unknown > 0;
   }
 
   #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {

@@ -29,6 +29,8 @@ export interface RecordBlock {
   readonly rejects: readonly RecordReject[];
   /** What of `rows` could not be read. */
   readonly faults: readonly RowFault[];
+  /** 1 for each record that need not be sent; undefined: none. */
+  readonly unchanged?: Uint8Array;
   /** How many rows and faults other shards account for. */
   readonly elsewhere?: number;
 }

@@ -157,6 +157,16 @@ export class Batch {
     return this.#body.subarray(0, this.#end + close.length);
   }
 
+  /** Where the text of each record begins and ends in the body. */
+  bounds(): Int32Array {
+    const bounds = new Int32Array(2 * this.#size);
+    for (let position = 0; position < this.#size; position += 1) {
+      bounds[2 * position] = this.#starts[position]!;
+      bounds[2 * position + 1] = this.#endOf(position);
+    }
+    return bounds;
+  }
+
   isConvergent(position: number): boolean {
     return this.#converges[position] === 1;
   }
@@ -185,7 +195,6 @@ export class Batch {
 
   record(position: number): BulkRecord {
     const [rows, row] = this.source(position);
-    const isLast = position === this.#size - 1;
     return {
       rows,
       row,
@@ -193,8 +202,12 @@ export class Batch {
       converges: this.isConvergent(position),
       json: this.#body,
       start: this.#starts[position] ?? 0,
-      end: isLast ? this.#end : (this.#starts[position + 1] ?? 0) - 1,
+      end: this.#endOf(position),
     };
+  }
+
+  #endOf(position: number): number {
+    return position === this.#size - 1 ? this.#end : (this.#starts[position + 1] ?? 0) - 1;
   }
 
   /** Another batch with the records at these positions. */

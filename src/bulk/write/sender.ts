@@ -83,7 +83,13 @@ export class Sender {
   async #settle(batch: Batch): Promise<void> {
     this.#open += 1;
     const fate = await this.#answers(batch);
-    await this.#halt.guard(async () => fate?.synced ?? this.#job.tally.log.commit());
+    await this.#halt.guard(async () => {
+      const { log } = this.#job.tally;
+      await (fate?.synced ?? log.commit());
+      if (!fate || fate.remembers.length === 0) return;
+      await log.commit(); // throws where the one before did
+      for (const remember of fate.remembers) remember();
+    });
     this.onSettled(batch);
     // After a failed attempt the body may still be on its way out of an old socket.
     if (fate?.attempts === 0) this.#free.push(batch);

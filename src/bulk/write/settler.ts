@@ -21,6 +21,8 @@ export interface Fate {
   refused: number;
   /** Resolves when all outcomes are on the disk; undefined: nobody has asked for that yet. */
   synced: Promise<void> | undefined;
+  /** Called once all outcomes are on the disk. */
+  readonly remembers: (() => void)[];
 }
 
 /** Positions of records that the service did not process, and asks for again. */
@@ -44,9 +46,19 @@ export class Settler {
 
   async settle(batch: Batch): Promise<Fate> {
     const since = this.#job.runtime.monotonic();
-    const fate: Fate = { attempts: 0, since, unknown: 0, refused: 0, synced: undefined };
+    const fate: Fate = {
+      attempts: 0,
+      since,
+      unknown: 0,
+      refused: 0,
+      synced: undefined,
+      remembers: [],
+    };
     // What cannot be written down stops the run; then the batch ends as not sent.
-    await this.#halt.guard(async () => this.#intend(batch));
+    await this.#halt.guard(async () => {
+      await this.#intend(batch);
+      await this.#job.memory?.intend(batch);
+    });
     await this.#send(batch, fate);
     return fate;
   }
@@ -142,15 +154,19 @@ export class Settler {
 
   #bookEach(batch: Batch, refusals: Refusals, fate: Fate): Again {
     const again: number[] = [];
+    const accepted: number[] = [];
     for (const position of batch.positions()) {
       const refusal = refusals.get(position);
-      if (!refusal) this.#job.tally.accept(...batch.source(position));
-      else if (refusal.again && this.#mayRepeat(fate)) again.push(position);
+      if (!refusal) {
+        this.#job.tally.accept(...batch.source(position));
+        accepted.push(position);
+      } else if (refusal.again && this.#mayRepeat(fate)) again.push(position);
       else {
         const { code, error } = refusal;
         this.#turnDown(batch, [position], { stage: 'service', code, error });
       }
     }
+    if (accepted.length > 0) this.#remember(batch, fate, accepted);
     return again;
   }
 
@@ -224,9 +240,16 @@ export class Settler {
     if (once.length > 0) await this.#halt.guard(async () => this.#job.tally.log.takeBack(once));
   }
 
-  #accept(batch: Batch, { attempts }: Fate): void {
+  #accept(batch: Batch, fate: Fate): void {
+    const { attempts } = fate;
+    this.#remember(batch, fate);
     for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
     if (attempts === 0) batch.giveBody(); // else it may still be on its way out of an old socket
+  }
+
+  #remember(batch: Batch, { remembers }: Fate, positions?: readonly number[]): void {
+    const { memory } = this.#job;
+    if (memory) remembers.push(memory.accepted(batch, positions));
   }
 
   /** The words of the service have been judged: from here on they are for people. */

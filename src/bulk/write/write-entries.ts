@@ -47,6 +47,7 @@ export const writeEntries = {
     parts.counts.rejected += entry.counts.rejected;
     parts.counts.unknown += entry.counts.unknown;
     parts.counts.duplicates += entry.counts.duplicates;
+    parts.counts.unchanged += entry.counts.unchanged ?? 0; // journals of earlier versions
     for (const digest of entry.digests) parts.digests.set(digest.input, digest);
     parts.watermark = entry.watermark;
     parts.rejects = entry.rejects;

@@ -9,7 +9,7 @@ import type { RecordBlock } from '../../mapping/records.js';
 import type { Runtime } from '../../runtime.js';
 import type { Budget } from '../budget.js';
 import type { Tally } from '../tally.js';
-import type { Frame } from './batch.js';
+import type { Batch, Frame } from './batch.js';
 import type { IdentitySet } from './identity-set.js';
 import type { EarlierParts } from './write-entries.js';
 
@@ -49,6 +49,8 @@ export interface WriteJob {
   readonly budget: Budget;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'random' | 'signal' | 'sleep'>;
+  /** What the account accepted before: what is as it was is not sent. */
+  readonly memory?: Memory | undefined;
   /** Thrown before records go out that must not be sent twice: they may have been, in another run. */
   readonly onceRefused?: EngagectlError | undefined;
   /** What earlier parts of the run settled, and what they may have sent and must not be repeated. */
@@ -62,6 +64,16 @@ export interface WriteJob {
   readonly waits: Waits;
   readonly log: (line: string) => void;
   readonly warn: (text: string) => void;
+}
+
+/** What an account accepted from us, in earlier runs and in this one. */
+export interface Memory {
+  /** 1 for each record of the block that need not be sent. */
+  unchanged(block: RecordBlock): Uint8Array;
+  /** Must resolve before the first byte of the batch goes out. */
+  intend(batch: Batch): Promise<void>;
+  /** These records were accepted, all by default: to be called once that is committed. */
+  accepted(batch: Batch, positions?: readonly number[]): () => void;
 }
 
 /** What the requests of a run came to. */

@@ -70,7 +70,8 @@ async function sendAll(input: Intake<RowBlock>, parts: Parts): Promise<void> {
 async function feed(rows: RowBlock, { job, halt, filler }: Parts): Promise<void> {
   const { tally, toldOnce } = job;
   tally.log.opened(rows);
-  const block = job.map(rows);
+  const mapped = job.map(rows);
+  const block = job.memory ? { ...mapped, unchanged: job.memory.unchanged(mapped) } : mapped;
   if (block.elsewhere !== undefined) tally.elsewhere(rows, block.elsewhere);
   // A disk that does not take it stops the run; then the block's records end as not sent.
   if (turnDownUnsendable(block, job)) await halt.guard(async () => tally.log.commit());
@@ -113,6 +114,10 @@ function fill(
 ): number {
   let index = from;
   while (index < block.count && filler.hasRoom) {
+    if (block.unchanged?.[index] === 1) {
+      index = passUnchanged(block, index, job);
+      continue;
+    }
     const next = filler.add(block, index, endOfSendable(job, block, index));
     job.tally.counts.read += next - index;
     index = next === index ? index + 1 : next;
@@ -120,11 +125,27 @@ function fill(
   return index;
 }
 
+/** Records from `index` on that need not be sent, and whose rows are neighbours; returns their end. */
+function passUnchanged({ rows, row, ...block }: RecordBlock, from: number, job: WriteJob): number {
+  const first = row[from]!;
+  if (isSettled(job, rows, ordinalOfRow(rows, first))) return from + 1;
+  let end = from + 1;
+  const isNext = () => block.unchanged?.[end] === 1 && row[end] === first + end - from;
+  // Of a run that is gone on with, each may have its outcome.
+  while (!job.earlier && end < block.count && isNext()) end += 1;
+  job.tally.counts.read += end - from;
+  job.tally.unchanged(rows, first, end - from);
+  return end;
+}
+
 /** End of the records from `index` on that are to be sent: `index` when that one has its outcome. */
 function endOfSendable(job: WriteJob, block: RecordBlock, index: number): number {
   const { tally, toldOnce, send, earlier } = job;
-  if (send && !toldOnce && !earlier) return block.count;
-  const { rows } = block;
+  const { rows, unchanged, count } = block;
+  if (send && !toldOnce && !earlier) {
+    const end = unchanged?.indexOf(1, index) ?? -1;
+    return end < 0 ? count : end;
+  }
   const row = block.row[index] ?? 0;
   const isNew = toldOnce === undefined || tellIdentity(toldOnce, block, index);
   const ordinal = ordinalOfRow(rows, row);

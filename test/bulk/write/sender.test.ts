@@ -15,7 +15,14 @@ function stage(most = 2) {
     settle: async (): Promise<Fate> => {
       const answer = deferred<Partial<Fate>>();
       answers.push(answer);
-      const fate = { attempts: 0, since: 0, unknown: 0, refused: 0, synced: undefined };
+      const fate = {
+        attempts: 0,
+        since: 0,
+        unknown: 0,
+        refused: 0,
+        synced: undefined,
+        remembers: [],
+      };
       return { ...fate, ...(await answer.promise) };
     },
     slots: { hurry: async (event: Promise<void>) => event },

@@ -1,0 +1,197 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
+
+/**
+ * A file of entries of 16 bytes, as four numbers: the low and high half of a key's hash, and of its
+ * record's. They are signed, since V8 keeps such numbers without a place in the heap for each.
+ */
+export const entryWords = 4;
+export const entryBytes = 16;
+
+/** Numbers of 32 bits before the entries. */
+export const headWords = 10;
+export const headBytes = 4 * headWords;
+
+/** Also tells whether the machine that wrote it orders bytes as this one does. */
+const magic = 0x45_4d_45_31;
+const version = 1;
+
+/** What a file of entries says of itself. */
+export interface EntryHead {
+  /** Of the hashes. */
+  readonly seed: readonly [low: number, high: number];
+  /** Whose it is: digest of account, host, stream and kind. */
+  readonly owner: readonly [low: number, high: number];
+  readonly count: number;
+  /** CRC-32 of all entries. */
+  readonly sum: number;
+}
+
+export function headOf({ seed, owner, count, sum }: EntryHead): Buffer {
+  const words = Uint32Array.of(magic, version, ...seed, ...owner, count, sum, 0, 0);
+  const bytes = Buffer.from(words.buffer);
+  words[headWords - 1] = crc32(bytes.subarray(0, headBytes - 4));
+  return bytes;
+}
+
+/** Entries that are kept in memory: 80 MB. Of more, only where they begin. */
+const residentMost = 5_000_000;
+/** Entries of one bucket, on average: so few buckets that where they begin stays in the processor's cache. */
+const bucketEntries = 64;
+const chunkEntries = 65_536;
+
+/** Why a file is not what it should be, in a few words. */
+export class DoubtfulFile extends Error {}
+
+/**
+ * Entries in the order of their keys. A key is looked for in the bucket that its first bits name:
+ * hashes lie evenly. Up to five million entries are held in memory, beyond that buckets are read
+ * from the file, so that memory stays flat.
+ */
+export class EntryFile {
+  readonly head: EntryHead;
+  readonly #file: number;
+  /** Of a hash, that name its bucket. */
+  readonly #bits: number;
+  readonly #shift: number;
+  /** Index of the first entry of each bucket, and the end of the last one. */
+  readonly #starts: Uint32Array;
+  readonly #resident: Int32Array | undefined;
+  #bucket = new Int32Array(0);
+  /** Of the record found last. */
+  low = 0;
+  high = 0;
+
+  /** Throws DoubtfulFile, or what the file system says. */
+  static open(path: string, residents = residentMost): EntryFile {
+    const file = openSync(path, 'r');
+    try {
+      return new EntryFile(file, residents);
+    } catch (error) {
+      closeSync(file);
+      throw error;
+    }
+  }
+
+  private constructor(file: number, residents: number) {
+    this.#file = file;
+    this.head = readHead(file);
+    const { count, sum } = this.head;
+    if (fstatSync(file).size !== headBytes + entryBytes * count)
+      throw new DoubtfulFile('it is cut');
+    const isResident = count <= residents;
+    const bits = Math.max(1, Math.ceil(Math.log2(Math.max(1, count / bucketEntries))));
+    this.#bits = bits;
+    this.#shift = 32 - bits;
+    this.#starts = new Uint32Array(2 ** bits + 1);
+    this.#resident = isResident ? new Int32Array(entryWords * count) : undefined;
+    if (this.#read() !== sum) throw new DoubtfulFile('its checksum does not fit');
+  }
+
+  /** Index of the entry with this key, or -1; its record is in `low` and `high` then. */
+  find(keyLow: number, keyHigh: number): number {
+    const bucket = keyHigh >>> this.#shift;
+    const from = this.#starts[bucket]!;
+    const to = this.#starts[bucket + 1]!;
+    const words = this.#resident ?? this.#readBucket(from, to);
+    const first = this.#resident ? from : 0;
+    const last = first + to - from - 1;
+    let at = first + this.#guess(keyHigh, to - from);
+    while (at < last && words[entryWords * at + 1]! >>> 0 < keyHigh >>> 0) at += 1;
+    while (at > first && words[entryWords * (at - 1) + 1]! >>> 0 >= keyHigh >>> 0) at -= 1;
+    for (; at <= last && words[entryWords * at + 1] === keyHigh; at += 1) {
+      if (words[entryWords * at] !== keyLow) continue;
+      this.low = words[entryWords * at + 2]!;
+      this.high = words[entryWords * at + 3]!;
+      return from + at - first;
+    }
+    return -1;
+  }
+
+  /**
+   * Reads where the keys of these hashes may be, one after the other without looking at what was
+   * read: the processor fetches several at once, and `find` need not wait for each.
+   */
+  fetch(hashes: Int32Array): void {
+    const words = this.#resident;
+    if (!words) return;
+    let read = 0;
+    for (let at = 1; at < hashes.length; at += entryWords) {
+      const keyHigh = hashes[at]!;
+      const bucket = keyHigh >>> this.#shift;
+      const from = this.#starts[bucket]!;
+      read ^= words[entryWords * (from + this.#guess(keyHigh, this.#starts[bucket + 1]! - from))]!;
+    }
+    this.low = read;
+  }
+
+  /** Where the key lies in its bucket of so many entries, about. */
+  #guess(keyHigh: number, count: number): number {
+    return ((((keyHigh << this.#bits) >>> 16) * count) >>> 16) | 0;
+  }
+
+  /** All entries in order, some at a time; each array is only lent, but for those read into `all`. */
+  *chunks(all?: Int32Array): Generator<Int32Array> {
+    const chunk = all ? undefined : new Int32Array(entryWords * chunkEntries);
+    for (let index = 0; index < this.head.count; index += chunkEntries) {
+      const count = Math.min(chunkEntries, this.head.count - index);
+      const words = chunk
+        ? chunk.subarray(0, entryWords * count)
+        : all!.subarray(entryWords * index, entryWords * (index + count));
+      readAll(this.#file, bytesOf(words), headBytes + entryBytes * index);
+      yield words;
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  /** Takes in what has to be in memory; returns the checksum of all entries. */
+  #read(): number {
+    let sum = 0;
+    for (const words of this.chunks(this.#resident)) {
+      sum = crc32(bytesOf(words), sum);
+      for (let at = 1; at < words.length; at += entryWords) {
+        this.#starts[(words[at]! >>> this.#shift) + 1]! += 1;
+      }
+    }
+    for (let bucket = 1; bucket < this.#starts.length; bucket += 1) {
+      this.#starts[bucket]! += this.#starts[bucket - 1]!;
+    }
+    return sum;
+  }
+
+  #readBucket(from: number, to: number): Int32Array {
+    const length = entryWords * (to - from);
+    if (length > this.#bucket.length) this.#bucket = new Int32Array(2 * length);
+    const words = this.#bucket.subarray(0, length);
+    readAll(this.#file, bytesOf(words), headBytes + entryBytes * from);
+    return words;
+  }
+}
+
+export const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+function readHead(file: number): EntryHead {
+  const words = new Uint32Array(headWords);
+  readAll(file, bytesOf(words), 0);
+  if (words[0] !== magic)
+    throw new DoubtfulFile('it is none of ours, or of another kind of machine');
+  const [, is, seed0 = 0, seed1 = 0, owner0 = 0, owner1 = 0, count = 0, sum = 0] = words;
+  if (words[headWords - 1] !== crc32(bytesOf(words).subarray(0, headBytes - 4))) {
+    throw new DoubtfulFile('its checksum does not fit');
+  }
+  if (is !== version)
+    throw new DoubtfulFile(`it is of version ${is}, this program knows ${version}`);
+  return { seed: [seed0, seed1], owner: [owner0, owner1], count, sum };
+}
+
+function readAll(file: number, bytes: Buffer, position: number): void {
+  for (let at = 0; at < bytes.length;) {
+    const read = readSync(file, bytes, at, bytes.length - at, position + at);
+    if (read === 0) throw new DoubtfulFile('it is cut');
+    at += read;
+  }
+}

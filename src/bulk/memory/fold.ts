@@ -1,0 +1,160 @@
+import { blocksOf } from './change-log.js';
+import { entryWords, type EntryFile } from './entry-file.js';
+import { EntryWriter } from './entry-writer.js';
+
+/** Entries of a log that are sorted at once: 24 MB, and 12 for their order. */
+const sortedMost = 1_500_000;
+/** Places of a log's entries that fit beside 32 bits of hash into the 53 of a number. */
+const places = 2 ** 21;
+
+interface Folding {
+  readonly path: string;
+  readonly log: string;
+  readonly base: EntryFile;
+}
+
+/**
+ * Writes a base anew with what a log says: of each key its last entry, and none for a doubt. The log
+ * is read once for each part of the hashes that is sorted in memory.
+ */
+export function fold({ path, log, base }: Folding, most = sortedMost): void {
+  const writer = new EntryWriter(path);
+  try {
+    const rest = new Cursor(base);
+    const count = countOf(log);
+    const parts = Math.ceil(count / most) || 1;
+    for (let part = 0; part < parts; part += 1) {
+      // Hashes lie evenly.
+      const entries = new Entries(count / parts);
+      take(log, entries, [startOf(part, parts), startOf(part + 1, parts)]);
+      merge(rest, entries, writer);
+    }
+    rest.copyTo(writer);
+    writer.finish(base.head);
+  } finally {
+    writer.close();
+  }
+}
+
+const startOf = (part: number, parts: number): number => Math.floor((2 ** 32 * part) / parts);
+
+function countOf(log: string): number {
+  let count = 0;
+  for (const block of blocksOf(log)) count += block.length / entryWords;
+  return count;
+}
+
+function take(log: string, entries: Entries, [from, to]: readonly [number, number]): void {
+  for (const block of blocksOf(log, { isKnown: true })) {
+    for (let at = 0; at < block.length; at += entryWords) {
+      const high = block[at + 1]! >>> 0;
+      if (high >= from && high < to) entries.add(block, at);
+    }
+  }
+}
+
+/** The entries of a log whose keys lie in a range, to be had in the order of their keys. */
+class Entries {
+  words: Int32Array;
+  #count = 0;
+
+  /** `room` is how many there are, about. */
+  constructor(room: number) {
+    this.words = new Int32Array(entryWords * (Math.ceil(1.02 * room) + 1024));
+  }
+
+  add(words: Int32Array, at: number): void {
+    const end = entryWords * this.#count;
+    if (end === this.words.length) {
+      const larger = new Int32Array(2 * end);
+      larger.set(this.words);
+      this.words = larger;
+    }
+    for (let word = 0; word < entryWords; word += 1) this.words[end + word] = words[at + word]!;
+    this.#count += 1;
+  }
+
+  /** Where the last entry of each key is. */
+  *sorted(): Generator<number> {
+    if (this.#count > places) throw new RangeError(`${this.#count} entries are too many`);
+    // By the high half of the key and the place, in one number.
+    const order = new Float64Array(this.#count);
+    for (let index = 0; index < order.length; index += 1) {
+      order[index] = (this.words[entryWords * index + 1]! >>> 0) * places + index;
+    }
+    order.sort();
+    for (let first = 0, next = 0; first < order.length; first = next) {
+      const high = Math.floor(order[first]! / places);
+      const base = high * places;
+      const at = entryWords * (order[first]! - base);
+      let isOneKey = true;
+      for (next = first + 1; next < order.length && order[next]! - base < places; next += 1) {
+        const other = entryWords * (order[next]! - base);
+        isOneKey &&= this.words[other] === this.words[at];
+      }
+      if (isOneKey) yield entryWords * (order[next - 1]! - base);
+      else yield* this.#lastOfEach(order.subarray(first, next), base);
+    }
+  }
+
+  /** Of several keys with the same high half. */
+  #lastOfEach(order: Float64Array, base: number): readonly number[] {
+    const lasts = new Map<number, number>();
+    for (const number of order) {
+      const at = entryWords * (number - base);
+      lasts.set(this.words[at]!, at);
+    }
+    return [...lasts].toSorted(([a], [b]) => (a >>> 0) - (b >>> 0)).map(([, at]) => at);
+  }
+}
+
+/** Goes through a base from its first entry to its last. */
+class Cursor {
+  readonly #chunks: Generator<Int32Array>;
+  words: Int32Array = new Int32Array(0);
+  at = 0;
+
+  constructor(base: EntryFile) {
+    this.#chunks = base.chunks();
+    this.#fill();
+  }
+
+  get isAtEnd(): boolean {
+    return this.at === this.words.length;
+  }
+
+  next(): void {
+    this.at += entryWords;
+    if (this.isAtEnd) this.#fill();
+  }
+
+  copyTo(writer: EntryWriter): void {
+    for (; !this.isAtEnd; this.next()) writer.add(this.words, this.at);
+  }
+
+  #fill(): void {
+    this.at = 0;
+    const next = this.#chunks.next();
+    this.words = next.done ? new Int32Array(0) : next.value;
+  }
+}
+
+/** Writes the entries, and those of the base up to them whose keys are others. */
+function merge(base: Cursor, entries: Entries, writer: EntryWriter): void {
+  const { words } = entries;
+  for (const at of entries.sorted()) {
+    let order = -1;
+    while (!base.isAtEnd && (order = compare(base.words, base.at, words, at)) < 0) {
+      writer.add(base.words, base.at);
+      base.next();
+    }
+    if (!base.isAtEnd && order === 0) base.next();
+    const isDoubt = words[at + 2] === 0 && words[at + 3] === 0;
+    if (!isDoubt) writer.add(words, at);
+  }
+}
+
+function compare(a: Int32Array, atA: number, b: Int32Array, atB: number): number {
+  const high = (a[atA + 1]! >>> 0) - (b[atB + 1]! >>> 0);
+  return high || (a[atA]! >>> 0) - (b[atB]! >>> 0);
+}

@@ -1,0 +1,78 @@
+import { closeSync, createReadStream, existsSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { keySpaces } from '../../text/record-hashes.js';
+
+/** A key as the input had it: whose it is, and its text. */
+export interface KeyName {
+  readonly space: keyof typeof keySpaces;
+  readonly key: string;
+}
+
+/** Keys that were accepted for the first time, a line each: a hash does not tell whose it is. */
+export class NamesFile {
+  readonly #path: string;
+  #file: number | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Lines as `nameLine` makes them. */
+  add(lines: string): void {
+    if (lines === '') return;
+    this.#file ??= openSync(this.#path, 'a', 0o600);
+    const bytes = Buffer.from(lines, 'latin1');
+    for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at);
+  }
+
+  /** Those that can be read; what a kill left of a line is passed over. */
+  async *all(): AsyncGenerator<KeyName> {
+    if (!existsSync(this.#path)) return;
+    const lines = createInterface({ input: createReadStream(this.#path), crlfDelay: Infinity });
+    for await (const line of lines) {
+      const name = parsed(line);
+      if (name) yield name;
+    }
+  }
+
+  close(): void {
+    if (this.#file === undefined) return;
+    fsyncSync(this.#file);
+    closeSync(this.#file);
+    this.#file = undefined;
+  }
+}
+
+const head = Buffer.from('{"identity":"');
+const [quote, backslash] = [0x22, 0x5c];
+
+/** A line for the record `json[start, end)`; its bytes as characters. */
+export function nameLine(json: Buffer, start: number, end: number): string {
+  if (json.compare(head, 0, head.length, start, start + head.length) === 0) {
+    const from = start + head.length;
+    let at = from;
+    while (at < end && json[at] !== quote && json[at] !== backslash) at += 1;
+    if (json[at] === quote) return `["identity","${json.toString('latin1', from, at)}"]\n`;
+  }
+  const { space, key } = keyOfRecord(json.toString('utf8', start, end));
+  return `${Buffer.from(JSON.stringify([space, key])).toString('latin1')}\n`;
+}
+
+const parts = ['identity', 'objectId', 'FBID', 'GPID'] as const;
+
+/** Whose record it is, from its JSON text: the first of its keys, or type and value of an address. */
+export function keyOfRecord(json: string): KeyName {
+  const record = JSON.parse(json) as Record<string, string>;
+  const part = parts.find((name) => record[name] !== undefined);
+  if (part) return { space: part, key: record[part]! };
+  return { space: record['type'] as KeyName['space'], key: record['value']! };
+}
+
+function parsed(line: string): KeyName | undefined {
+  try {
+    const [space, key] = JSON.parse(line) as [KeyName['space'], string];
+    return Object.hasOwn(keySpaces, space) && typeof key === 'string' ? { space, key } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import { openTextProgram, reserve, type WasmMemory } from './text-program.js';
+
+/** What `wasm/record-hash.ts` exports. */
+interface HashProgram {
+  readonly memory: WasmMemory;
+  setSeed(low: number, high: number): void;
+  hashRecords(count: number, bounds: number, kinds: number, text: number, out: number): void;
+  hashKey(start: number, end: number, space: number, out: number): void;
+}
+
+/** What a record is: its key is found otherwise. */
+export const recordKinds = { profile: 0, event: 1, subscription: 2 } as const;
+
+/** Names of keys that are no one's, though they read the same: the first letter of what holds them. */
+export const keySpaces = {
+  identity: 105,
+  objectId: 111,
+  FBID: 70,
+  GPID: 71,
+  phone: 112,
+  whatsapp: 119,
+  email: 101,
+} as const;
+
+/** Numbers of 32 bits of each record: the low and high half of the hash of its key, and of its own. */
+export const hashWords = 4;
+
+const slack = 64;
+
+/** Hashes records and keys by XXH64; see `wasm/record-hash.ts`. */
+export class RecordHashes {
+  readonly #program = openTextProgram() as HashProgram;
+
+  constructor(seed: readonly [low: number, high: number]) {
+    this.#program.setSeed(...seed);
+  }
+
+  /**
+   * Of records `[0, count)` of which `json` has the text; lent until the next call. A key that has to
+   * be looked for is 0.
+   */
+  ofRecords(
+    json: Buffer,
+    {
+      count,
+      bounds,
+      kinds,
+    }: { readonly count: number; readonly bounds: Int32Array; readonly kinds: Uint8Array },
+  ): Int32Array {
+    const program = this.#program;
+    let length = 0;
+    for (let at = 1; at < 2 * count; at += 2) length = Math.max(length, bounds[at]!);
+    const boundsAt = 16 * count;
+    const kindsAt = boundsAt + 8 * count;
+    const textAt = kindsAt + count;
+    reserve(program.memory, textAt + length + slack);
+    const { buffer } = program.memory;
+    new Int32Array(buffer, boundsAt, 2 * count).set(bounds.subarray(0, 2 * count));
+    new Uint8Array(buffer, kindsAt, count).set(kinds.subarray(0, count));
+    json.copy(Buffer.from(buffer, textAt, length), 0, 0, length);
+    program.hashRecords(count, boundsAt, kindsAt, textAt, 0);
+    return new Int32Array(buffer, 0, hashWords * count);
+  }
+
+  /** Of one key: the low and the high half. */
+  ofKey(key: string, space: number): readonly [low: number, high: number] {
+    const { memory } = this.#program;
+    const text = Buffer.from(key);
+    reserve(memory, hashWords * 4 + text.length + slack);
+    text.copy(Buffer.from(memory.buffer, 16, text.length));
+    this.#program.hashKey(16, 16 + text.length, space, 0);
+    const [low = 0, high = 0] = new Int32Array(memory.buffer, 0, 2);
+    return [low, high];
+  }
+}

@@ -1,0 +1,69 @@
+import { grouped } from '../figures.js';
+import { html, type Html } from './html.js';
+import type { RunReport } from './run-report.js';
+
+interface Part {
+  readonly name: string;
+  readonly count: number | undefined;
+  readonly tone: 'good' | 'soft' | 'warn' | 'bad' | 'idle' | 'main';
+}
+
+/** What became of the records of a write, as one bar; undefined for exports and empty inputs. */
+export function outcomes({ summary }: RunReport): Html | undefined {
+  const { read, accepted, resumed, rejected, unknown, notSent, duplicates, unchanged } = summary;
+  if (!read) return undefined;
+  return bar(`Of ${grouped(read)} records`, [
+    { name: 'accepted', count: accepted, tone: 'good' },
+    { name: 'accepted before', count: resumed, tone: 'soft' },
+    { name: 'unchanged', count: unchanged, tone: 'soft' },
+    { name: 'rejected', count: rejected, tone: 'warn' },
+    { name: 'unknown', count: unknown, tone: 'bad' },
+    { name: 'not sent', count: notSent, tone: 'idle' },
+    { name: 'duplicates', count: duplicates, tone: 'main' },
+  ]);
+}
+
+/** The input against what the account accepted before, where only what changed is sent. */
+export function plan({ summary }: RunReport): Html | undefined {
+  if (!summary.plan) return undefined;
+  const { gone } = summary.plan;
+  const parts = bar('Against what was accepted before', [
+    { name: 'new', count: summary.plan.new, tone: 'good' },
+    { name: 'changed', count: summary.plan.changed, tone: 'main' },
+    { name: 'unchanged', count: summary.plan.unchanged, tone: 'soft' },
+  ]);
+  return html`<h2>What changed</h2>
+    ${parts}
+    <p class="dim">
+      ${`${grouped(gone)} remembered ${gone === 1 ? 'key is' : 'keys are'} not in the input any more; nothing is done with them.`}
+    </p>`;
+}
+
+/** Counts beside each other, in words and as a picture. */
+function bar(what: string, all: readonly Part[]): Html | undefined {
+  const parts = all.flatMap(({ count = 0, ...part }) => (count > 0 ? [{ ...part, count }] : []));
+  const total = parts.reduce((sum, { count }) => sum + count, 0);
+  const words = parts.map(({ name, count }) => `${grouped(count)} ${name}`).join(', ');
+  let x = 0;
+  const bars = parts.map(({ count, tone }) => {
+    // a handful among millions is seen, too
+    const width = Math.max((100 * count) / total, 0.6);
+    const one = html`<rect class="fill ${tone}" x="${x}" width="${width}" height="10" />`;
+    x += width;
+    return one;
+  });
+  if (parts.length === 0) return undefined;
+  return html`<section class="card outcome">
+    <svg
+      viewBox="0 0 ${x} 10"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="${`${what}: ${words}`}"
+    >
+      ${bars}
+    </svg>
+    <ul class="keys">
+      ${parts.map(({ name, count, tone }) => html`<li><i class="${tone}"></i>${grouped(count)} ${name}</li>`)}
+    </ul>
+  </section>`;
+}

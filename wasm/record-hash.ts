@@ -1,0 +1,131 @@
+// Hashes of records and of their keys, for `src/text/record-hashes.ts`: XXH64 (https://github.com/Cyan4973/xxHash), with a seed
+// that nobody who writes a record knows. Up to 7 bytes behind the text may be read.
+
+const prime1: u64 = 0x9e3779b185ebca87;
+const prime2: u64 = 0xc2b2ae3d27d4eb4f;
+const prime3: u64 = 0x165667b19e3779f9;
+const prime4: u64 = 0x85ebca77c2b2ae63;
+const prime5: u64 = 0x27d4eb2f165667c5;
+
+const QUOTE: i32 = 34;
+const BACKSLASH: i32 = 92;
+const COLON: i32 = 58;
+const SPACE: i32 = 32;
+
+/** `"identit` and `y"`, as numbers. */
+const identityStart: u64 = 0x7469746e65646922;
+const identityEnd: u16 = 0x2279;
+
+/** What a record is; see RecordKind in `src/text/record-hashes.ts`. */
+const event: u8 = 1;
+const subscription: u8 = 2;
+
+let seed: u64 = 0;
+
+export function setSeed(low: u32, high: u32): void {
+  seed = (<u64>high << 32) | <u64>low;
+}
+
+/**
+ * Of each record the hash of its key and its own, at `out`. Its start and end are at `bounds`, counted from `text`; what it is, at
+ * `kinds`. A key that is not found at once, or has escapes, is 0.
+ */
+export function hashRecords(count: i32, bounds: usize, kinds: usize, text: usize, out: usize): void {
+  for (let index = 0; index < count; index += 1) {
+    const start = text + load<u32>(bounds + 8 * index);
+    const end = text + load<u32>(bounds + 8 * index + 4);
+    const kind = load<u8>(kinds + index);
+    const own = notNone(hash(start, end, seed));
+    const key = kind == event ? own : kind == subscription ? addressKey(start, end) : identityKey(start, end);
+    store<u64>(out + 16 * index, key);
+    store<u64>(out + 16 * index + 8, own);
+  }
+}
+
+/** Of a key, whose namespace is a number; at `out`. */
+export function hashKey(start: usize, end: usize, space: u32, out: usize): void {
+  store<u64>(out, notNone(hash(start, end, seed + space)));
+}
+
+/** 0 says that there is none. */
+@inline
+function notNone(found: u64): u64 {
+  return found == 0 ? 1 : found;
+}
+
+/** Of a record that begins with the member identity, which comes before all other keys. */
+function identityKey(start: usize, end: usize): u64 {
+  let at = skipSpace(start + 1, end);
+  if (at + 10 > end || load<u64>(at) != identityStart || load<u16>(at + 8) != identityEnd) return 0;
+  at = skipSpace(at + 10, end);
+  if (at >= end || <i32>load<u8>(at) != COLON) return 0;
+  at = skipSpace(at + 1, end);
+  if (at >= end || <i32>load<u8>(at) != QUOTE) return 0;
+  return stringKey(at + 1, end, 105); // i
+}
+
+/** Of `{"type":"email","value":"a@example.test",…`: the namespace is the first letter of the type. */
+function addressKey(start: usize, end: usize): u64 {
+  const space = load<u8>(start + 9);
+  let at = start + 10;
+  while (at < end && <i32>load<u8>(at) != QUOTE) at += 1;
+  return stringKey(at + 11, end, space);
+}
+
+function stringKey(start: usize, end: usize, space: u32): u64 {
+  for (let at = start; at < end; at += 1) {
+    const byte = <i32>load<u8>(at);
+    if (byte == BACKSLASH) return 0;
+    if (byte == QUOTE) return notNone(hash(start, at, seed + space));
+  }
+  return 0;
+}
+
+function skipSpace(from: usize, end: usize): usize {
+  let at = from;
+  while (at < end && <i32>load<u8>(at) <= SPACE) at += 1;
+  return at;
+}
+
+function hash(start: usize, end: usize, by: u64): u64 {
+  let at = start;
+  let found: u64;
+  if (end - start >= 32) {
+    let lane1 = by + prime1 + prime2;
+    let lane2 = by + prime2;
+    let lane3 = by;
+    let lane4 = by - prime1;
+    for (; at + 32 <= end; at += 32) {
+      lane1 = round(lane1, load<u64>(at));
+      lane2 = round(lane2, load<u64>(at + 8));
+      lane3 = round(lane3, load<u64>(at + 16));
+      lane4 = round(lane4, load<u64>(at + 24));
+    }
+    found = rotl<u64>(lane1, 1) + rotl<u64>(lane2, 7) + rotl<u64>(lane3, 12) + rotl<u64>(lane4, 18);
+    found = merged(merged(merged(merged(found, lane1), lane2), lane3), lane4);
+  } else {
+    found = by + prime5;
+  }
+  found += <u64>(end - start);
+  for (; at + 8 <= end; at += 8) {
+    found = rotl<u64>(found ^ round(0, load<u64>(at)), 27) * prime1 + prime4;
+  }
+  if (at + 4 <= end) {
+    found = rotl<u64>(found ^ (<u64>load<u32>(at) * prime1), 23) * prime2 + prime3;
+    at += 4;
+  }
+  for (; at < end; at += 1) found = rotl<u64>(found ^ (<u64>load<u8>(at) * prime5), 11) * prime1;
+  found = (found ^ (found >> 33)) * prime2;
+  found = (found ^ (found >> 29)) * prime3;
+  return found ^ (found >> 32);
+}
+
+@inline
+function round(lane: u64, word: u64): u64 {
+  return rotl<u64>(lane + word * prime2, 31) * prime1;
+}
+
+@inline
+function merged(found: u64, lane: u64): u64 {
+  return (found ^ round(0, lane)) * prime1 + prime4;
+}
