@@ -125,6 +125,15 @@ export const errorNotes = {
     ],
     next: ['see the rejects file, where there were many', account],
   },
+  'E-CALL': {
+    means: 'the call was not placed, or came to another end than after talking',
+    causes: [
+      'the receiver declined, missed it, was busy or has no microphone',
+      'the caller cancelled it',
+      'the calling system refused it: calling is off, or the cuid is in use elsewhere',
+    ],
+    next: ['the last event says how it ended', 'engagectl call log --since 1h'],
+  },
   'E-SHORT': {
     means: 'days have fewer records than --min-records asks for; their files are not in place',
     causes: [

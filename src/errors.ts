@@ -30,6 +30,7 @@ export const errorIds = {
   'E-WEBASSEMBLY': exitCodes.usage,
   'E-REJECTED': exitCodes.rejected,
   'E-NOT-FOUND': exitCodes.rejected,
+  'E-CALL': exitCodes.rejected,
   'E-SHORT': exitCodes.rejected,
   'E-DIFFERENT': exitCodes.rejected,
   'E-CREDENTIALS': exitCodes.credentials,

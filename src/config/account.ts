@@ -75,7 +75,7 @@ export async function resolveAccount(
  * The base URL of the flag or the variable. An explicit `--profile` or `--region local` sets the
  * variable aside: it belongs to the environment's account.
  */
-function baseUrlSetting(settings: AccountSettings): Sourced | undefined {
+export function baseUrlSetting(settings: AccountSettings): Sourced | undefined {
   const { region, flags } = settings;
   const aside = flags.has('profile') || (flags.has('region') && region === localRegion);
   return aside && !flags.has('baseUrl') ? undefined : setting(settings, 'baseUrl');

@@ -33,6 +33,17 @@ export async function askSecret(question: string, runtime: AskRuntime): Promise<
   }
 }
 
+/** Whether `y` was typed. Throws the reason of `over` when the question is not to be answered any more. */
+export async function askYesNo(
+  question: string,
+  { stdin, stderr, signal }: AskRuntime,
+  over: AbortSignal,
+): Promise<boolean> {
+  const from = { input: stdin, output: stderr, terminal: false };
+  const typed = await ask(inert(question), from, AbortSignal.any([signal, over]));
+  return /^y(es)?$/i.test(typed.trim());
+}
+
 /** Empty at the end of input. */
 async function ask(question: string, from: ReadLineOptions, signal: AbortSignal): Promise<string> {
   const { createInterface } = await import('node:readline/promises');

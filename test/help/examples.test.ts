@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
 import type { RunningService } from '../../src/service/start.js';
 import { startService } from '../../src/service/start.js';
 import { accept, answer, startFaultServer } from '../support/fault-server.js';
@@ -34,8 +35,11 @@ const files: Readonly<Record<string, string | Buffer>> = {
   'identities.txt': `${users.join('\n')}\n`,
   'identities.ndjson': `{"identity":"${users[0]}"}\n`,
   'init.json': JSON.stringify({
-    ...{ accountId: 'A', apiKey: 'K', cuid: 'ann_1' },
-    ...{ allowPersistSocketConnection: true, production: false },
+    accountId: 'A',
+    apiKey: 'K',
+    cuid: 'ann_1',
+    allowPersistSocketConnection: true,
+    production: false,
   }),
   'devices.csv': 'identity,device\nann,phone\nann,tablet\n',
   'cuid.key': '0123456789abcdef0123456789abcdef\n',
@@ -128,6 +132,8 @@ function wordsOf(line: string): string[] | undefined {
 /** At a terminal, where the right answer is typed to whatever may be asked. */
 async function runWords(words: readonly string[], world: World) {
   if (words[0] === 'serve') return serve(words, world);
+  if (words[1] === 'listen') return talk(words, placing, world);
+  if (words[1] === 'place') return talk(listening, words, world);
   const answer = words[0] === 'demerge' ? `${users.length}\n` : `${account.passcode}\r`;
   return world.run(words, { tty: true, stdin: answer });
 }
@@ -141,6 +147,25 @@ async function serve(words: readonly string[], world: World) {
   await expect.poll(() => runtime.output().stdout).toMatch(/^https?:/);
   stop.abort();
   return { code: await running, stderr: runtime.output().stderr };
+}
+
+const listening = 'call listen --cuid ann_1 --hangup-after 10ms --region local'.split(' ');
+const placing =
+  'call place --cuid bob_1 --to ann_1 --context x --hangup-after 10ms --region local'.split(' ');
+
+/** A call between two commands; the outcome of the one that is an example. */
+async function talk(listener: readonly string[], caller: readonly string[], world: World) {
+  const stop = new AbortController();
+  const runtime = world.runtime({ signal: stop.signal, sleep: 'real' });
+  const { main } = await import('../../src/main.js');
+  const listened = main(listener, runtime);
+  await expect.poll(() => runtime.output().stderr).toContain('waits for calls');
+  const { code, stderr } = await world.run(caller, { sleep: 'real' });
+  stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped'));
+  await listened;
+  if (caller !== placing) return { code, stderr };
+  const { stdout } = runtime.output();
+  return { code: /"(Ended|Declined)"/.test(stdout) ? 0 : 1, stderr: runtime.output().stderr };
 }
 
 async function runInShell(line: string, world: World) {

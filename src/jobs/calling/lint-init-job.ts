@@ -1,12 +1,10 @@
-import path from 'node:path';
 import { errorTable } from '../../calling/error-table.js';
 import type { Platform } from '../../calling/protocol.js';
 import type { InitFinding } from '../../calling/init-finding.js';
 import { lintInitProperties } from '../../calling/lint-init-properties.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
-import { readText } from '../../files/read-text.js';
-import { JsonText } from '../../mapping/json-text.js';
 import type { World } from '../world.js';
+import { readJsonFile } from './read-json-file.js';
 
 /** A finding, and the platforms on which it is one. */
 export interface PlatformFinding extends InitFinding {
@@ -31,7 +29,7 @@ export async function lintInit(
   platforms: readonly Platform[],
   world: Pick<World, 'runtime'>,
 ): Promise<LintResult> {
-  const properties = parsed(await textOf(file, world), file);
+  const properties = await readJsonFile(file, world.runtime);
   const findings = merged(
     platforms.flatMap((platform) =>
       lintInitProperties(properties, platform).map((finding) => ({ finding, platform })),
@@ -48,34 +46,6 @@ export async function lintInit(
     exitCode: error?.exitCode ?? exitCodes.ok,
     error,
   };
-}
-
-async function textOf(file: string, { runtime: { cwd, signal } }: Pick<World, 'runtime'>) {
-  return readText(path.resolve(cwd, file), signal).catch((cause: unknown) => {
-    if (cause instanceof EngagectlError) throw cause;
-    throw new EngagectlError('E-FILE-READ', `${file} could not be read`, {
-      why: (cause as NodeJS.ErrnoException).code ?? String(cause),
-      fix: 'name a readable file',
-      file,
-      cause,
-    });
-  });
-}
-
-/** Not JSON.parse alone: it takes the last of two equal keys in silence, and its errors quote the file. */
-function parsed(text: string, file: string): unknown {
-  const bytes = Buffer.from(text.replace(/^\uFEFF/, ''));
-  const json = new JsonText();
-  if (json.read(bytes, 0, bytes.length)) return JSON.parse(bytes.toString());
-  const before = bytes.toString('utf8', 0, json.faultAt).split('\n');
-  const [line, column] = [before.length, Buffer.byteLength(before.at(-1)!) + 1];
-  throw new EngagectlError('E-FORMAT', `${file}:${line}:${column}: JSON ${json.fault}`, {
-    why: 'the file has to be one JSON object: that which the app gives to initialize',
-    fix: 'correct it there',
-    file,
-    line,
-    column,
-  });
 }
 
 interface Found {

@@ -13,7 +13,7 @@ import {
   type RowsOptions,
   type RowsResult,
   type RowsTaker,
-} from './perform-rows.js';
+} from '../perform-rows.js';
 
 export interface CheckCuidsOptions extends RowsOptions {
   /** Column of the cuid; default `cuid`. */

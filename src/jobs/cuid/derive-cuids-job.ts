@@ -21,7 +21,7 @@ import {
   type RowsOptions,
   type RowsResult,
   type RowsTaker,
-} from './perform-rows.js';
+} from '../perform-rows.js';
 
 export interface DeriveCuidsOptions extends RowsOptions {
   /** Column of what names the user. */

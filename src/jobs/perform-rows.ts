@@ -1,19 +1,19 @@
-import { Intake } from '../../bulk/intake.js';
-import { Tally } from '../../bulk/tally.js';
-import { EngagectlError, exitCodes } from '../../errors.js';
-import { firstRecords } from '../../input/first-records.js';
-import { openInputs, type Inputs } from '../../input/open.js';
-import type { RowBlock } from '../../input/rows.js';
-import { missingColumns } from '../../mapping/columns.js';
-import { sourceRecord } from '../../mapping/source-record.js';
-import { failureOf } from '../failure-of.js';
-import type { JobHooks } from '../job-hooks.js';
-import type { ReadOptions } from '../job-options.js';
-import { openRejects } from '../open-rejects.js';
-import { inputOptions } from '../read-input.js';
-import type { RunResult, WriteProgress } from '../results.js';
-import { runId } from '../run-id.js';
-import type { World } from '../world.js';
+import { Intake } from '../bulk/intake.js';
+import { Tally } from '../bulk/tally.js';
+import { EngagectlError, exitCodes } from '../errors.js';
+import { firstRecords } from '../input/first-records.js';
+import { openInputs, type Inputs } from '../input/open.js';
+import type { RowBlock } from '../input/rows.js';
+import { missingColumns } from '../mapping/columns.js';
+import { sourceRecord } from '../mapping/source-record.js';
+import { failureOf } from './failure-of.js';
+import type { JobHooks } from './job-hooks.js';
+import type { ReadOptions } from './job-options.js';
+import { openRejects } from './open-rejects.js';
+import { inputOptions } from './read-input.js';
+import type { RunResult, WriteProgress } from './results.js';
+import { runId } from './run-id.js';
+import type { World } from './world.js';
 
 export interface RowsOptions extends ReadOptions {
   readonly files: readonly string[];

@@ -1,0 +1,69 @@
+import path from 'node:path';
+import { stateFolder } from '../../config/standard-folders.js';
+import { checkCuid } from '../../jobs/calling/check-placement.js';
+import { listenForCalls, type ListenOptions } from '../../jobs/calling/listen-job.js';
+import { readMissedActions } from '../../jobs/calling/missed-actions.js';
+import { EngagectlError } from '../../errors.js';
+import { askYesNo } from '../../ui/ask.js';
+import { messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import { EventLines, stoppedWith } from './event-lines.js';
+import { openCalling } from './open-calling.js';
+import type { PhoneFlags } from './phone-flags.js';
+
+export interface ListenFlags extends PhoneFlags {
+  readonly answer: ListenOptions['answer'];
+  readonly answerAfter?: number;
+  readonly hangupAfter?: number;
+  readonly notifications: 'on' | 'off';
+  readonly missedActions?: string;
+  readonly once?: boolean;
+}
+
+/** `call listen`: events on stdout, a line each; what a phone would show on stderr. */
+export async function runListen({ flags, settings, runtime }: Call<ListenFlags>): Promise<void> {
+  const { cuid, missedActions: file } = flags;
+  checkCuid(cuid, '--cuid');
+  if (flags.answer === 'prompt' && runtime.stdin.isTTY !== true) throw nobodyToAsk();
+  const set = settings();
+  const said = messages(set, runtime);
+  const missedCallActions = file === undefined ? undefined : await readMissedActions(file, runtime);
+  const options: ListenOptions = {
+    ...flags,
+    deviceIdFile: path.join(stateFolder(runtime), 'devices', cuid),
+    ...(missedCallActions && { missedCallActions }),
+  };
+  const lines = new EventLines(runtime);
+  const calling = await openCalling(set, flags, { runtime, messages: said });
+  const stopped = stoppedWith(runtime, lines);
+  try {
+    await listenForCalls(
+      options,
+      calling,
+      { runtime: stopped, said },
+      {
+        event: lines.put,
+        ready: () => said.note(`${cuid} waits for calls; Ctrl-C hangs up and leaves`),
+        rings: ({ callDetails: { callerCuid, callContext } }) =>
+          said.note(`${callerCuid} calls: ${callContext}`),
+        missed: ({ callId, callDetails: { callerCuid }, actions }) => {
+          const buttons = Object.entries(actions).map(([id, label]) => `${label} (${id})`);
+          said.note(
+            `missed call ${callId} of ${callerCuid}${buttons.map((one) => `, ${one}`).join('')}`,
+          );
+        },
+        ask: async ({ callDetails: { callerCuid } }, over) =>
+          askYesNo(`Take the call of ${callerCuid}? [y/n] `, runtime, over),
+      },
+    );
+    await lines.flushed();
+  } finally {
+    await calling.close();
+  }
+}
+
+const nobodyToAsk = (): EngagectlError =>
+  new EngagectlError('E-USAGE', '--answer prompt needs a terminal', {
+    why: 'standard input is none, so nobody can be asked',
+    fix: 'use --answer auto, decline or ignore',
+  });

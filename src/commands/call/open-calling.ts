@@ -1,0 +1,40 @@
+import { resolveAccount } from '../../config/account.js';
+import { resolveCallingAccount, type SavedCallingAccount } from '../../config/calling-account.js';
+import type { Runtime } from '../../runtime.js';
+import type { Messages } from '../../ui/messages.js';
+import type { OptionTable } from '../option-table.js';
+import { notEmpty } from '../option-values.js';
+import type { Settings } from '../settings.js';
+
+export interface CallingFlags {
+  readonly callUrl?: string;
+}
+
+export const callingOptions: OptionTable = [
+  'Calling system:',
+  [
+    '--call-url <url>',
+    "its address, wss://… (default: the host of the region's base URL)",
+    notEmpty,
+  ],
+];
+
+/** A calling system to work with. Who opens, closes. */
+export interface Calling extends SavedCallingAccount {
+  close(): Promise<void>;
+}
+
+/** That of the region; of region `local` the router, here or in another process. */
+export async function openCalling(
+  settings: Settings,
+  { callUrl }: CallingFlags,
+  { runtime, messages }: { readonly runtime: Runtime; readonly messages: Messages },
+): Promise<Calling> {
+  const saved = await resolveCallingAccount(settings, callUrl, runtime);
+  if (saved) return { ...saved, close: () => Promise.resolve() };
+  const account = await resolveAccount(settings, runtime);
+  const { joinLocalRouter } = await import('./local-router.js');
+  const router = await joinLocalRouter(account, runtime, messages);
+  const { profile = null, region, headerPrefix } = account;
+  return { profile, region, headerPrefix, ...router };
+}

@@ -1,0 +1,45 @@
+import { CallError } from '../../jobs/calling/call-error.js';
+import { checkPlacement } from '../../jobs/calling/check-placement.js';
+import { placeCall, type PlaceResult } from '../../jobs/calling/place-call-job.js';
+import { messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import { EventLines, stoppedWith } from './event-lines.js';
+import { openCalling } from './open-calling.js';
+import type { PhoneFlags } from './phone-flags.js';
+
+export interface PlaceFlags extends PhoneFlags {
+  readonly to: string;
+  readonly context: string;
+  readonly cancelAfter?: number;
+  readonly hangupAfter?: number;
+}
+
+/** `call place`: events on stdout, a line each, or with --json all of it in one object. */
+export async function runPlace({ flags, settings, runtime }: Call<PlaceFlags>): Promise<void> {
+  checkPlacement(flags);
+  const set = settings();
+  const said = messages(set, runtime);
+  const lines = new EventLines(runtime);
+  const calling = await openCalling(set, flags, { runtime, messages: said });
+  const world = { runtime: stoppedWith(runtime, lines), said };
+  try {
+    const heard = set.json ? undefined : lines.put;
+    const result = await placeCall(flags, calling, world, heard);
+    const { error } = result;
+    if (set.json) lines.put(summaryOf(result));
+    else if (error instanceof CallError) lines.put({ ts: ts(runtime), ...error.answered });
+    await lines.flushed();
+    if (error) throw error;
+    said.note(`the call to ${flags.to} was in progress, and ended after ${result.seconds} s`);
+  } finally {
+    await calling.close();
+  }
+}
+
+const ts = ({ now }: Pick<Call['runtime'], 'now'>): string => new Date(now()).toISOString();
+
+const summaryOf = ({ error: _, ...result }: PlaceResult) => ({
+  schemaVersion: 1,
+  command: 'call place',
+  ...result,
+});

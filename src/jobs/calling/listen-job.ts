@@ -1,0 +1,78 @@
+import { isTerminal } from '../../calling/call-event.js';
+import type { World } from '../world.js';
+import { Answering, type AnsweringOptions, type AskPerson } from './answering.js';
+import { openPhone, type CallingAccount, type PhoneHooks, type PhoneOptions } from './phone.js';
+
+export interface ListenOptions extends PhoneOptions, AnsweringOptions {
+  /** Until the first call is over. */
+  readonly once?: boolean;
+}
+
+export interface ListenHooks extends PhoneHooks {
+  /** Calls come from now on. */
+  readonly ready?: () => void;
+  readonly ask?: AskPerson;
+}
+
+/** For which the end of a call may take that was hung up. */
+const longestEnd = 8000;
+
+/**
+ * Takes calls until the signal, which hangs up; with `once` until the first one is over. Throws what
+ * the phone was not let in for, and the reason of the signal.
+ */
+export async function listenForCalls(
+  options: ListenOptions,
+  account: CallingAccount,
+  world: Pick<World, 'runtime' | 'said'>,
+  hooks: ListenHooks,
+): Promise<void> {
+  const { signal, sleep } = world.runtime;
+  const answering = new Answering(options, world.runtime, hooks.ask);
+  const over = new AbortController();
+  let failed: unknown;
+  const watch = (work: Promise<void>) =>
+    void work.catch((error: unknown) => {
+      failed = error;
+      over.abort();
+    });
+  // Calls that waited at the router ring before the phone is handed over.
+  const phone = openPhone(options, account, world, {
+    missed: (call) => hooks.missed?.(call),
+    rings: (call) => {
+      hooks.rings?.(call);
+      watch(phone.then(async (opened) => answering.rings(opened, call)));
+    },
+    event: (event) => {
+      hooks.event(event);
+      watch(phone.then(async (opened) => answering.heard(opened, event)));
+      if (event.event === 'MissedCallActionClicked' || !isTerminal(event.event)) return;
+      if (options.once || signal.aborted) over.abort();
+    },
+  });
+  const opened = await phone;
+  try {
+    hooks.ready?.();
+    await until(over.signal, signal);
+    if (!over.signal.aborted && opened.getCallState() !== 'NoCall') {
+      answering.stop();
+      opened.hangup();
+      await sleep(longestEnd, over.signal).catch(() => undefined);
+    }
+    await opened.whenIdle();
+  } finally {
+    answering.stop();
+    opened.close();
+  }
+  if (failed !== undefined) throw failed;
+  signal.throwIfAborted();
+}
+
+/** Resolves when one of them is aborted. */
+async function until(...signals: AbortSignal[]): Promise<void> {
+  const any = AbortSignal.any(signals);
+  if (any.aborted) return;
+  await new Promise<void>((resolve) =>
+    any.addEventListener('abort', () => resolve(), { once: true }),
+  );
+}

@@ -1,0 +1,138 @@
+import {
+  createSignedCall,
+  type CallDetails,
+  type CallEvent,
+  type DeviceCapabilities,
+  type IncomingCall,
+  type MediaAdapter,
+  type MissedCall,
+  type MissedCallActions,
+  type Platform,
+  type SignedCall,
+  type SocketClass,
+} from '../../calling/calling.js';
+import { nodeEnv } from '../../calling/node-env.js';
+import { interruption } from '../../errors.js';
+import type { World } from '../world.js';
+import { CallError } from './call-error.js';
+
+/** The calling system, and the account in it. */
+export interface CallingAccount {
+  readonly url: string;
+  readonly callAccountId: string;
+  readonly callApiKey: string;
+}
+
+/** A device that there is only in this process. */
+export interface PhoneOptions {
+  readonly cuid: string;
+  readonly platform?: Platform;
+  readonly microphone?: 'granted' | 'denied';
+  readonly notifications?: 'on' | 'off';
+  readonly missedCallActions?: MissedCallActions;
+  /** Keeps the id of the device, so that calls that waited are found; another one each time by default. */
+  readonly deviceIdFile?: string;
+  /** No voice by default. */
+  readonly media?: MediaAdapter;
+}
+
+/** What is told of a call, in the order in which it happened. */
+export interface PhoneEvent extends CallDetails {
+  /** ISO 8601, UTC. */
+  readonly ts: string;
+  readonly event: CallEvent | 'MissedCallActionClicked';
+  readonly direction: 'Incoming' | 'Outgoing';
+  /** Of the button of a missed call's notification. */
+  readonly actionId?: string;
+  readonly actionLabel?: string;
+}
+
+export interface PhoneHooks {
+  readonly event: (event: PhoneEvent) => void;
+  readonly rings?: (call: IncomingCall) => void;
+  readonly missed?: (missed: MissedCall) => void;
+}
+
+/** A device at the router. Throws what it was not let in for: E-CREDENTIALS, E-UNAVAILABLE, E-CALL. */
+export async function openPhone(
+  options: PhoneOptions,
+  account: CallingAccount,
+  { runtime, said }: Pick<World, 'runtime' | 'said'>,
+  hooks: PhoneHooks,
+): Promise<SignedCall> {
+  const { cuid, platform = 'android', missedCallActions, deviceIdFile, media } = options;
+  const { url, callAccountId: accountId, callApiKey: apiKey } = account;
+  const leaving = new AbortController();
+  const env = await nodeEnv({
+    url,
+    core: { accountId },
+    platform,
+    device: deviceOf(options, hooks),
+    random: runtime.random,
+    log: (line) => said.verbose(line),
+    ...(deviceIdFile !== undefined && { deviceIdFile }),
+    ...(media && { media }),
+  });
+  const phone = createSignedCall({
+    ...env,
+    ...(env.WebSocket && { WebSocket: leavable(env.WebSocket, leaving.signal) }),
+  });
+  listen(phone, runtime, hooks);
+  const leave = () => leaving.abort();
+  runtime.signal.addEventListener('abort', leave, { once: true });
+  const { error } = await phone.initialize({
+    accountId,
+    apiKey,
+    cuid,
+    allowPersistSocketConnection: true,
+    production: false,
+    ...(missedCallActions && { missedCallActions }),
+  });
+  runtime.signal.removeEventListener('abort', leave);
+  if (error === null && !runtime.signal.aborted) return phone;
+  phone.close();
+  if (error === null || runtime.signal.aborted) throw interruption(runtime.signal.reason);
+  throw new CallError(error, `${cuid} was not let in`);
+}
+
+/** Sockets that are given up although nobody has answered yet. */
+const leavable = (Socket: SocketClass, leaving: AbortSignal): SocketClass =>
+  class extends Socket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols);
+      leaving.addEventListener('abort', () => this.terminate?.());
+    }
+  };
+
+/** Before the phone is at the router: what waited there comes at once. */
+function listen(phone: SignedCall, { now }: Pick<World['runtime'], 'now'>, hooks: PhoneHooks) {
+  const ts = () => new Date(now()).toISOString();
+  phone.addListener('SignedCallOnCallStatusChanged', ({ callEvent, direction, callDetails }) =>
+    hooks.event({ ts: ts(), event: callEvent, direction, ...callDetails }),
+  );
+  phone.addListener('SignedCallOnMissedCallActionClicked', ({ action, callDetails }) =>
+    hooks.event({
+      ts: ts(),
+      event: 'MissedCallActionClicked',
+      direction: 'Incoming',
+      ...callDetails,
+      ...action,
+    }),
+  );
+  phone.onIncomingCall((call) => hooks.rings?.(call));
+}
+
+function deviceOf(
+  { microphone = 'granted', notifications = 'on' }: PhoneOptions,
+  { missed }: PhoneHooks,
+): DeviceCapabilities {
+  return {
+    osVersion: () => 12,
+    microphone: () => microphone,
+    requestMicrophone: () => Promise.resolve(microphone === 'granted'),
+    notificationsEnabled: () => notifications === 'on',
+    requestNotificationPermission: () => Promise.resolve(notifications === 'on'),
+    pstnBusy: () => false,
+    showMissedCall: (call) => missed?.(call),
+  };
+}

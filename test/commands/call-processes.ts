@@ -1,0 +1,105 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { callTimers } from '../../src/calling/protocol.js';
+import { startService } from '../../src/service/start.js';
+import { serviceDefaults } from '../support/service-defaults.js';
+import { makeWorld, type World } from '../support/world.js';
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
+
+/** A line of stdout. */
+export interface Line {
+  readonly event?: string;
+  readonly errorName?: string;
+  readonly callId?: string;
+  readonly [key: string]: unknown;
+}
+
+/** `engagectl call …` in a process of its own. */
+export class CallProcess {
+  readonly child: ChildProcess;
+  stderr = '';
+  #stdout = '';
+  readonly #closed: Promise<unknown[]>;
+
+  constructor(world: World, env: Readonly<Record<string, string>>, argv: readonly string[]) {
+    this.child = spawn(process.execPath, [bin, 'call', ...argv], {
+      cwd: world.cwd,
+      env: {
+        PATH: process.env['PATH'],
+        ENGAGECTL_CONFIG_DIR: world.configDir,
+        ENGAGECTL_STATE_DIR: world.stateDir,
+        ...env,
+      },
+    });
+    this.child.stdout?.on('data', (text: Buffer) => (this.#stdout += String(text)));
+    this.child.stderr?.on('data', (text: Buffer) => (this.stderr += String(text)));
+    this.#closed = once(this.child, 'close');
+    onTestFinished(() => void this.child.kill('SIGKILL'));
+  }
+
+  get lines(): Line[] {
+    const whole = this.#stdout.split('\n').slice(0, -1);
+    return whole.map((line) => JSON.parse(line) as Line);
+  }
+
+  get events(): (string | undefined)[] {
+    return this.lines.map(({ event }) => event);
+  }
+
+  /** Resolves when it has said so, on either stream. */
+  async says(text: string): Promise<this> {
+    for (;;) {
+      if (this.stderr.includes(text) || this.events.includes(text)) return this;
+      if (this.child.exitCode !== null) throw new Error(`"${text}" was not said: ${this.stderr}`);
+      await delay(10);
+    }
+  }
+
+  interrupt(): void {
+    this.child.kill('SIGINT');
+  }
+
+  /** The exit code, or the signal that ended it. */
+  async ended(): Promise<number | string> {
+    const [code, signal] = (await this.#closed) as [number | null, string];
+    return code ?? signal;
+  }
+}
+
+/** A service with calling, whose calls ring for 0.7 s, and who talks to it. */
+export async function callingWorld() {
+  const calls = {
+    accountId: 'CALLS-1',
+    apiKey: 'k3y-of-the-calls',
+    timers: { ...callTimers, ringing: 700 },
+    dropRate: 0,
+    isOff: false,
+  };
+  const account = { accountId: 'ACC-1', passcode: 'passcode-of-calls' };
+  const service = await startService({ ...serviceDefaults, ...account, calls });
+  onTestFinished(() => service.close());
+  const world = makeWorld();
+  const env = {
+    ENGAGECTL_BASE_URL: service.url,
+    ENGAGECTL_CALL_ACCOUNT_ID: calls.accountId,
+    ENGAGECTL_CALL_API_KEY: calls.apiKey,
+    ENGAGECTL_ACCOUNT_ID: account.accountId,
+    ENGAGECTL_PASSCODE: account.passcode,
+  };
+  const run = (argv: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+    new CallProcess(world, { ...env, ...more }, argv);
+  return {
+    world,
+    env,
+    run,
+    /** Waits for calls by now. */
+    listen: async (cuid: string, ...flags: string[]) =>
+      run(['listen', '--cuid', cuid, ...flags]).says('waits for calls'),
+    place: (cuid: string, to: string, ...flags: string[]) =>
+      run(['place', '--cuid', cuid, '--to', to, '--context', 'Order 25', ...flags]),
+  };
+}
