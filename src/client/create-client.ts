@@ -89,7 +89,12 @@ function verbatim(cursor: string): string {
   throw new EngagectlError('E-CURSOR', 'the service sent a cursor that cannot go into a URL');
 }
 
-function requestHeaders({ headerPrefix, accountId, passcode }: ClientOptions) {
+/** Throws E-CONFIG for what no header can carry. */
+export function requestHeaders({
+  headerPrefix,
+  accountId,
+  passcode,
+}: Pick<ClientOptions, 'headerPrefix' | 'accountId' | 'passcode'>) {
   if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(headerPrefix)) {
     throw new EngagectlError('E-CONFIG', 'the header prefix cannot begin the name of a header');
   }

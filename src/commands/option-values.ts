@@ -11,6 +11,17 @@ export function duration(text: string): number {
   return milliseconds;
 }
 
+/** A duration, or days: `30d`; in milliseconds. */
+export function age(text: string): number {
+  const days = /^(\d+)d$/.exec(text)?.[1];
+  if (days !== undefined) return Number(days) * 86_400_000;
+  try {
+    return duration(text);
+  } catch {
+    throw new InvalidArgumentError('Use an age like 12h or 30d.');
+  }
+}
+
 /** A duration within which something can happen. */
 export function timeLimit(text: string): number {
   const milliseconds = duration(text);

@@ -163,8 +163,8 @@ it('what a call came to is an event of both systems', async () => {
   await listener.ended();
   const range = ['--from', 'today', '--to', 'today'];
   const exported = ['export-events', '--event', 'SCEnd', ...range];
-  const { stdout, stderr } = await world.run(exported, { env });
-  expect(stderr).toContain('done');
+  const { code, stdout, stderr } = await world.run(exported, { env });
+  expect(code, stderr).toBe(0);
   const [end] = stdout.split('\n');
   expect(JSON.parse(end ?? '')).toMatchObject({
     event_props: { context: 'Order 25', call_status: 'over', call_id: placed.lines[0]?.callId },

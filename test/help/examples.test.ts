@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
 import type { RunningService } from '../../src/service/start.js';
+import { callTimers } from '../../src/calling/protocol.js';
 import { startService } from '../../src/service/start.js';
 import { accept, answer, startFaultServer } from '../support/fault-server.js';
 import { makeWorld, type World } from '../support/world.js';
@@ -15,6 +16,7 @@ import { serviceDefaults } from '../support/service-defaults.js';
 // Every example of every help text is run, in a world with the files and profiles that it names.
 
 const account = { accountId: 'ACC-1', passcode: 'passcode-of-the-examples' };
+const calls = { accountId: 'CALLS-1', apiKey: 'key-of-the-examples' };
 const users = ['crm-00003', 'CUSTOMER-1'];
 const emails = ['someone@example.com', 'other@example.com'];
 
@@ -41,6 +43,9 @@ const files: Readonly<Record<string, string | Buffer>> = {
     allowPersistSocketConnection: true,
     production: false,
   }),
+  'calls.csv': 'caller,callee,context\nbob_1,ann_1,Order 25\n',
+  'call.key': `${calls.apiKey}\n`,
+  'actions.json': '{"later":"Call me later"}',
   'devices.csv': 'identity,device\nann,phone\nann,tablet\n',
   'cuid.key': '0123456789abcdef0123456789abcdef\n',
   'users.ndjson': '{"type":"profile","identity":"c4","profileData":{}}\n',
@@ -62,6 +67,7 @@ beforeAll(async () => {
   service = await startService({
     ...serviceDefaults,
     ...account,
+    calls: { ...calls, timers: { ...callTimers, ringing: 300 }, dropRate: 0, isOff: false },
   });
 });
 afterAll(async () => service.close());
@@ -69,7 +75,7 @@ afterAll(async () => service.close());
 it.each(examples)('%s', async (example) => {
   const world = makeWorld();
   await prepare(world, example);
-  const line = await withUnfinishedRun(example, world);
+  const line = await withMissedCall(await withUnfinishedRun(example, world), world);
   const words = wordsOf(line);
   const { code, stderr } = words ? await runWords(words, world) : await runInShell(line, world);
   expect(code, stderr).toBe(0);
@@ -95,7 +101,9 @@ async function saveRegion(
   more: readonly string[] = [],
   url = service.url,
 ) {
-  const at = ['--base-url', url, '--account-id', account.accountId, '--passcode-stdin'];
+  const calling = ['--call-account-id', calls.accountId, '--call-api-key-file', 'call.key'];
+  const own = ['--base-url', url, '--account-id', account.accountId, '--passcode-stdin'];
+  const at = [...own, ...calling];
   const argv = ['config', 'set', '--region', region, ...at, ...more];
   const { code, stderr } = await world.run(argv, { stdin: `${account.passcode}\n` });
   expect(code, stderr).toBe(0);
@@ -122,6 +130,22 @@ async function withUnfinishedRun(example: string, world: World): Promise<string>
   return example.replace(id, (JSON.parse(stdout) as { run: string }).run);
 }
 
+/** In the place of the example's call, one that was missed. */
+async function withMissedCall(example: string, world: World): Promise<string> {
+  const id = /\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b/;
+  if (!id.test(example)) return example;
+  const receiver = 'call listen --cuid ann_1 --answer ignore --once --missed-actions actions.json';
+  const stop = new AbortController();
+  const runtime = world.runtime({ signal: stop.signal, sleep: 'real' });
+  const { main } = await import('../../src/main.js');
+  const listened = main(receiver.split(' '), runtime);
+  await expect.poll(() => runtime.output().stderr).toContain('waits for calls');
+  const caller = 'call place --cuid bob_1 --to ann_1 --context x --json';
+  const { stdout } = await world.run(caller.split(' '), { sleep: 'real' });
+  await listened;
+  return example.replace(id, (JSON.parse(stdout) as { callId: string }).callId);
+}
+
 /** The arguments of a line that is nothing but one command; undefined for what only a shell reads. */
 function wordsOf(line: string): string[] | undefined {
   if (!line.startsWith('engagectl ') || /[|>$]/.test(line)) return undefined;
@@ -135,7 +159,8 @@ async function runWords(words: readonly string[], world: World) {
   if (words[1] === 'listen') return talk(words, placing, world);
   if (words[1] === 'place') return talk(listening, words, world);
   const answer = words[0] === 'demerge' ? `${users.length}\n` : `${account.passcode}\r`;
-  return world.run(words, { tty: true, stdin: answer });
+  const sleep = words[0] === 'call' ? 'real' : 'instant';
+  return world.run(words, { tty: true, stdin: answer, sleep });
 }
 
 /** On any port, and stopped when it has said where it listens. */

@@ -1,9 +1,14 @@
-import type { CommandSpec } from '../command-spec.js';
-import { choice, duration, notEmpty } from '../option-values.js';
+import type { Call, CommandSpec } from '../command-spec.js';
+import { inputOptions } from '../input-flags.js';
+import { age, choice, duration, integer, notEmpty } from '../option-values.js';
 import type { LintFlags } from './lint-init.js';
-import type { ListenFlags } from './listen.js';
+import type { ListenFlags } from './listen-for-calls.js';
+import { outputOptions } from '../output-flags.js';
+import type { LogFlags } from './call-records.js';
+import { callingOptions, type CallingFlags } from './open-calling.js';
 import { phoneOptions } from './phone-flags.js';
 import type { PlaceFlags } from './place-call.js';
+import type { RunFlags } from './run-calls.js';
 
 const lint: CommandSpec<LintFlags> = {
   summary: 'what is wrong with the configuration of an app that calls',
@@ -56,7 +61,7 @@ const listen: CommandSpec<ListenFlags> = {
     ],
     ...phoneOptions,
   ],
-  run: async (call) => (await import('./listen.js')).runListen(call),
+  run: async (call) => (await import('./listen-for-calls.js')).runListen(call),
 };
 
 const place: CommandSpec<PlaceFlags> = {
@@ -85,6 +90,95 @@ const place: CommandSpec<PlaceFlags> = {
   run: async (call) => (await import('./place-call.js')).runPlace(call),
 };
 
+const run: CommandSpec<RunFlags> = {
+  summary: 'make the calls of a script, and compare how they end',
+  description:
+    'Makes a call for each row, both phones in this process: an acceptance test of an environment. Columns: caller,\n' +
+    'callee, context; if need be callee_does (answer, decline, ignore, no-microphone, notifications-off, absent),\n' +
+    'expect (the last event, or the name of an error), answer_after, hangup_after, cancel_after. An outcome a line on\n' +
+    'stdout; exit code 3 when a call did not go as expected.',
+  operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
+  examples: `
+    # every call of a script, against the local router
+    engagectl call run calls.csv --region local
+    # in CI: one summary object, twenty calls at once
+    engagectl call run calls.csv --concurrency 20 --json --region local
+  `,
+  options: [
+    'Options:',
+    [
+      '--concurrency <n>',
+      'most calls at once',
+      { parse: integer({ min: 1, max: 200 }), default: 10 },
+    ],
+    [
+      '--rejects <file>',
+      'where rows go that did not go as expected (default: beside the first input)',
+    ],
+    ...callingOptions,
+    ...inputOptions,
+  ],
+  run: async (call) => (await import('./run-calls.js')).runScript(call),
+};
+
+const records = () => import('./call-records.js');
+
+const sinceOption = [
+  '--since <age>',
+  'only those placed since then, like 12h or 30d',
+  age,
+] as const;
+
+const log: CommandSpec<LogFlags> = {
+  summary: 'calls as the calling system keeps them',
+  examples: `
+    # all of them, oldest first
+    engagectl call log --region local
+    # those of the last day, for a spreadsheet
+    engagectl call log --since 1d --format csv -o calls.csv --overwrite --region local
+  `,
+  options: ['Options:', sinceOption, ...callingOptions, ...outputOptions],
+  run: async (call) => (await records()).runLog(call),
+};
+
+const missed: CommandSpec = {
+  summary: 'missed calls whose notification has buttons, and clicks on them',
+  examples: `
+    # which there are
+    engagectl call missed list
+    # what the receiver would do on the phone
+    engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later
+  `,
+  subcommands: {
+    list: {
+      summary: 'missed calls and the actions of their notification',
+      examples: `
+        # all of them
+        engagectl call missed list --region local
+        # of the last hour
+        engagectl call missed list --since 1h
+      `,
+      options: ['Options:', sinceOption, ...callingOptions],
+      run: async (call: Call<CallingFlags>) => (await records()).listMissed(call),
+    } as CommandSpec,
+    click: {
+      summary: 'click a button of a missed call, as the receiver would',
+      operands: [
+        ['<callId>', 'the missed call'],
+        ['<actionId>', 'identifier of the action'],
+      ],
+      examples: `
+        # what the receiver would do on the phone
+        engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later
+        # of another region
+        engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later --region us1
+      `,
+      options: [...callingOptions],
+      run: async (call: Call<CallingFlags>) => (await records()).click(call),
+    } as CommandSpec,
+  },
+};
+
 /** What people need who run calling for many users. */
 export const command: CommandSpec = {
   summary: 'place, take and rehearse calls, and check the configuration of apps',
@@ -96,5 +190,5 @@ export const command: CommandSpec = {
     # what is wrong with an app's configuration
     engagectl call lint init.json
   `,
-  subcommands: { listen, place, lint },
+  subcommands: { listen, place, run, missed, log, lint },
 };

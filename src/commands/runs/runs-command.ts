@@ -1,6 +1,5 @@
-import { InvalidArgumentError } from 'commander';
 import type { CommandSpec } from '../command-spec.js';
-import { duration } from '../option-values.js';
+import { age } from '../option-values.js';
 
 /** Loaded when used: `--help` of other commands needs none of it. */
 const actions = () => import('./unfinished-runs.js');
@@ -72,14 +71,3 @@ export const command: CommandSpec = {
     prune,
   },
 };
-
-/** A duration, or days: `30d`; in milliseconds. */
-function age(text: string): number {
-  const days = /^(\d+)d$/.exec(text)?.[1];
-  if (days !== undefined) return Number(days) * 86_400_000;
-  try {
-    return duration(text);
-  } catch {
-    throw new InvalidArgumentError('Use an age like 12h or 30d.');
-  }
-}

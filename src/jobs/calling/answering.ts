@@ -3,8 +3,11 @@ import type { IncomingCall, SignedCall } from '../../calling/calling.js';
 import type { World } from '../world.js';
 import type { PhoneEvent } from './phone.js';
 
+/** What a phone does when it rings. */
+export type Answer = 'auto' | 'decline' | 'ignore' | 'prompt';
+
 export interface AnsweringOptions {
-  readonly answer: 'auto' | 'decline' | 'ignore' | 'prompt';
+  readonly answer: Answer;
   /** Milliseconds that it rings before. */
   readonly answerAfter?: number;
   /** Milliseconds after which a call in progress is ended. */

@@ -1,0 +1,43 @@
+import { attempt, type Attempt } from './attempt.js';
+import { unreadable } from './answer.js';
+import { requestHeaders, type ClientOptions } from './create-client.js';
+import { openExchanges } from './exchanges.js';
+import { shownWithout } from './shown.js';
+import { openTransport } from './transport.js';
+
+/** What a calling system tells over HTTP (calling.md §6). One attempt per call. */
+export interface CallsClient {
+  /** Calls placed from this time on, in milliseconds since 1970, oldest first. */
+  list(since: number, signal: AbortSignal): Promise<Attempt<readonly object[]>>;
+  /** Clicks a button of a missed call's notification. */
+  click(callId: string, actionId: string, signal: AbortSignal): Promise<Attempt<undefined>>;
+  close(): Promise<void>;
+}
+
+/** The account is that of the calling system; its API key stands for the passcode. */
+export async function createCallsClient(options: ClientOptions): Promise<CallsClient> {
+  const shown = shownWithout(options.passcode);
+  const transport = await openTransport({ ...options, headers: requestHeaders(options), shown });
+  const { ask, accept } = openExchanges(transport, { shown, now: options.now });
+  return {
+    list: (since, signal) =>
+      attempt(async () => {
+        const endpoint = '/call/v1/calls';
+        const query = `?since=${since}`;
+        const exchange = { method: 'GET', endpoint, query, limit: 'silence' } as const;
+        const answer = await accept(await ask(exchange, signal));
+        const { records } = (answer.json ?? {}) as { readonly records?: unknown };
+        if (Array.isArray(records)) return records as object[];
+        throw unreadable(answer, 'no list of calls');
+      }),
+    click: (callId, actionId, signal) =>
+      attempt(async () => {
+        const [call, action] = [callId, actionId].map(encodeURIComponent);
+        const endpoint = `/call/v1/missed/${call}/actions/${action}`;
+        const exchange = { method: 'POST', endpoint, limit: 'whole', once: true } as const;
+        await accept(await ask(exchange, signal));
+        return undefined;
+      }),
+    close: () => transport.close(),
+  };
+}

@@ -1,0 +1,80 @@
+import {
+  clickMissed,
+  listCalls,
+  logCalls,
+  type CallRecord,
+  type CallsAccount,
+} from '../../jobs/calling/call-records-job.js';
+import type { FileOptions } from '../../jobs/job-options.js';
+import { inertJson } from '../../ui/inert.js';
+import { messages, type Messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import { jobWords } from '../job-words.js';
+import { openCalling, type CallingFlags } from './open-calling.js';
+
+export interface LogFlags extends CallingFlags, FileOptions {
+  /** Milliseconds before now. */
+  readonly since?: number;
+  readonly output?: string;
+}
+
+/** `call log`: calls as the calling system keeps them. */
+export async function runLog(call: Call<LogFlags>): Promise<void> {
+  const { since: age, callUrl: _, ...how } = call.flags;
+  const since = sinceOf(age, call);
+  await withCalling(call, async (account, world) => {
+    const count = await logCalls({ ...how, since }, account, world);
+    world.said.note(`${count} calls`);
+  });
+}
+
+/** `call missed list`: missed calls whose notification has buttons. */
+export async function listMissed(call: Call<CallingFlags & { readonly since?: number }>) {
+  const since = sinceOf(call.flags.since, call);
+  await withCalling(call, async (account, world) => {
+    const missed = (await listCalls(since, account, world)).filter(
+      ({ status, actions = {} }) => status === 'missed' && Object.keys(actions).length > 0,
+    );
+    for (const one of missed) call.runtime.stdout.write(`${inertJson(shownMissed(one))}\n`);
+    world.said.note(`${missed.length} missed calls with actions`);
+  });
+}
+
+/** `call missed click`: what the receiver would do on the phone. */
+export async function click(call: Call<CallingFlags>): Promise<void> {
+  const [callId = '', actionId = ''] = call.operands;
+  await withCalling(call, async (account, world) => {
+    await clickMissed(callId, actionId, account, world);
+    world.said.note(`clicked: ${actionId} of call ${callId}`);
+  });
+}
+
+const sinceOf = (age: number | undefined, { runtime }: Pick<Call, 'runtime'>): number =>
+  age === undefined ? 0 : Math.max(0, Math.round(runtime.now() - age));
+
+const shownMissed = ({ endedAt, status: _, ...record }: CallRecord) => {
+  const { callId, callerCuid, calleeCuid, callContext, actions } = record;
+  const missedAt = endedAt === undefined ? null : new Date(endedAt).toISOString();
+  return { callId, callerCuid, calleeCuid, callContext, missedAt, actions };
+};
+
+interface CallsWorld {
+  readonly runtime: Call['runtime'];
+  readonly words: typeof jobWords;
+  readonly said: Messages;
+}
+
+async function withCalling(
+  { flags, settings, runtime }: Call<CallingFlags>,
+  work: (account: CallsAccount, world: CallsWorld) => Promise<void>,
+): Promise<void> {
+  const set = settings();
+  const said = messages(set, runtime);
+  const calling = await openCalling(set, flags, { runtime, messages: said });
+  try {
+    const { timeoutMs } = set;
+    await work({ ...calling, timeoutMs, policy: set }, { runtime, words: jobWords, said });
+  } finally {
+    await calling.close();
+  }
+}

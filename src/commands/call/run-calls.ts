@@ -1,0 +1,44 @@
+import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls-job.js';
+import { messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import { shownRows } from '../cuid/check-cuids.js';
+import { needInput } from '../input-flags.js';
+import { runJob } from '../run-job.js';
+import { EventLines, stoppedWith } from './event-lines.js';
+import { openCalling, type CallingFlags } from './open-calling.js';
+
+export type RunFlags = Omit<RunCallsOptions, 'files'> & CallingFlags;
+
+/** `call run`: an outcome a line on stdout, or with --json the summary alone. */
+export async function runScript(call: Call<RunFlags>): Promise<void> {
+  const { operands: files, flags, runtime } = call;
+  needInput(files, call);
+  const settings = call.settings();
+  const lines = new EventLines(runtime);
+  const outcome = settings.json ? undefined : lines.put;
+  await runJob(
+    {
+      name: 'call run',
+      flags: {},
+      files: [],
+      concurrency: flags.concurrency,
+      reads: false,
+      stopping: 'stopping: calls are hung up; again leaves at once',
+      job: async (world, hooks) => {
+        const said = messages(settings, runtime);
+        const calling = await openCalling(settings, flags, { runtime, messages: said });
+        const stopped = { ...world, runtime: stoppedWith(runtime, lines) };
+        try {
+          const heard = { ...hooks, ...(outcome && { outcome }) };
+          return await runCalls({ ...flags, files }, calling, stopped, heard);
+        } finally {
+          await lines.flushed();
+          await calling.close();
+        }
+      },
+      shown: shownRows,
+    },
+    settings,
+    runtime,
+  );
+}

@@ -1,0 +1,120 @@
+import type { CallsClient } from '../../client/calls-client.js';
+import { createCallsClient } from '../../client/calls-client.js';
+import { failureError } from '../../client/failure-error.js';
+import type { RetryPolicy } from '../../client/retry.js';
+import { Waits } from '../../client/waits.js';
+import { withRetry } from '../../client/with-retry.js';
+import { EngagectlError } from '../../errors.js';
+import type { FileOptions } from '../job-options.js';
+import { openProfileSink } from '../profile-sink.js';
+import type { World } from '../world.js';
+import type { CallingAccount } from './phone.js';
+
+/** What requests to the calling system need besides its account. */
+export interface CallsAccount extends CallingAccount {
+  readonly headerPrefix: string;
+  readonly timeoutMs: number;
+  readonly policy: RetryPolicy;
+}
+
+type JobWorld = Pick<World, 'runtime' | 'said' | 'words'>;
+
+/** A call as the calling system keeps it. Times in milliseconds since 1970. */
+export interface CallRecord {
+  readonly callId?: string;
+  readonly callerCuid?: string;
+  readonly calleeCuid?: string;
+  readonly callContext?: string;
+  readonly status?: string;
+  readonly endedAt?: number;
+  readonly actions?: Readonly<Record<string, string>>;
+}
+
+/** Calls placed from this time on, oldest first. */
+export async function listCalls(
+  since: number,
+  account: CallsAccount,
+  world: JobWorld,
+): Promise<readonly CallRecord[]> {
+  const { runtime, said } = world;
+  const { random, sleep, monotonic, signal } = runtime;
+  return withClient(account, world, (client) =>
+    withRetry(async (stop) => client.list(since, stop), {
+      policy: account.policy,
+      runtime: { random, sleep, monotonic },
+      signal,
+      waits: new Waits(new URL(account.url).host, monotonic, (line) => said.verbose(line)),
+      counts: { requests: 0, retries: 0 },
+      what: 'GET /call/v1/calls',
+    }),
+  );
+}
+
+/** Writes them as the exports write records. */
+export async function logCalls(
+  { since, output, ...how }: FileOptions & { readonly since: number; readonly output?: string },
+  account: CallsAccount,
+  world: JobWorld,
+): Promise<number> {
+  const calls = await listCalls(since, account, world);
+  const sink = await openProfileSink(output, how, world);
+  try {
+    for (const call of calls) {
+      await sink.write(Buffer.from(JSON.stringify(call)), { by: 'identity', value: '' });
+    }
+    await sink.finish();
+  } finally {
+    await sink.abort();
+  }
+  for (const warning of sink.warnings) world.said.warn(warning);
+  return calls.length;
+}
+
+/** Clicks a button of a missed call's notification. Throws E-NOT-FOUND where there is no such button. */
+export async function clickMissed(
+  callId: string,
+  actionId: string,
+  account: CallsAccount,
+  world: JobWorld,
+): Promise<void> {
+  const { signal } = world.runtime;
+  const made = await withClient(account, world, (client) => client.click(callId, actionId, signal));
+  if (made.ok) return;
+  const { failure } = made;
+  const status = failure.kind === 'refused' ? failure.status : 0;
+  const what = `POST ${account.url}/call/v1/missed`;
+  if (status !== 404 && status !== 409) throw failureError(failure, { what, attempts: 1 });
+  const gone = status === 409;
+  throw new EngagectlError(
+    'E-NOT-FOUND',
+    `action ${actionId} of call ${callId} cannot be clicked`,
+    {
+      why: gone ? 'a button of this notification was clicked before' : 'there is no such button',
+      fix: 'engagectl call missed list shows calls and their actions',
+    },
+  );
+}
+
+async function withClient<T>(
+  { url, callAccountId, callApiKey, headerPrefix, timeoutMs }: CallsAccount,
+  { runtime: { env, now, monotonic }, said }: JobWorld,
+  work: (client: CallsClient) => Promise<T>,
+): Promise<T> {
+  const client = await createCallsClient({
+    baseUrl: url,
+    accountId: callAccountId,
+    passcode: callApiKey,
+    headerPrefix,
+    timeoutMs,
+    maxInFlight: 1,
+    env,
+    now,
+    monotonic,
+    log: (line) => said.verbose(line),
+  });
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}

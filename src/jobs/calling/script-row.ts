@@ -1,0 +1,105 @@
+import type { RowBlock } from '../../input/rows.js';
+import { validateCuid } from '../../calling/validate-cuid.js';
+import { CellText } from '../../mapping/cell-text.js';
+import { NamedValues } from '../../mapping/named-values.js';
+import { invalid, type Fault } from '../../mapping/record-builder.js';
+import type { Answer } from './answering.js';
+
+/** What a receiver does, and how the call then ends for the caller. */
+export const receivers = {
+  answer: { ending: 'Ended' },
+  decline: { ending: 'Declined' },
+  ignore: { ending: 'Missed' },
+  'no-microphone': { ending: 'DeclinedDueToMicrophonePermissionsNotGranted' },
+  'notifications-off': { ending: 'DeclinedDueToNotificationsDisabled' },
+  absent: { ending: 'NOT_REACHABLE' },
+} as const;
+export type Receiver = keyof typeof receivers;
+
+/** A call of a script. Milliseconds throughout. */
+export interface ScriptRow {
+  readonly caller: string;
+  readonly callee: string;
+  readonly context: string;
+  readonly calleeDoes: Receiver;
+  /** The last event of the caller, or the name of an error. */
+  readonly expect: string;
+  readonly answerAfter: number;
+  readonly hangupAfter: number;
+  readonly cancelAfter: number | undefined;
+}
+
+const required = ['caller', 'callee', 'context'] as const;
+const waits = ['answer_after', 'hangup_after', 'cancel_after'] as const;
+const columns = [...required, 'callee_does', 'expect', ...waits] as const;
+export const requiredColumns: readonly string[] = required;
+
+/** How the phone of this receiver answers. */
+export const answerOf = (receiver: Receiver): Answer =>
+  receiver === 'decline' || receiver === 'ignore' ? receiver : 'auto';
+
+/** Rows to calls. What is wrong with a row is said all at once. */
+export class ScriptReader {
+  readonly #values = new NamedValues<(typeof columns)[number]>(columns, true);
+  readonly #text = new CellText();
+  #wrong: string[] = [];
+
+  read(rows: RowBlock, row: number): ScriptRow | Fault {
+    const unreadable = this.#values.to(rows, row);
+    if (unreadable) return unreadable;
+    if (!this.#values.isNamed) return invalid('a record is a JSON object');
+    this.#wrong = [];
+    const [caller, callee] = [this.#cuid('caller'), this.#cuid('callee')];
+    const context = this.#textOf('context');
+    if (context === '') this.#wrong.push('column "context": the value is empty');
+    const [answerAfter, hangupAfter, cancelAfter] = waits.map((name) => this.#wait(name));
+    const calleeDoes = this.#receiver();
+    const usual = cancelAfter !== undefined && calleeDoes === 'ignore' ? 'Cancelled' : undefined;
+    const expect = this.#textOf('expect') || (usual ?? receivers[calleeDoes].ending);
+    if (this.#wrong.length > 0) return invalid(this.#wrong.join('; '));
+    return {
+      caller,
+      callee,
+      context,
+      calleeDoes,
+      expect,
+      answerAfter: answerAfter ?? 0,
+      hangupAfter: hangupAfter ?? 0,
+      cancelAfter,
+    };
+  }
+
+  #textOf(name: (typeof columns)[number]): string {
+    const fault = this.#values.readOptional(name, this.#text);
+    if (fault) this.#wrong.push(fault.error);
+    return fault ? '' : this.#text.toString();
+  }
+
+  #cuid(name: 'caller' | 'callee'): string {
+    const cuid = this.#textOf(name);
+    for (const { severity, message } of validateCuid(cuid)) {
+      if (severity === 'error') this.#wrong.push(`column "${name}": it ${message}`);
+    }
+    return cuid;
+  }
+
+  #receiver(): Receiver {
+    const text = this.#textOf('callee_does') || 'answer';
+    if (Object.hasOwn(receivers, text)) return text as Receiver;
+    const known = Object.keys(receivers).join(', ');
+    this.#wrong.push(`column "callee_does": ${JSON.stringify(text)} is none of ${known}`);
+    return 'answer';
+  }
+
+  #wait(name: (typeof waits)[number]): number | undefined {
+    const text = this.#textOf(name);
+    if (text === '') return undefined;
+    const [, number, unit = ''] = /^(\d{1,6}(?:\.\d+)?)(ms|s|m)$/.exec(text) ?? [];
+    const milliseconds = Number(number) * { ms: 1, s: 1000, m: 60_000 }[unit as 'ms' | 's' | 'm'];
+    if (milliseconds >= 0) return milliseconds;
+    this.#wrong.push(`column "${name}": ${JSON.stringify(text)} is no duration like 500ms or 2s`);
+    return undefined;
+  }
+}
+
+export const isScriptRow = (read: ScriptRow | Fault): read is ScriptRow => 'caller' in read;
