@@ -10,6 +10,9 @@ const verbs: Readonly<Record<string, string>> = {
   'export-events': 'exported',
   'get-profile': 'found',
   verify: 'compared',
+  'cuid check': 'passed',
+  'cuid derive': 'derived',
+  'call run': 'as expected:',
 };
 
 /** How a run ended, in one line: `uploaded 4,995 of 5,000 users; 5 rejected`. */

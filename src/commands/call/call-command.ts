@@ -4,7 +4,7 @@ import { age, choice, duration, integer, notEmpty } from '../option-values.js';
 import type { LintFlags } from './lint-init.js';
 import type { ListenFlags } from './listen-for-calls.js';
 import { outputOptions } from '../output-flags.js';
-import type { LogFlags } from './call-records.js';
+import type { LogFlags } from './kept-calls.js';
 import { callingOptions, type CallingFlags } from './open-calling.js';
 import { phoneOptions } from './phone-flags.js';
 import type { PlaceFlags } from './place-call.js';
@@ -121,7 +121,7 @@ const run: CommandSpec<RunFlags> = {
   run: async (call) => (await import('./run-calls.js')).runScript(call),
 };
 
-const records = () => import('./call-records.js');
+const records = () => import('./kept-calls.js');
 
 const sinceOption = [
   '--since <age>',
@@ -160,7 +160,7 @@ const missed: CommandSpec = {
       `,
       options: ['Options:', sinceOption, ...callingOptions],
       run: async (call: Call<CallingFlags>) => (await records()).listMissed(call),
-    } as CommandSpec,
+    },
     click: {
       summary: 'click a button of a missed call, as the receiver would',
       operands: [
@@ -175,7 +175,7 @@ const missed: CommandSpec = {
       `,
       options: [...callingOptions],
       run: async (call: Call<CallingFlags>) => (await records()).click(call),
-    } as CommandSpec,
+    },
   },
 };
 

@@ -1,9 +1,9 @@
 import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls-job.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
-import { shownRows } from '../cuid/check-cuids.js';
 import { needInput } from '../input-flags.js';
 import { runJob } from '../run-job.js';
+import { shownWrite } from '../shown-write.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { openCalling, type CallingFlags } from './open-calling.js';
 
@@ -22,6 +22,7 @@ export async function runScript(call: Call<RunFlags>): Promise<void> {
       flags: {},
       files: [],
       concurrency: flags.concurrency,
+      nouns: 'calls',
       reads: false,
       stopping: 'stopping: calls are hung up; again leaves at once',
       job: async (world, hooks) => {
@@ -36,7 +37,7 @@ export async function runScript(call: Call<RunFlags>): Promise<void> {
           await calling.close();
         }
       },
-      shown: shownRows,
+      shown: shownWrite,
     },
     settings,
     runtime,

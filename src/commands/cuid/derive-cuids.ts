@@ -16,7 +16,7 @@ export async function runDerive(call: Call<DeriveFlags>): Promise<void> {
       flags: flags.output === undefined ? {} : { output: flags.output },
       files: [],
       concurrency: 1,
-      nouns: 'rows',
+      nouns: 'cuids',
       reads: true,
       job: (world, hooks) => deriveCuids({ ...flags, files }, world, hooks),
       shown: shownWrite,

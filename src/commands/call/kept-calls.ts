@@ -4,7 +4,7 @@ import {
   logCalls,
   type CallRecord,
   type CallsAccount,
-} from '../../jobs/calling/call-records-job.js';
+} from '../../jobs/calling/kept-calls-job.js';
 import type { FileOptions } from '../../jobs/job-options.js';
 import { inertJson } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
