@@ -16,6 +16,7 @@ import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { bundleCalling } from './bundle-calling.mjs';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const built = join(root, 'dist');
@@ -107,9 +108,10 @@ async function bundle() {
       process: join(built, 'process.js'),
       library: join(built, 'index.js'),
       'library-testing': join(built, 'testing.js'),
+      'library-calling-node': join(built, 'calling/calling-node.js'),
     },
     platform: 'node',
-    external: [/^@libsql\//, 'bullmq', 'ioredis', 'pg'],
+    external: [/^@libsql\//, 'bullmq', 'ioredis', 'pg', '@roamhq/wrtc'],
     plugins: [leaveOutUnused, quickLibsql],
     checks: { ineffectiveDynamicImport: false },
   });
@@ -125,9 +127,9 @@ async function bundle() {
 }
 
 /** What `import` of the package, or of a part of it, leads to. */
-function entry(output, part) {
+function entry(output, part, folder = './') {
   const { exports } = output.find(({ name }) => name === part);
-  return `import library from './${part}.cjs';\nexport const { ${exports.join(', ')} } = library;\n`;
+  return `import library from '${folder}${part}.cjs';\nexport const { ${exports.join(', ')} } = library;\n`;
 }
 
 /** The declarations that the one of the public API leads to. */
@@ -163,8 +165,13 @@ const files = new Map([
   ...output.map(({ fileName, code }) => [fileName, code]),
   ['index.js', entry(output, 'library')],
   ['testing.js', entry(output, 'library-testing')],
+  ['calling/calling.js', await bundleCalling(built)],
+  ['calling/calling-node.js', entry(output, 'library-calling-node', '../')],
   ...[
-    ...declarations('index.d.ts', declarations('testing.d.ts')),
+    ...['index', 'testing', 'calling/calling', 'calling/calling-node'].reduce(
+      (found, part) => declarations(`${part}.d.ts`, found),
+      new Set(),
+    ),
     ...readdirSync(built).filter((name) => name.endsWith('.wasm')),
     ...readdirSync(join(built, 'man')).map((name) => `man/${name}`),
   ].map((name) => [name, readFileSync(join(built, name))]),

@@ -15,6 +15,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { callTimers } from '../src/calling/protocol.js';
 import { startService } from '../src/service/start.js';
 import { serviceDefaults } from './support/service-defaults.js';
 
@@ -54,7 +55,7 @@ const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/[\w/-]+\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/calling|calling\/calling-node)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/[\w/-]+\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(4_000_000);
   const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
@@ -293,18 +294,6 @@ describe('serves as a library', () => {
     expect(typesOf(script)).toEqual({ status: 0, stdout: '' });
   });
 
-  /** What the compiler says of a program of a strict project that checks the types of its libraries, too. */
-  function typesOf(script: string) {
-    const require = createRequire(import.meta.url);
-    const types = path.dirname(path.dirname(require.resolve('@types/node/package.json')));
-    const options = `--ignoreConfig --noEmit --strict --skipLibCheck false --exactOptionalPropertyTypes --module nodenext --target es2022 --types node --typeRoots ${types}`;
-    const tsc = path.join(root, 'node_modules/.bin/tsc');
-    const { status, stdout } = spawnSync(tsc, [...options.split(' '), script], {
-      encoding: 'utf8',
-    });
-    return { status, stdout };
-  }
-
   it('does what the examples show', async () => {
     const account = { accountId: 'LIBRARY', passcode: 'passcode-of-the-library' };
     const service = await startService({ ...serviceDefaults, ...account });
@@ -340,3 +329,82 @@ describe('serves as a library', () => {
     expect(existsSync(path.join(folder, 'buyers.csv.gz'))).toBe(true);
   });
 });
+
+describe('lets users call each other', () => {
+  const page = readFileSync(path.join(root, 'docs/calling.md'), 'utf8');
+  const example = (language: string) =>
+    new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(page)?.[1] ?? '';
+
+  it('by a module that wants nothing of Node', () => {
+    const text = readFileSync(path.join(installed, 'dist/calling/calling.js'), 'utf8');
+    expect(text.length).toBeLessThan(60_000);
+    expect(text).not.toMatch(/^import\b|\bimport\(|\brequire\(|\bnode:|\bprocess\.|\bBuffer\b/m);
+  });
+
+  it('as its page shows for Node', async () => {
+    const calls = { accountId: 'CALLS', apiKey: 'kept secret' };
+    const router = await startService({
+      ...serviceDefaults,
+      accountId: 'A',
+      passcode: 'passcode',
+      calls: { ...calls, timers: callTimers, dropRate: 0, isOff: false },
+    });
+    onTestFinished(() => router.close());
+    const code = example('ts').replace('http://127.0.0.1:8700', router.url);
+    const script = path.join(folder, 'two-devices.mts');
+    writeFileSync(script, code);
+    expect(typesOf(script)).toEqual({ status: 0, stdout: '' });
+    const program = path.join(folder, 'two-devices.mjs');
+    writeFileSync(program, code.replace('(cuid: string)', '(cuid)'));
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [program]);
+    expect(stderr).toBe('');
+    const heard = (cuid: string) =>
+      stdout.split('\n').flatMap((line) => (line.startsWith(cuid) ? line.slice(6) : []));
+    const both = ['Answered', 'CallInProgress', 'Ended'];
+    expect(heard('ann_1')).toEqual(['CallIsPlaced', ...both]);
+    expect(heard('bob_1')).toEqual(both);
+  });
+
+  it('as its page shows for React Native', () => {
+    const types = path.join(folder, 'react-native.d.ts');
+    writeFileSync(
+      types,
+      `declare module 'react-native' {
+         const Platform: { readonly OS: 'ios' | 'android' | 'web' };
+         const PermissionsAndroid: {
+           readonly PERMISSIONS: { readonly RECORD_AUDIO: 'android.permission.RECORD_AUDIO' };
+           request(permission: string): Promise<'granted' | 'denied' | 'never_ask_again'>;
+         };
+       }
+       declare module 'react-native-webrtc' {
+         const RTCPeerConnection: typeof globalThis.RTCPeerConnection;
+         const mediaDevices: MediaDevices;
+       }`,
+    );
+    const script = path.join(folder, 'react-native.mts');
+    writeFileSync(
+      path.join(folder, 'app.d.mts'),
+      `import type { CallEventResult, IncomingCall } from 'engagectl/calling';
+       export const account: { coreId: string; calling: { accountId: string; apiKey: string } };
+       export const cuid: string;
+       export const deviceId: string;
+       export function showCall(call: IncomingCall): void;
+       export function showState(result: CallEventResult): void;`,
+    );
+    const code = example('tsx').replace("'./app'", "'./app.mjs'");
+    writeFileSync(script, `/// <reference path="./react-native.d.ts" />\n${code}`);
+    expect(typesOf(script, '--lib es2023,dom')).toEqual({ status: 0, stdout: '' });
+  });
+});
+
+/** What the compiler says of a program of a strict project that checks the types of its libraries, too. */
+function typesOf(script: string, more = '--types node') {
+  const require = createRequire(import.meta.url);
+  const types = path.dirname(path.dirname(require.resolve('@types/node/package.json')));
+  const options = `--ignoreConfig --noEmit --strict --skipLibCheck false --exactOptionalPropertyTypes --module nodenext --target es2022 ${more} --typeRoots ${types}`;
+  const tsc = path.join(root, 'node_modules/.bin/tsc');
+  const { status, stdout } = spawnSync(tsc, [...options.split(' '), script], {
+    encoding: 'utf8',
+  });
+  return { status, stdout };
+}

@@ -44,7 +44,7 @@ export class Negotiation {
 
   async #say(description: SessionDescription): Promise<void> {
     await this.#peer.setLocalDescription(description);
-    const { type, sdp } = description;
+    const { type, sdp = '' } = description;
     this.#send({ description: { type, sdp } });
   }
 

@@ -2,8 +2,8 @@
 // of the package @roamhq/wrtc.
 
 export interface SessionDescription {
-  readonly type: string;
-  readonly sdp?: string | undefined;
+  readonly type: 'offer' | 'answer' | 'pranswer' | 'rollback';
+  readonly sdp?: string;
 }
 
 export interface IceServer {
