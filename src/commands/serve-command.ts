@@ -55,7 +55,9 @@ const variantOptions = [
   variant('--next-cursor <place>', 'next_cursor and records', 'after', 'before'),
   variant('--status <place>', 'status in an answer', 'first', 'last'),
   variant('--expired-cursor <answer>', 'to a cursor out of date', 'code', 'text', 'stringCode'),
-  variant('--echo <way>', 'record in unprocessed', 'intact', 'changed'),
+  variant('--echo <way>', 'record in unprocessed', 'recorded', 'intact', 'changed'),
+  variant('--record-number <way>', 'how its text ends', 'spaced', 'tight'),
+  variant('--older-profile <way>', 'what an older ts does', 'fills', 'overwrites'),
   variant('--whitespace <way>', 'around : and ,', 'tight', 'spaced'),
   variant('--connection <way>', 'after an answer', 'keep', 'close'),
 ];

@@ -11,10 +11,14 @@ export class Lag {
     this.#clock = clock;
   }
 
+  get isOn(): boolean {
+    return this.#milliseconds > 0;
+  }
+
   /** Carries a write out: now, or when reads shall see it. */
   carryOut(write: () => void): void {
-    if (this.#milliseconds === 0) write();
-    else this.#waiting.push({ due: this.#clock.now() + this.#milliseconds, write });
+    if (this.isOn) this.#waiting.push({ due: this.#clock.now() + this.#milliseconds, write });
+    else write();
   }
 
   /** Before a read. */

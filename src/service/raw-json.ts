@@ -48,6 +48,13 @@ export const exceedsBytes = (text: string, most: number): boolean =>
 export const scalarExceedsBytes = (json: string, most: number): boolean =>
   json.length * 3 > most && exceedsBytes(stringOf(json) ?? json, most);
 
+/** Keys and scalar values of an array or object at any depth, as JSON texts. */
+export const scalarsIn = (nested: string): readonly string[] =>
+  nested.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:[\]{}"]+/g) ?? [];
+
+/** Whether every surrogate has its other half: those without look alike once they are UTF-8. */
+export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
+
 /** The members as JSON text without the braces around them. */
 export function joinMembers(members: Iterable<readonly [string, string]>): string {
   let text = '';

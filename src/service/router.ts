@@ -4,6 +4,7 @@ import { requestTexts } from '../contract/codes.js';
 import type { SeenRequest } from './control/request-log.js';
 import { endpointOf } from './endpoint-names.js';
 import type { Serving, Upgrade } from './listen.js';
+import { notPlayed } from './rest/played-query.js';
 import { Refusal, refusalAnswer, refused } from './refusal.js';
 import { sendAnswer } from './send-answer.js';
 import type { Service, ServiceOptions } from './service.js';
@@ -46,14 +47,17 @@ export function router(routes: readonly Route[], service: Service): Serving {
           )
         : undefined;
       try {
+        if (hostsOf(request) > 1) throw refused(400, 'Two Host headers');
         if (!isOurs(request.headers.host, service.options))
           throw refused(403, `Forbidden: this service is not called ${request.headers.host}`);
         const answer = handlerOf(routes, request.method, url.path);
         await answer({ request, response, seen, ...url }, service);
       } catch (error) {
         if (response.headersSent || (request.destroyed && !request.complete)) throw error;
+        const isSlow = error instanceof Refusal && error.httpStatus === 408;
+        if (isSlow) response.setHeader('Connection', 'close');
         // A client reads the answer once it has sent its whole body.
-        for await (const chunk of request) void chunk;
+        else for await (const chunk of request) void chunk;
         if (!(error instanceof Refusal)) service.options.onDefect?.(error);
         const refusal = error instanceof Refusal ? error : refused(500, requestTexts.unknownError);
         await sendAnswer(response, refusalAnswer(refusal), service);
@@ -75,7 +79,8 @@ function handlerOf(routes: readonly Route[], method: string | undefined, path: s
   for (const route of fitting) {
     if (route.method === method && 'answer' in route) return route.answer;
   }
-  throw fitting.length > 0 ? refused(405, 'Method not allowed') : refused(404, 'Not found');
+  if (fitting.length > 0) throw refused(405, 'Method not allowed');
+  throw path.startsWith('/1/') ? notPlayed(`${method} ${path}`) : refused(404, 'Not found');
 }
 
 const fits = ({ path }: Route, asked: string): boolean =>
@@ -86,6 +91,10 @@ function urlOf({ url = '' }: IncomingMessage): Pick<Exchange, 'path' | 'query' |
   const cursor = /(?:^|&)cursor=([^&]*)/.exec(search)?.[1];
   return { path, query: new URLSearchParams(search), cursor };
 }
+
+/** Node keeps the first and drops the others. */
+const hostsOf = ({ rawHeaders }: IncomingMessage): number =>
+  rawHeaders.filter((text, at) => at % 2 === 0 && /^host$/i.test(text)).length;
 
 const loopbackNames = new Set(['127.0.0.1', 'localhost', '[::1]']);
 

@@ -49,16 +49,13 @@ export async function plantSeed(service: Omit<Service, 'plantSeed'>): Promise<bo
 }
 
 /** Returns an empty batch. */
-function plant(
-  batch: readonly SeedRecord[],
-  { store, clock, zone }: Omit<Service, 'plantSeed'>,
-): [] {
-  const seconds = Math.floor(clock.now() / 1000);
+function plant(batch: readonly SeedRecord[], service: Omit<Service, 'plantSeed'>): [] {
+  const { store, zone } = service;
   store.transaction(() => {
     for (const seed of batch) {
       const record = checkUploadRecord(uploadRecordOf(jsonOf(seed), zone));
       if (isFault(record)) throw new SeedError(record.error, seed);
-      saveUpload(store, record, seconds);
+      saveUpload(service, record);
     }
   });
   return [];

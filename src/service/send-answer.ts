@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { Service } from './service.js';
 import type { Variants } from './variants.js';
 
@@ -21,7 +21,7 @@ export const success = (members: Answer['members'] = {}): Answer => ({
 
 /**
  * Sends the answer after the latency, the way the variants say; records leave as fast as the
- * client reads them. Rejects when the client has gone meanwhile.
+ * client reads them. Rejects when the client goes while they do.
  */
 export async function sendAnswer(
   response: ServerResponse,
@@ -31,14 +31,15 @@ export async function sendAnswer(
   if (options.latencyMs > 0) {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    await delay(options.latencyMs, undefined, { signal: gone.signal });
+    await delay(options.latencyMs, undefined, { signal: gone.signal }).catch(() => undefined);
+    if (response.destroyed) return;
   }
   response.statusCode = answer.httpStatus;
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.shouldKeepAlive &&= variants.connection === 'keep';
   if (answer.members['records'] === undefined) return void response.end(textOf(answer, variants));
   const pieces = piecesOf(answer.members, variants);
-  await pipeline(Readable.from(pieces, { objectMode: true }), response);
+  await pipeline(Readable.from(inTurns(pieces), { objectMode: true }), response);
 }
 
 /** The body of the answer as one text. */
@@ -47,6 +48,14 @@ export const textOf = ({ members }: Answer, variants: Variants): string =>
 
 const piecesOf = (members: Answer['members'], variants: Variants): Iterable<Piece> =>
   variants.whitespace === 'spaced' ? spaced(bodyOf(members, variants)) : bodyOf(members, variants);
+
+/** Lets other requests in between: a page may hold all records there are. */
+async function* inTurns(pieces: Iterable<Piece>): AsyncGenerator<Piece> {
+  for (const piece of pieces) {
+    yield piece;
+    if (piece.length > 1) await nextTurn();
+  }
+}
 
 /** Text, or the UTF-8 of records; never cuts a JSON token. */
 type Piece = string | Buffer;

@@ -7,6 +7,7 @@ import type { RequestLog, SeenRequest } from './control/request-log.js';
 import type { Lag } from './lag.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
+import type { Turns } from './turns.js';
 import type { Variants } from './variants.js';
 
 /**
@@ -45,6 +46,8 @@ export interface ServiceOptions {
   /** Requests in flight, for uploads together and for each other endpoint; 429 beyond. */
   readonly maxConcurrent: { readonly upload: number; readonly other: number };
   readonly variants: Partial<Variants>;
+  /** How long the body of a request may take; a minute when it is missing. */
+  readonly bodyTimeoutMs?: number;
   /** Undefined: no calling. */
   readonly calls?: CallOptions | undefined;
   /** In [0, 1); decides which requests fail. */
@@ -79,6 +82,8 @@ export interface Service {
   /** The service's time, which is the world's until a test moves it. */
   readonly clock: Clock;
   readonly lag: Lag;
+  /** Requests are worked on one by one, so that all that arrive meanwhile are counted. */
+  readonly turns: Turns;
   readonly requests: RequestLog;
   readonly faults: FaultRules;
   readonly snapshots: Snapshots;

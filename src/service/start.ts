@@ -12,6 +12,7 @@ import type { RunningService, Service, ServiceOptions } from './service.js';
 import { defaultVariants } from './variants.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
+import { Turns } from './turns.js';
 
 export { SeedError } from './seed.js';
 export type { CallOptions, PushOffer } from './calls/call-options.js';
@@ -75,6 +76,7 @@ function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
     lag: new Lag(options.lagSeconds ?? 0, clock),
     store,
     inFlight: new Map<string, number>(),
+    turns: new Turns(),
     requests: new RequestLog({ headerPrefixes, now, clock, onRequest }),
     faults: new FaultRules(),
     snapshots: new Snapshots(store, dataDir),

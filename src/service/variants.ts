@@ -8,8 +8,15 @@ export interface Variants {
   readonly status: 'first' | 'last';
   /** Answer to an expired cursor: code 3, the text `invalid cursor` without a code, or the code as text. */
   readonly expiredCursor: 'code' | 'text' | 'stringCode';
-  /** The record echoed in `unprocessed`: as sent, or with phone numbers as numbers and keys in another order. */
-  readonly echo: 'intact' | 'changed';
+  /**
+   * The record echoed in `unprocessed`: altered for codes 517 to 520 alone, as it was seen; always as sent; or
+   * always with phone numbers as numbers and keys in another order.
+   */
+  readonly echo: 'recorded' | 'intact' | 'changed';
+  /** How its text ends: `Skipped record number : 2`, or without the first blank. */
+  readonly recordNumber: 'spaced' | 'tight';
+  /** A profile record whose `ts` is older than the profile: fills its gaps, or overwrites like any other. */
+  readonly olderProfile: 'fills' | 'overwrites';
   /** Whitespace around `:` and `,` of every answer. */
   readonly whitespace: 'tight' | 'spaced';
   /** Whether connections outlive an answer. */
@@ -21,7 +28,9 @@ export const defaultVariants: Variants = {
   nextCursor: 'after',
   status: 'first',
   expiredCursor: 'code',
-  echo: 'intact',
+  echo: 'recorded',
+  recordNumber: 'spaced',
+  olderProfile: 'fills',
   whitespace: 'tight',
   connection: 'keep',
 };

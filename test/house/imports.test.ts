@@ -62,6 +62,8 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/listen.ts': 'timers', // the service is a world of its own
   'service/send-answer.ts': 'timers',
   'service/rest/play-fault.ts': 'timers',
+  'service/rest/read-body.ts': 'timers',
+  'service/turns.ts': 'timers',
   'service/calls/alarms.ts': 'timers',
   'service/calls/turn.ts': 'timers', // ends with the turn of the event loop
   'service/calls/call.ts': 'random', // an id that nothing else has

@@ -31,7 +31,7 @@ describe('refusals', () => {
   });
 
   it.each([
-    ['POST', '/1/uploads', 404],
+    ['POST', '/1/uploads', 501],
     ['GET', '/2/profile.json', 404],
     ['GET', '/', 404],
     ['GET', '/1/upload', 405],

@@ -103,7 +103,10 @@ describe('Channel Unsubscribed', () => {
     const addresses = { Phone: phone, Email: email };
     await service.upload(profileRecord('a', addresses), profileRecord('b', addresses));
     await service.upload(
-      eventRecord('a', 'Channel Unsubscribed', 1, { Channel: channel, Address: address }),
+      eventRecord('a', 'Channel Unsubscribed', 1_600_000_000, {
+        Channel: channel,
+        Address: address,
+      }),
     );
     for (const identity of ['a', 'b']) {
       expect(await flagsOf(service, identity)).toMatchObject({
@@ -119,7 +122,7 @@ describe('Channel Unsubscribed', () => {
     const service = await run();
     await service.upload(profileRecord('a', { Email: email }));
     await service.upload(
-      eventRecord('a', 'Channel Unsubscribed', 1, { Channel: 'email', Address: phone }),
+      eventRecord('a', 'Channel Unsubscribed', 1_600_000_000, { Channel: 'email', Address: phone }),
     );
     expect((await flagsOf(service, 'a'))['MSG-dndEmail']).toBe(false);
   });
@@ -158,7 +161,7 @@ const anyEvent = fc
   .record({ channel: anyChannel, user: anyUser })
   .map(({ channel, user }): Step => async (service, model) => {
     const properties = { Channel: channel.type, Address: channel.value };
-    await service.upload(eventRecord(user, 'Channel Unsubscribed', 1, properties));
+    await service.upload(eventRecord(user, 'Channel Unsubscribed', 1_600_000_000, properties));
     model.blocked[channel.address] = true;
   });
 

@@ -71,7 +71,7 @@ describe('the echo in unprocessed', () => {
   const record = profileRecord('a', { City: 'Oslo', Email: 'no', Phone: '+4712345678' });
 
   it('intact repeats the record as it was written', async () => {
-    const service = await run();
+    const service = await run({ variants: { echo: 'intact' } });
     const sent = '{ "type":"profile", "identity":"\\u0061","profileData":{"Age":1.0e9} }';
     const { text } = await service.call('POST', '/1/upload', `{"d":[${sent}]}`);
     expect(text).toContain(`"record":${sent}}`);

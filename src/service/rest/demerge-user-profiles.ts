@@ -1,5 +1,5 @@
 import { limits } from '../../contract/limits.js';
-import { elementsOf, isArray, isObject, membersOf, stringOf } from '../raw-json.js';
+import { elementsOf, isArray, isObject, isWellFormed, membersOf, stringOf } from '../raw-json.js';
 import { malformed } from '../refusal.js';
 import { success } from '../send-answer.js';
 import type { Database } from '../store/database.js';
@@ -34,7 +34,7 @@ function identitiesOf(body: string | undefined): string[] {
   if (!elements || elements.length > limits.identitiesPerDemerge) throw malformed();
   return elements.map((element) => {
     const identity = stringOf(element);
-    if (identity === undefined) throw malformed();
+    if (identity === undefined || !isWellFormed(identity)) throw malformed();
     return identity;
   });
 }
@@ -46,14 +46,14 @@ function identitiesOf(body: string | undefined): string[] {
 function fallApart(store: Database, profile: StoredProfile): void {
   const [first, ...leaving] = keysOf(profile).filter(({ kind }) => kind !== 'social');
   if (!first || leaving.length === 0) return;
-  const { email, name, phone, data } = profile;
+  const { email, name, phone, data, ts } = profile;
   saveProfile(
     store,
     withKeys({ ...profile, identities: '[]', object_ids: '[]' }, [first]),
     profile,
   );
   for (const key of leaving) {
-    const alone = withKeys({ ...blankProfile, email, name, phone, data }, [key]);
+    const alone = withKeys({ ...blankProfile, email, name, phone, data, ts }, [key]);
     claimKey(store, key, saveProfile(store, alone, blankProfile).id);
   }
 }

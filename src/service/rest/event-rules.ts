@@ -4,11 +4,12 @@ import {
   elementsOf,
   isArray,
   isObject,
+  isWellFormed,
   membersOf,
   exceedsBytes,
   scalarExceedsBytes,
 } from '../raw-json.js';
-import type { Fault } from './write-records.js';
+import type { Fault } from './record-fault.js';
 
 const fault = (code: number, what: string): Fault => ({
   code,
@@ -16,8 +17,15 @@ const fault = (code: number, what: string): Fault => ({
 });
 const { eventStructure } = recordCodes;
 const faults = {
-  noName: fault(recordCodes.eventNameMissing, 'Event name is missing.'),
-  reservedName: fault(recordCodes.reservedEventName, 'Event name is reserved.'),
+  noName: {
+    code: recordCodes.eventNameMissing,
+    error: 'Event Name is incorrect. ErrorCode: 509 - Event name is mandatory.',
+  },
+  reservedName: {
+    code: recordCodes.reservedEventName,
+    error: 'Event Name is incorrect. ErrorCode: 513 - Trying to raise a restricted system event.',
+  },
+  nameText: fault(eventStructure, 'The event name is no valid text.'),
   structure: fault(eventStructure, 'evtData is not a flat object.'),
   key: fault(eventStructure, 'A property key is longer than 120 bytes.'),
   value: fault(eventStructure, 'A property value is longer than 512 bytes.'),
@@ -30,6 +38,7 @@ const reserved = new Set<string>(reservedEventNames);
 export function faultOfEvent(name: string, props: string): Fault | undefined {
   if (name === '') return faults.noName;
   if (reserved.has(name)) return faults.reservedName;
+  if (!isWellFormed(name)) return faults.nameText;
   if (!isObject(props)) return faults.structure;
   const members = membersOf(props);
   if (members.size > limits.eventProperties) return faults.properties;

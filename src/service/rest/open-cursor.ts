@@ -8,6 +8,7 @@ import type { Service } from '../service.js';
 import { findEvent } from '../store/events.js';
 import { insertExport, type Export } from '../store/exports.js';
 import { encodeCursor } from './cursor.js';
+import { notPlayed } from './played-query.js';
 import { wellFormed } from './read-body.js';
 import type { RestRequest } from './rest-route.js';
 
@@ -66,11 +67,19 @@ function standardEvent(name: string): { readonly id: number; readonly newest: nu
 
 function wantedOf(text: string | undefined): { name: string; from: Day; to: Day } {
   const members = isObject(text) ? membersOf(text) : undefined;
+  for (const key of members?.keys() ?? []) refuseFilter(key);
   const name = stringOf(members?.get('event_name'));
   const from = dayOfText(members?.get('from'));
   const to = dayOfText(members?.get('to'));
   if (!name || from === undefined || to === undefined || from > to) throw malformed();
   return { name, from, to };
+}
+
+/** A filter that is passed over would answer with too many records. */
+function refuseFilter(key: string): void {
+  if (key === 'cursor')
+    throw refused(400, 'The cursor belongs into the URL of a GET: ?cursor=…, not into the body');
+  if (!['event_name', 'from', 'to'].includes(key)) throw notPlayed(`"${key}" in the body`);
 }
 
 function dayOfText(text = ''): Day | undefined {

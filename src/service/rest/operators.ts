@@ -1,4 +1,6 @@
 import { limits } from '../../contract/limits.js';
+import { recordCodes } from '../../contract/codes.js';
+import { RecordFault } from './record-fault.js';
 import { elementsOf, isArray, isNumber, isObject, isString, membersOf } from '../raw-json.js';
 
 interface Operator {
@@ -7,6 +9,7 @@ interface Operator {
   readonly apply: (current: string | undefined, operand: string) => string | undefined;
 }
 
+const isFiniteNumber = (text: string): boolean => isNumber(text) && Number.isFinite(Number(text));
 const isStrings = (text: string): boolean => isArray(text) && elementsOf(text).every(isString);
 
 /** The operators of profileData (service-facts, Upload), on JSON texts. */
@@ -14,13 +17,15 @@ const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ['$set', { accepts: isStrings, apply: (_, operand) => multiValue(elementsOf(operand)) }],
   ['$add', { accepts: isStrings, apply: addStrings }],
   ['$remove', { accepts: isStrings, apply: removeStrings }],
-  ['$incr', { accepts: isNumber, apply: (current, operand) => sum(current, operand, 1) }],
-  ['$decr', { accepts: isNumber, apply: (current, operand) => sum(current, operand, -1) }],
+  ['$incr', { accepts: isFiniteNumber, apply: (current, operand) => sum(current, operand, 1) }],
+  ['$decr', { accepts: isFiniteNumber, apply: (current, operand) => sum(current, operand, -1) }],
   ['$delete', { accepts: (operand) => operand === '1', apply: () => undefined }],
 ]);
 
 /** Whether the value is an object with a key that begins with `$`. */
 export const isOperator = (value: string): boolean => isObject(value) && /^\{\s*"\$/.test(value);
+
+export const isDeletion = (value: string): boolean => /^\{\s*"\$delete"/.test(value);
 
 export function isValidOperator(value: string): boolean {
   const [[name, operand] = ['', '']] = membersOf(value);
@@ -59,7 +64,12 @@ function sum(current: string | undefined, operand: string, sign: 1 | -1): string
   if (isInteger(start) && isInteger(operand)) {
     return String(BigInt(start) + BigInt(sign) * BigInt(operand));
   }
-  return JSON.stringify(Number(start) + sign * Number(operand));
+  const result = Number(start) + sign * Number(operand);
+  if (Number.isFinite(result)) return JSON.stringify(result);
+  throw new RecordFault(
+    recordCodes.eventStructure,
+    'Profile data is incorrect. A sum is too large.',
+  );
 }
 
 const isInteger = (text: string): boolean => /^-?\d+$/.test(text);

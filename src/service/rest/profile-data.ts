@@ -1,18 +1,27 @@
+import { recordCodes } from '../../contract/codes.js';
+import { limits } from '../../contract/limits.js';
 import { channels } from '../../contract/subscriptions.js';
 import { joinMembers, membersOf, stringOf, type Members } from '../raw-json.js';
 import type { Profile } from '../store/profiles.js';
 import { changedField } from './operators.js';
+import { isCustomKey } from './profile-rules.js';
+import { RecordFault } from './record-fault.js';
 
-/** The profile after an upload of these values and operators (checked before). */
-export function applyData(profile: Profile, upload: Members): Profile {
+/**
+ * The profile after an upload of these values and operators (checked before). `gapsOnly`: what it has
+ * already stays. Throws a RecordFault when it would have too many fields.
+ */
+export function applyData(profile: Profile, upload: Members, gapsOnly = false): Profile {
   const fields = membersOf(`{${profile.data}}`);
   if (profile.email !== null) fields.set('Email', JSON.stringify(profile.email));
   if (profile.phone !== null) fields.set('Phone', JSON.stringify(profile.phone));
   if (profile.name !== null) fields.set('Name', profile.name);
   for (const [key, value] of upload) {
+    if (gapsOnly && fields.has(userFlags.get(key) ?? key)) continue;
     if (key.startsWith('MSG-')) setFlag(fields, key, value);
     else setField(fields, key, value);
   }
+  if (fields.size > limits.profileKeys) checkCount(fields.keys());
   const email = stringOf(taken(fields, 'Email')) ?? null;
   const phone = stringOf(taken(fields, 'Phone')) ?? null;
   const name = taken(fields, 'Name') ?? 'null';
@@ -20,6 +29,12 @@ export function applyData(profile: Profile, upload: Members): Profile {
   if (email !== null) subscribeUnlessSet(fields, ['email']);
   const data = joinMembers(fields);
   return { ...profile, email, phone, name: name === 'null' ? null : name, data };
+}
+
+function checkCount(keys: Iterable<string>): void {
+  if ([...keys].filter(isCustomKey).length <= limits.profileKeys) return;
+  const what = 'Profile data is incorrect. More than 256 custom keys.';
+  throw new RecordFault(recordCodes.eventStructure, what);
 }
 
 function taken(fields: Members, key: string): string | undefined {

@@ -1,7 +1,6 @@
 import { recordCodes } from '../../contract/codes.js';
 import { limits } from '../../contract/limits.js';
 import {
-  elementsOf,
   isArray,
   isNumber,
   isObject,
@@ -9,10 +8,11 @@ import {
   type Members,
   exceedsBytes,
   scalarExceedsBytes,
+  scalarsIn,
 } from '../raw-json.js';
 import { isEmail, isPhone } from '../store/addresses.js';
-import { isOperator, isValidOperator } from './operators.js';
-import type { Fault } from './write-records.js';
+import { isDeletion, isOperator, isValidOperator } from './operators.js';
+import type { Fault } from './record-fault.js';
 
 const fault = (code: number, what: string): Fault => ({
   code,
@@ -23,9 +23,9 @@ const fault = (code: number, what: string): Fault => ({
 const structure = (what: string): Fault => fault(recordCodes.eventStructure, what);
 const faults = {
   key: structure('A key is longer than 120 bytes.'),
-  keys: structure('More than 256 custom keys.'),
   value: structure('A value is longer than 512 bytes.'),
   operator: structure('An operator is not valid.'),
+  operatorOnDefault: structure('An operator other than $delete is for custom fields.'),
 };
 
 /** What the field must be, and its fault when it is something else. */
@@ -37,44 +37,59 @@ const oneOf =
     words.includes(text);
 const isAge = (text: string): boolean => /^\d{1,3}$/.test(text) && Number(text) <= 150;
 
-/** The default fields (service-facts, Upload); without a rule anything goes. All other keys are custom. */
+/** The default fields (service-facts, Upload); without a rule anything goes. All other keys are custom, but flags. */
 const defaultFields: ReadonlyMap<string, Rule | undefined> = new Map<string, Rule | undefined>([
   ['Name', undefined],
   ['DOB', undefined],
   ['Photo', undefined],
   ['Tz', undefined],
   ['Email', [isEmail, recordCodes.email, 'Email is not valid.']],
-  ['Phone', [isPhone, recordCodes.phone, 'Phone is not valid.']],
-  ['Gender', [oneOf('M', 'F'), recordCodes.gender, 'Gender is not M or F.']],
-  ['Age', [isAge, recordCodes.age, 'Age is not valid.']],
-  ['Employed', [oneOf('Y', 'N'), recordCodes.employed, 'Employed is not Y or N.']],
-  ['Married', [oneOf('Y', 'N'), recordCodes.married, 'Married is not Y or N.']],
+  ['Phone', [isPhone, recordCodes.phone, 'Phone number is not valid.']],
+  ['Gender', [oneOf('M', 'F'), recordCodes.gender, 'Gender needs to be M/F.']],
+  ['Age', [isAge, recordCodes.age, 'Age is invalid.']],
+  ['Employed', [oneOf('Y', 'N'), recordCodes.employed, 'Employed needs to be Y/N.']],
+  ['Married', [oneOf('Y', 'N'), recordCodes.married, 'Married needs to be Y/N.']],
   [
     'Education',
     [
       oneOf('School', 'College', 'Graduate'),
       recordCodes.education,
-      'Education is not one of School, College, Graduate.',
+      // Two full stops, as recorded.
+      'Education needs to be School/College/Graduate..',
     ],
   ],
 ]);
 
-/** `data`: the members of profileData. */
+/** Whether the field counts as one of the account's own. */
+export const isCustomKey = (key: string): boolean =>
+  !defaultFields.has(key) && !key.startsWith('MSG-');
+
+/** `data`: the members of profileData. Addresses are looked at before all else (service-facts, Answers). */
 export function faultOfProfile(data: Members): Fault | undefined {
-  let customKeys = 0;
+  for (const key of ['Email', 'Phone']) {
+    const found = faultOfMember(key, data.get(key) ?? 'null');
+    if (found) return found;
+  }
   for (const [key, value] of data) {
-    if (exceedsBytes(key, limits.profileKeyBytes)) return faults.key;
-    if (!defaultFields.has(key) && ++customKeys > limits.profileKeys) return faults.keys;
-    const found = isOperator(value)
-      ? faultOfOperator(value)
-      : (faultOfField(defaultFields.get(key), value) ?? faultOfValue(value));
+    const found = exceedsBytes(key, limits.profileKeyBytes)
+      ? faults.key
+      : faultOfMember(key, value);
     if (found) return found;
   }
   return undefined;
 }
 
-const faultOfOperator = (value: string): Fault | undefined =>
-  isValidOperator(value) ? undefined : faults.operator;
+function faultOfMember(key: string, value: string): Fault | undefined {
+  if (isOperator(value)) return faultOfOperator(key, value);
+  return faultOfField(defaultFields.get(key), value) ?? faultOfValue(value);
+}
+
+/** A default field is none of those that are lists or sums: an operator could only spoil it. */
+function faultOfOperator(key: string, value: string): Fault | undefined {
+  if (!isValidOperator(value)) return faults.operator;
+  const isDefault = defaultFields.has(key) && !isDeletion(value);
+  return isDefault ? faults.operatorOnDefault : faultOfValue(value);
+}
 
 /** Null, which unsets a field, always passes. A CSV without types has an age as text. */
 function faultOfField(rule: Rule | undefined, value: string): Fault | undefined {
@@ -84,10 +99,10 @@ function faultOfField(rule: Rule | undefined, value: string): Fault | undefined 
   return text !== undefined && isValid(text) ? undefined : fault(code, what);
 }
 
-/** Nested objects, and arrays of anything but strings, are kept as they are: nothing documented forbids them. */
+/** Nested objects, and arrays of anything, are kept as they are: nothing documented forbids them. */
 function faultOfValue(value: string): Fault | undefined {
-  if (isObject(value)) return undefined;
-  const scalars = isArray(value) ? elementsOf(value) : [value];
-  const isTooLong = scalars.some((scalar) => scalarExceedsBytes(scalar, limits.profileValueBytes));
-  return isTooLong ? faults.value : undefined;
+  const scalars = isArray(value) || isObject(value) ? scalarsIn(value) : [value];
+  return scalars.some((scalar) => scalarExceedsBytes(scalar, limits.profileValueBytes))
+    ? faults.value
+    : undefined;
 }

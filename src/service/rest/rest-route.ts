@@ -7,6 +7,7 @@ import type { Exchange, Route } from '../router.js';
 import { sendAnswer, type Answer } from '../send-answer.js';
 import type { Service } from '../service.js';
 import { authenticate } from './authenticate.js';
+import { refuseUnplayed } from './played-query.js';
 import { playFault } from './play-fault.js';
 import { readBody } from './read-body.js';
 
@@ -27,11 +28,16 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
       const { request, response, query, cursor, seen } = exchange;
       authenticate(request.headers, service.options);
       takeSlot(path, response, service);
-      const body = await readBody(request, (text, bytes) => {
-        if (seen) service.requests.keepBody(seen, text, bytes);
+      const body = await readBody(request, {
+        arrived: (text, bytes) => {
+          if (seen) service.requests.keepBody(seen, text, bytes);
+        },
+        withinMs: service.options.bodyTimeoutMs,
       });
+      await service.turns.next();
       service.lag.catchUp();
       const name = endpointOf(path, cursor !== undefined);
+      if (name) refuseUnplayed(name, query);
       const rule = name && service.faults.take({ endpoint: name, query, body });
       const carryOut = () => answerOrFail(endpoint, { query, cursor, body }, service);
       if (!rule) return sendAnswer(response, carryOut(), service);

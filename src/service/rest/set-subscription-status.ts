@@ -4,14 +4,17 @@ import { subscriptionStatuses } from '../../contract/subscriptions.js';
 import { isObject, membersOf, stringOf } from '../raw-json.js';
 import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/addresses.js';
 import type { Endpoint } from './rest-route.js';
-import { fault, writeRecords, type Fault } from './write-records.js';
+import { isDryRun } from './played-query.js';
+import type { Fault } from './record-fault.js';
+import { fault, writeRecords } from './write-records.js';
 
 /** Endpoint 2. `dryRun=1` answers the same and changes nothing. */
 export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {
   const write = {
     most: limits.recordsPerSubscribe,
     check: checkSubscription,
-    save: query.get('dryRun') === '1' ? undefined : setBlocked,
+    save: setBlocked,
+    isDryRun: isDryRun(query),
   };
   return writeRecords(body, write, service);
 };

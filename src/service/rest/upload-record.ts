@@ -1,15 +1,18 @@
 import { recordCodes } from '../../contract/codes.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
-import { isObject, membersOf, stringOf, type Members } from '../raw-json.js';
+import { isObject, isWellFormed, membersOf, stringOf, type Members } from '../raw-json.js';
 import type { ProfileKey } from '../store/profiles.js';
 import { faultOfEvent } from './event-rules.js';
 import { faultOfProfile } from './profile-rules.js';
-import { fault, type Fault } from './write-records.js';
+import type { Fault } from './record-fault.js';
+import { fault } from './write-records.js';
 
 /** A checked record of endpoint 1. */
 export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
   | {
       readonly type: 'profile';
+      /** Epoch seconds; undefined: the time of upload. */
+      readonly ts: number | undefined;
       /** profileData; a value may be an operator. */
       readonly data: Members;
     }
@@ -31,7 +34,7 @@ const faults = {
     recordCodes.eventStructure,
     'Profile data is incorrect. profileData is not an object.',
   ),
-  timestamp: fault(recordCodes.timestamp, 'Timestamp is not in epoch seconds.'),
+  timestamp: fault(recordCodes.timestamp, 'Timestamp should be present in the Unix Epoch format.'),
 };
 
 /** Reads one element of `d` of endpoint 1, or says what is wrong with it: its first fault only. */
@@ -43,26 +46,33 @@ export function checkUploadRecord(text: string): UploadRecord | Fault {
   const keys = keysOf(record);
   if (!Array.isArray(keys)) return keys;
   const ts = record.get('ts');
-  // More than 11 digits are milliseconds.
-  if (ts !== undefined && !/^\d{1,11}$/.test(ts)) return faults.timestamp;
+  // More than 11 digits are milliseconds; 0 is no time either (service-facts, Answers).
+  if (ts !== undefined && !/^[1-9]\d{0,10}$/.test(ts)) return faults.timestamp;
+  const seconds = ts === undefined ? undefined : Number(ts);
   if (type === 'profile') {
     const profileData = record.get('profileData');
     if (!isObject(profileData)) return faults.profileData;
     const data = membersOf(profileData);
-    return faultOfProfile(data) ?? { type, keys, data };
+    return faultOfProfile(data) ?? { type, keys, data, ts: seconds };
   }
   const name = stringOf(record.get('evtName')) ?? '';
   const props = record.get('evtData') ?? '{}';
-  const seconds = ts === undefined ? undefined : Number(ts);
   return faultOfEvent(name, props) ?? { type, keys, name, ts: seconds, props };
 }
+
+/** Characters are counted, not the halves of which some consist. */
+const isIdentity = (text: string): boolean =>
+  isWellFormed(text) &&
+  (text.length <= limits.identityLength || text.length - pairsIn(text) <= limits.identityLength);
+
+const pairsIn = (text: string): number => text.match(/[\u{10000}-\u{10FFFF}]/gu)?.length ?? 0;
 
 /** The identifiers of a record; the first one decides where a new profile's data goes. */
 function keysOf(record: Members): ProfileKey[] | Fault {
   const keys: ProfileKey[] = [];
   if (record.has('identity')) {
     const value = stringOf(record.get('identity'));
-    if (!value || value.length > limits.identityLength) return faults.identity;
+    if (!value || !isIdentity(value)) return faults.identity;
     keys.push({ kind: 'identity', value });
   }
   if (record.has('objectId')) {
@@ -72,6 +82,7 @@ function keysOf(record: Members): ProfileKey[] | Fault {
   }
   for (const name of ['FBID', 'GPID']) {
     const value = stringOf(record.get(name));
+    if (value && !isWellFormed(value)) return faults.identity;
     if (value) keys.push({ kind: 'social', value: `${name}:${value}` });
   }
   return keys.length > 0 ? keys : faults.identity;

@@ -1,35 +1,56 @@
+import { dayToUtc, type Day } from '../../contract/dates.js';
 import { limits } from '../../contract/limits.js';
 import { membersOf, stringOf } from '../raw-json.js';
 import { changeProfile } from '../store/change-profile.js';
+import type { Service } from '../service.js';
 import type { Database } from '../store/database.js';
 import { addEvent } from '../store/events.js';
 import { addressOf, addressTypeOf, setBlocked } from '../store/addresses.js';
+import { isDryRun } from './played-query.js';
 import { applyData } from './profile-data.js';
 import type { Endpoint } from './rest-route.js';
 import { checkUploadRecord, type UploadRecord } from './upload-record.js';
 import { writeRecords } from './write-records.js';
 
-/** Endpoint 1: profiles and events. */
-export const uploadUserProfiles: Endpoint = ({ body }, service) => {
-  const seconds = Math.floor(service.clock.now() / 1000);
+/** Endpoint 1: profiles and events. `dryRun=1` answers the same and changes nothing. */
+export const uploadUserProfiles: Endpoint = ({ query, body }, service) => {
   const write = {
     most: limits.recordsPerUpload,
     check: checkUploadRecord,
-    save: (store: Database, record: UploadRecord) => saveUpload(store, record, seconds),
+    save: (_: Database, record: UploadRecord) => saveUpload(service, record),
+    isDryRun: isDryRun(query),
   };
   return writeRecords(body, write, service);
 };
 
-/** Stores a checked record; `now` in epoch seconds. */
-export function saveUpload(store: Database, record: UploadRecord, now: number): void {
-  if (record.type === 'profile') {
-    changeProfile(store, record.keys, (profile) => applyData(profile, record.data));
-    return;
-  }
-  const { keys, name, ts, props } = record;
+type Stores = Pick<Service, 'store' | 'clock' | 'variants' | 'zone'>;
+
+/** Stores a checked record. Throws a RecordFault, and has stored nothing then. */
+export function saveUpload(service: Stores, record: UploadRecord): void {
+  const { store, clock, zone } = service;
+  const now = Math.floor(clock.now() / 1000);
+  if (record.type === 'profile') return saveProfile(service, record, now);
+  const ts = record.ts ?? now;
+  const { keys, name, props } = record;
   const { id } = changeProfile(store, keys, (profile) => profile);
-  addEvent(store, { name, profile: id, ts: ts ?? now, props });
-  if (name === 'Channel Unsubscribed') unsubscribeChannel(store, props);
+  addEvent(store, { name, profile: id, ts, props });
+  const isInForce = ts >= zone.toEpoch(dayToUtc(unsubscribingSince) / 1000);
+  if (name === 'Channel Unsubscribed' && isInForce) unsubscribeChannel(store, props);
+}
+
+/** Since this day the event is an Unsubscribe call (specification, Transitions). */
+const unsubscribingSince: Day = 20200113;
+
+/** What says that it is older than the profile fills its gaps alone, unless the variant has it overwrite. */
+function saveProfile(
+  { store, variants }: Stores,
+  { keys, data, ts = Number.MAX_SAFE_INTEGER }: Extract<UploadRecord, { type: 'profile' }>,
+  now: number,
+): void {
+  changeProfile(store, keys, (profile) => {
+    const isOlder = ts < profile.ts && variants.olderProfile === 'fills';
+    return { ...applyData(profile, data, isOlder), ts: Math.max(Math.min(ts, now), profile.ts) };
+  });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { recordCodes } from '../../contract/codes.js';
 import {
   elementsOf,
   isArray,
@@ -12,12 +13,7 @@ import { success, type Answer } from '../send-answer.js';
 import type { Service } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
-
-/** Why one record was not processed (service-facts, Codes per record). */
-export interface Fault {
-  readonly code: number;
-  readonly error: string;
-}
+import { RecordFault, type Fault } from './record-fault.js';
 
 export const fault = (code: number, error: string): Fault => ({ code, error });
 
@@ -26,29 +22,31 @@ interface Write<Checked extends object> {
   /** In one request. */
   readonly most: number;
   readonly check: (record: string) => Checked | Fault;
-  /** Undefined: nothing is stored. */
-  readonly save: ((store: Database, record: Checked) => void) | undefined;
+  /** May throw a RecordFault, and has stored nothing of the record then. */
+  readonly save: (store: Database, record: Checked) => void;
+  /** Everything is checked, and nothing stored. */
+  readonly isDryRun: boolean;
 }
 
 /** Stores the records that pass the check, in the order of the request, in one transaction. */
 export function writeRecords<Checked extends object>(
   body: string | undefined,
-  { most, check, save }: Write<Checked>,
-  { store, variants, lag }: Service,
+  { most, check, save, isDryRun }: Write<Checked>,
+  { store: database, variants, lag }: Service,
 ): Answer {
   const list = isObject(body) ? membersOf(body).get('d') : undefined;
   const records = isArray(list) ? elementsOf(list) : undefined;
   if (records === undefined || records.length > most) throw malformed();
-  const checked = records.map(check);
-  if (save) {
-    lag.carryOut(() =>
-      store.transaction(() => {
-        for (const record of checked) if (!isFault(record)) save(store, record);
-      }),
-    );
-  }
+  const store = (): (Checked | Fault)[] =>
+    records.map((text) => {
+      const record = check(text);
+      return isFault(record) ? record : (faultOfSaving(() => save(database, record)) ?? record);
+    });
+  const isHeld = isDryRun || lag.isOn;
+  const checked = isHeld ? database.rehearse(store) : database.transaction(store);
+  if (lag.isOn && !isDryRun) lag.carryOut(() => void database.transaction(store));
   const unprocessed = checked.flatMap((fault, index) =>
-    isFault(fault) ? [unprocessedEntry(fault, index + 1, records[index] ?? '', variants.echo)] : [],
+    isFault(fault) ? [unprocessedEntry(fault, index + 1, records[index] ?? '', variants)] : [],
   );
   const processed = records.length - unprocessed.length;
   const status = unprocessed.length === 0 ? 'success' : processed === 0 ? 'fail' : 'partial';
@@ -62,27 +60,66 @@ export function writeRecords<Checked extends object>(
 export const isFault = (checked: object): checked is Fault =>
   'code' in checked && 'error' in checked;
 
+function faultOfSaving(save: () => void): Fault | undefined {
+  try {
+    save();
+    return undefined;
+  } catch (error) {
+    if (error instanceof RecordFault) return error;
+    throw error;
+  }
+}
+
 /** `number` is the record's 1-based place in the request. */
 function unprocessedEntry(
   { code, error }: Fault,
   number: number,
   record: string,
-  echo: Variants['echo'],
+  { echo, recordNumber }: Variants,
 ): string {
+  const colon = recordNumber === 'spaced' ? ' :' : ':';
   return objectText([
     ['status', '"fail"'],
     ['code', String(code)],
-    ['error', JSON.stringify(`${error} Skipped record number : ${number}`)],
-    ['record', echo === 'intact' ? record : changedEcho(record)],
+    ['error', JSON.stringify(`${error} Skipped record number${colon} ${number}`)],
+    ['record', echoes[echo](record, code)],
   ]);
 }
 
-/** Members in reverse order, phone numbers as numbers without their plus. */
-function changedEcho(json: string): string {
-  if (isObject(json)) {
-    const members = [...membersOf(json)].toReversed();
-    return objectText(members.map(([key, value]) => [key, changedEcho(value)]));
-  }
-  const phone = isString(json) ? /^\+(\d{6,15})$/.exec(stringOf(json) ?? '')?.[1] : undefined;
-  return phone ?? json;
+/** How the refused record comes back, by variant. */
+const echoes: Readonly<Record<Variants['echo'], (record: string, code: number) => string>> = {
+  recorded: (record, code) => (alteredCodes.has(code) ? alteredEcho(record) : record),
+  intact: (record) => record,
+  changed: (record) => changedEcho(record),
+};
+
+/** Faults that are found after the service has begun to work on the record (service-facts, Answers). */
+const { employed, education, married, age } = recordCodes;
+const alteredCodes = new Set<number>([employed, education, married, age]);
+
+/** With the phone number as a number, and the identity inside profileData, too. */
+function alteredEcho(record: string): string {
+  const members = membersOf(record);
+  const data = members.get('profileData');
+  if (!isObject(data)) return record;
+  const fields = membersOf(data);
+  const phone = fields.get('Phone');
+  if (phone !== undefined) fields.set('Phone', phoneAsNumber(phone));
+  const identity = members.get('identity');
+  if (identity !== undefined) fields.set('identity', identity);
+  return objectText(members.set('profileData', objectText(fields)));
 }
+
+/** Below this a record is echoed as it came: nobody writes deeper ones, but somebody may send them. */
+const deepestChange = 8;
+
+/** Members in reverse order, phone numbers as numbers without their plus. */
+function changedEcho(json: string, depth = 0): string {
+  if (!isObject(json)) return phoneAsNumber(json);
+  if (depth > deepestChange) return json;
+  const members = [...membersOf(json)].toReversed();
+  return objectText(members.map(([key, value]) => [key, changedEcho(value, depth + 1)]));
+}
+
+const phoneAsNumber = (json: string): string =>
+  (isString(json) ? /^\+(\d{6,15})$/.exec(stringOf(json) ?? '')?.[1] : undefined) ?? json;

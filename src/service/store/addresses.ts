@@ -10,7 +10,8 @@ export interface AddressFlag {
 
 /** Whether the text has the shape of an email address. */
 export const isEmail = (text: string): boolean =>
-  text.length <= 254 && /^[^\s@"\p{Cc}]+@[^\s@.\p{Cc}]+(\.[^\s@.\p{Cc}]+)+$/u.test(text);
+  text.length <= 254 &&
+  /^[^\s@"\p{Cc}\p{Cs}]+@[^\s@.\p{Cc}\p{Cs}]+(\.[^\s@.\p{Cc}\p{Cs}]+)+$/u.test(text);
 
 /** `+`, country code, digits, as profiles hold it. */
 export const isPhone = (text: string): boolean => /^\+[1-9]\d{5,14}$/.test(text);

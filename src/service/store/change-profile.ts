@@ -23,6 +23,16 @@ export function changeProfile(
   keys: readonly ProfileKey[],
   change: (profile: Profile) => Profile,
 ): StoredProfile {
+  // Several may make profiles one, which must not stay when the change is refused.
+  if (keys.length > 1) return store.nested(() => changeNamed(store, keys, change));
+  return changeNamed(store, keys, change);
+}
+
+function changeNamed(
+  store: Database,
+  keys: readonly ProfileKey[],
+  change: (profile: Profile) => Profile,
+): StoredProfile {
   const before = namedBy(store, keys);
   const keyed = withKeys(before, keys);
   const after = change(keyed);
@@ -56,6 +66,7 @@ function mergeInto(store: Database, survivor: StoredProfile, other: StoredProfil
     email: survivor.email ?? other.email,
     name: survivor.name ?? other.name,
     phone: survivor.phone ?? other.phone,
+    ts: Math.max(survivor.ts, other.ts),
     data: joinMembers(new Map([...dataOf(other), ...dataOf(survivor)])),
   };
   return saveProfile(store, merged, survivor);

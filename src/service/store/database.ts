@@ -84,6 +84,29 @@ export class Database {
     }
   }
 
+  /** Runs `work` as a transaction would, and keeps nothing. */
+  rehearse<Result>(work: () => Result): Result {
+    this.#database.exec('BEGIN IMMEDIATE');
+    try {
+      return work();
+    } finally {
+      this.#database.exec('ROLLBACK');
+    }
+  }
+
+  /** Inside a transaction: when `work` throws, what it did is undone. */
+  nested<Result>(work: () => Result): Result {
+    this.#database.exec('SAVEPOINT nested');
+    try {
+      return work();
+    } catch (error) {
+      if (this.#database.inTransaction) this.#database.exec('ROLLBACK TO nested');
+      throw error;
+    } finally {
+      if (this.#database.inTransaction) this.#database.exec('RELEASE nested');
+    }
+  }
+
   /** Removes all data. */
   clear(): void {
     this.transaction(() => this.#empty());

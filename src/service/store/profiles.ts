@@ -17,6 +17,8 @@ export interface Profile {
   readonly name: string | null;
   readonly phone: string | null;
   readonly data: string;
+  /** Epoch seconds of the newest upload; 0 of none. */
+  readonly ts: number;
 }
 export type StoredProfile = Profile & { readonly id: number };
 
@@ -29,6 +31,7 @@ export const blankProfile: Profile = {
   name: null,
   phone: null,
   data: '',
+  ts: 0,
 };
 
 /** The column that lists the profile's keys of each kind. */
@@ -85,9 +88,12 @@ export function claimKey(store: Database, { kind, value }: ProfileKey, profile: 
 
 /** Inserts or updates the row and its email entry; `before` is what the store holds of it. */
 export function saveProfile(store: Database, profile: Profile, before: Profile): StoredProfile {
-  const { identities, object_ids, social_ids, email, name, phone, data } = profile;
-  const values = [profile.id, identities, object_ids, social_ids, email, name, phone, data];
-  const id = store.run('INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?, ?)', values);
+  const { identities, object_ids, social_ids, email, name, phone, data, ts } = profile;
+  const values = [profile.id, identities, object_ids, social_ids, email, name, phone, data, ts];
+  const id = store.run(
+    'INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    values,
+  );
   if (email !== before.email) {
     removeEmail(store, before.email, id);
     if (email !== null) {

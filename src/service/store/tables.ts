@@ -5,10 +5,11 @@
  */
 export const tables = `
 -- identities, object_ids, social_ids: JSON arrays of strings. name: JSON text of any value.
--- data: members of profileData, as JSON text without braces.
+-- data: members of profileData, as JSON text without braces. ts: epoch seconds of what was uploaded last.
 CREATE TABLE profiles (
   id INTEGER PRIMARY KEY, identities TEXT NOT NULL, object_ids TEXT NOT NULL,
-  social_ids TEXT NOT NULL, email TEXT, name TEXT, phone TEXT, data TEXT NOT NULL
+  social_ids TEXT NOT NULL, email TEXT, name TEXT, phone TEXT, data TEXT NOT NULL,
+  ts INTEGER NOT NULL
 );
 -- kind: that of a ProfileKey
 CREATE TABLE keys (
@@ -59,4 +60,4 @@ export const dataTables = [
 ] as const;
 
 /** A store of another version is not opened. */
-export const tablesVersion = 2;
+export const tablesVersion = 3;
