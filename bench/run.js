@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { exportShapes } from './export-shapes.js';
-import { service, stages } from './figures.js';
+import { calling, service, stages } from './figures.js';
 import { growth } from './growth.js';
 import { journals } from './journal.js';
 import { guardTable, judged } from './harness/guards.js';
@@ -27,6 +27,7 @@ const benchmarks = [
   ...startUp,
   stages,
   service,
+  calling,
   growth,
 ];
 

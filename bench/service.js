@@ -3,12 +3,13 @@
 // A folder that is named is kept: the next time its store is there already.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Pool } from 'undici';
 import { randomOf } from '../fixtures/random.js';
+import { anonymousBytes, processorSeconds } from './harness/process-figures.js';
 import { bin } from './harness/sides.js';
 
 const { values } = parseArgs({
@@ -221,26 +222,6 @@ function report(what, results) {
     `${what}: ${count(clock[middle])} a second (${count(clock[0])} to ${count(clock.at(-1))}), ` +
       `${count(processor[middle])} a second of the service's processor time`,
   );
-}
-
-/** Processor time of the process until now; Linux only, else NaN. */
-function processorSeconds(pid) {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / 100;
-  } catch {
-    return Number.NaN;
-  }
-}
-
-/** Bytes of memory of its own the process holds now; Linux only, else NaN. */
-function anonymousBytes(pid) {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1]) * 1024;
-  } catch {
-    return Number.NaN;
-  }
 }
 
 function showProgress(text) {
