@@ -2,7 +2,8 @@
 // line is shown before it runs, and its summary after; what comes out must be what fixtures/expected.json
 // says, else the demo fails. It keeps to its own folder (demo-output, or the argument) and starts afresh
 // each time.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -109,9 +110,31 @@ const steps = [
     args: ['get-profile', 'eu-10'],
     checks: [identitiesAre('eu-10')],
   },
+  {
+    say: 'A call between two terminals: one listens and answers, the other places the call and hangs up.',
+    beside: ['call', 'listen', '--cuid', 'ann_1', '--once'],
+    args: [
+      'call',
+      'place',
+      '--cuid',
+      'bob_1',
+      '--to',
+      'ann_1',
+      '--context',
+      'Order 25',
+      '--hangup-after',
+      '200ms',
+    ],
+    checks: [eventsAre('CallIsPlaced', 'Answered', 'CallInProgress', 'Ended')],
+  },
+  {
+    say: 'What the call came to is an event like any other.',
+    args: ['export-events', '--event', 'SCEnd', '--from', 'yesterday', '--to', 'today'],
+    checks: [callWasAbout('Order 25')],
+  },
 ];
 
-function runDemo() {
+async function runDemo() {
   process.chdir(root);
   if (existsSync(output) && !existsSync(marker)) {
     console.error(`${output} is there and is not the demo's: name another folder, or remove it`);
@@ -121,7 +144,8 @@ function runDemo() {
   mkdirSync(output);
   writeFileSync(marker, 'Made by npm run demo, which removes this folder when it runs again.\n');
 
-  const surprises = steps.flatMap(runStep);
+  const surprises = [];
+  for (const step of steps) surprises.push(...(await runStep(step)));
   showFolder();
   if (surprises.length === 0) {
     console.log(
@@ -133,10 +157,11 @@ function runDemo() {
   return 1;
 }
 
-/** Shows and runs one command; returns what differs from the plan. */
-function runStep({ say, args, exitCode = 0, figures = {}, checks = [] }) {
+/** Shows and runs one command, and the one `beside` it; returns what differs from the plan. */
+async function runStep({ say, beside, args, exitCode = 0, figures = {}, checks = [] }) {
   const line = [...args, '--region', 'local'];
   if (say) console.log(`\n# ${say}`);
+  const other = beside && (await runBeside([...beside, '--region', 'local']));
   console.log(`\n$ npx engagectl ${line.map(shellQuoted).join(' ')}`);
   const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/engagectl.js', ...line], {
     env: ownEnvironment(),
@@ -144,6 +169,7 @@ function runStep({ say, args, exitCode = 0, figures = {}, checks = [] }) {
     maxBuffer: 2 ** 26,
   });
   process.stdout.write(stdout + stderr);
+  await other?.ended();
 
   const shown = figuresIn(stderr);
   const differences = Object.entries(figures)
@@ -152,6 +178,22 @@ function runStep({ say, args, exitCode = 0, figures = {}, checks = [] }) {
   if (status !== exitCode) differences.push(`exit code ${status}, not ${exitCode}`);
   differences.push(...checks.map((check) => outcomeOf(check, stdout)).filter(Boolean));
   return differences.map((difference) => `${args[0]}: ${difference}`);
+}
+
+/** A command that goes on while another one runs. It is ready when it says what it waits for. */
+async function runBeside(line) {
+  console.log(`\n$ npx engagectl ${line.map(shellQuoted).join(' ')} &`);
+  const child = spawn(process.execPath, ['bin/engagectl.js', ...line], { env: ownEnvironment() });
+  const closed = once(child, 'close');
+  child.stdout.pipe(process.stdout, { end: false });
+  await new Promise((resolve, reject) => {
+    child.stderr.on('data', (text) => {
+      process.stdout.write(text);
+      if (text.includes('waits for')) resolve();
+    });
+    child.on('exit', () => reject(new Error(`${line.join(' ')}: it ended before it was ready`)));
+  });
+  return { ended: () => closed };
 }
 
 function outcomeOf(check, stdout) {
@@ -213,6 +255,26 @@ function identitiesAre(...wanted) {
   };
 }
 
+function eventsAre(...wanted) {
+  return (stdout) => {
+    const found = linesIn(stdout).map(({ event }) => event);
+    return found.join() === wanted.join() ? undefined : `events are ${found.join()}`;
+  };
+}
+
+function callWasAbout(context) {
+  return (stdout) => {
+    const found = linesIn(stdout).map(({ event_props: { context } }) => context);
+    return found.includes(context) ? undefined : `the calls were about ${found.join()}`;
+  };
+}
+
+const linesIn = (text) =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
 function hasLines(file, wanted) {
   return () => {
     const bytes = readFileSync(file);
@@ -234,4 +296,4 @@ function shellQuoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-process.exitCode = runDemo();
+process.exitCode = await runDemo();
