@@ -58,6 +58,14 @@ export function writeProfilesCsv(path, rows) {
   );
 }
 
+/** The same with identities that are cuids: `user_1` for `user-1`. */
+export function writeCuidsCsv(path, rows) {
+  writeLines(path, rows, `${profileColumns.join(',')}\n`, ([identity, ...cells]) => {
+    const cuid = identity.replace('-', '_');
+    return `${[cuid, ...cells].map(quoted).join(',')}\n`;
+  });
+}
+
 /** Writes the same users as upload records, one JSON text a line. */
 export function writeProfilesNdjson(path, rows) {
   writeLines(path, rows, '', ([identity, ...cells]) => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { cuids } from './cuids.js';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { exportShapes } from './export-shapes.js';
 import { calling, service, stages } from './figures.js';
@@ -20,6 +21,7 @@ const benchmarks = [
   uploadCsv,
   uploadNdjson,
   ...journals,
+  cuids,
   exportNdjson,
   exportCsv,
   exportFile,

@@ -22,7 +22,7 @@ export class CuidSet {
   readonly most: number;
   /** Of the slots. */
   readonly #count: number;
-  readonly #slots: Uint32Array;
+  readonly #slots: Int32Array;
   readonly #folded: SipHash;
   readonly #caseFactor: number;
   #lower = new Uint8Array(64);
@@ -32,7 +32,7 @@ export class CuidSet {
   constructor(random: () => number, most = 5_000_000) {
     this.most = most;
     this.#count = Math.ceil(room * most);
-    this.#slots = new Uint32Array(words * this.#count);
+    this.#slots = new Int32Array(words * this.#count);
     const key = () => Math.floor(random() * 2 ** 32);
     this.#folded = new SipHash([key(), key()]);
     this.#caseFactor = key() | 1;
@@ -50,8 +50,9 @@ export class CuidSet {
     const cases = this.#fold(bytes, start, end);
     this.#folded.hash(this.#lower, 0, end - start);
     const { words: hashed } = this.#folded;
-    const second = ((hashed[1]! & ~caseBits) | (cases >>> 8)) >>> 0;
-    return this.#put(hashed[2]! % this.#count, hashed[0]!, second, place);
+    const second = (hashed[1]! & ~caseBits) | (cases >>> 8);
+    // As numbers of 31 or 32 bits with a sign: others are slow.
+    return this.#put((hashed[2]! >>> 1) % this.#count, hashed[0]! | 0, second, place);
   }
 
   // oxlint-disable-next-line max-params -- once for each row: an object would cost a tenth of it
@@ -62,8 +63,8 @@ export class CuidSet {
     for (let found = table[at + 2]!; found !== 0; found = table[at + 2]!) {
       const other = table[at + 1]! ^ second;
       if (table[at] === first && (other & ~caseBits) === 0) {
-        if (other === 0) return { how: 'duplicate', place: found };
-        twin ??= { how: 'case-twin', place: found };
+        if (other === 0) return { how: 'duplicate', place: found >>> 0 };
+        twin ??= { how: 'case-twin', place: found >>> 0 };
       }
       at = at + words === table.length ? 0 : at + words;
     }
