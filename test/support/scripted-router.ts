@@ -19,6 +19,8 @@ export interface ScriptedRouter {
   answer(type: string, script: Script): void;
   /** Sends a frame with the next `seq`, on the newest socket. */
   send<T extends keyof RouterFrames>(type: T, body: RouterFrames[T]): void;
+  /** Sends a frame with the `seq` of the latest. */
+  resend<T extends keyof RouterFrames>(type: T, body: RouterFrames[T]): void;
   /** Closes the newest socket with this code, or cuts it. */
   drop(code?: number): void;
   /** No longer listens. */
@@ -69,6 +71,7 @@ export async function scriptedRouter(): Promise<ScriptedRouter> {
       seq += 1;
       newest?.send(JSON.stringify({ t: type, seq, ...body }));
     },
+    resend: (type, body) => newest?.send(JSON.stringify({ t: type, seq, ...body })),
     drop: (code) => (code === undefined ? newest?.terminate() : newest?.close(code)),
     stop: close,
   };

@@ -1,0 +1,206 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { reconnectDelay } from '../../src/calling/reconnect-delay.js';
+import { runRouter } from '../service/calls/raw-client.js';
+import type { CallEvent } from '../../src/calling/calling.js';
+import { annProperties, testClient, until, type TestClient } from '../support/calling-client.js';
+import { cutProxy } from '../support/cut-proxy.js';
+import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
+
+// A socket that is lost: nothing is lost with it, and nothing doubled (§8.3 of the calling contract).
+
+const bobProperties = { ...annProperties, cuid: 'bob_1' };
+
+/** Two clients behind a proxy. */
+async function behindProxy() {
+  const router = await runRouter();
+  const proxy = await cutProxy(router.url);
+  const ann = await testClient({ url: proxy.url });
+  const bob = await testClient({ url: proxy.url });
+  await ann.client.initialize(annProperties);
+  await bob.client.initialize(bobProperties);
+  return { proxy, ann, bob };
+}
+
+const whole = ['Answered', 'CallInProgress', 'Ended'];
+
+it('both sockets cut in mid-call: the hang-up arrives when they are back', async () => {
+  const { proxy, ann, bob } = await behindProxy();
+  await ann.client.call('bob_1', 'lunch');
+  await until(() => bob.rang.length === 1);
+  await bob.client.answer(bob.rang[0]!);
+  await until(() => [ann, bob].every(({ events }) => events.join().includes('InProgress')));
+  proxy.cut();
+  bob.client.hangup();
+  await until(() => [ann, bob].every(({ client }) => client.getCallState() === 'NoCall'));
+  expect(ann.events).toEqual(['CallIsPlaced', ...whole].map((event) => `Outgoing ${event}`));
+  expect(bob.events).toEqual(whole.map((event) => `Incoming ${event}`));
+});
+
+/** Until the call is placed: an attempt fails while the socket is down, or the call of the one before is hung up. */
+async function placed({ client }: TestClient, context: string): Promise<number> {
+  for (let failed = 0; ; failed += 1) {
+    const { error } = await client.call('bob_1', context);
+    if (error === null) return failed;
+    expect(['NO_NETWORK', 'CALL_IN_PROGRESS']).toContain(error.errorName);
+    await delay(5);
+  }
+}
+
+it('cut at any time: each side hears each event of a call once, and both agree on its end', async () => {
+  const { proxy, ann, bob } = await behindProxy();
+  bob.client.onIncomingCall(({ callId }) => bob.client.answer(callId));
+  for (let round = 0; round < 25; round += 1) {
+    const cutting = delay(round).then(() => proxy.cut());
+    await placed(ann, `round ${round}`);
+    await cutting;
+    await until(() => ann.client.getCallState() === 'OngoingCall');
+    await until(() => ann.events.at(-1) === 'Outgoing CallInProgress');
+    ann.client.hangup();
+    await until(() => [ann, bob].every(({ client }) => client.getCallState() === 'NoCall'));
+    const { callId } = ann.results.at(-1)!.callDetails;
+    // Of an attempt that failed the caller hears nothing, though the callee may.
+    expect(eventsByCall(ann).get(callId)).toEqual(['CallIsPlaced', ...whole]);
+    expect(eventsByCall(bob).get(callId)).toEqual(whole);
+    expect(eventsByCall(ann).size).toBe(round + 1);
+  }
+  for (const events of eventsByCall(bob).values()) {
+    expect(new Set(events).size).toBe(events.length);
+    expect(events.filter((event) => event === 'Ended' || event === 'Cancelled')).toHaveLength(1);
+  }
+});
+
+function eventsByCall({ results }: TestClient): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const { callDetails, callEvent } of results)
+    found.set(callDetails.callId, [...(found.get(callDetails.callId) ?? []), callEvent]);
+  return found;
+}
+
+const details = {
+  callId: 'call-1',
+  callerCuid: 'ann_1',
+  calleeCuid: 'bob_1',
+  callContext: 'lunch',
+  channel: 'Socket' as const,
+};
+
+const tell = (router: ScriptedRouter, event: CallEvent, callId = 'call-1') =>
+  router.send('event', { callId, direction: 'Outgoing', event, details: { ...details, callId } });
+
+async function withScript(times = {}) {
+  const router = await scriptedRouter();
+  const ann = await testClient({ url: router.url, times: { reconnectScale: 0.01, ...times } });
+  await ann.client.initialize(annProperties);
+  return { router, ann };
+}
+
+it('says how far it has heard, and hears nothing twice', async () => {
+  const { router, ann } = await withScript();
+  expect(router.heard[0]).not.toHaveProperty('lastSeq');
+  tell(router, 'Missed', 'earlier');
+  await until(() => router.seen.includes(1));
+  router.answer('auth', () => ({ data: { session: 's', replay: 2, lastSeq: 1 } }));
+  router.drop();
+  await until(() => router.heard.length === 2);
+  expect(router.heard[1]).toMatchObject({ t: 'auth', lastSeq: 1 });
+  router.resend('event', { callId: 'earlier', direction: 'Outgoing', event: 'Missed', details });
+  tell(router, 'Declined', 'later');
+  await until(() => router.seen.includes(2));
+  expect(ann.events).toEqual(['Outgoing Missed', 'Outgoing Declined']);
+});
+
+it('holds frames back until it has heard what waited at the router', async () => {
+  const { router, ann } = await withScript();
+  await ann.client.call('bob_1', 'lunch');
+  router.answer('auth', () => ({ data: { session: 's', replay: 1, lastSeq: 0 } }));
+  router.drop();
+  await until(() => ann.lines.join().includes('out of reach'));
+  await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
+  ann.client.hangup();
+  await delay(20);
+  expect(router.heard.map(({ t }) => t)).not.toContain('hangup');
+  tell(router, 'Missed');
+  await ann.client.whenIdle();
+  expect(router.heard.at(-1)).toMatchObject({ t: 'hangup', callId: 'call-1' });
+  expect(ann.events).toEqual(['Outgoing Missed']);
+});
+
+it('a router that has lost its memory has lost the call: it has Ended', async () => {
+  const { router, ann } = await withScript();
+  tell(router, 'Missed', 'earlier');
+  await until(() => router.seen.includes(1));
+  await ann.client.call('bob_1', 'lunch');
+  router.answer('auth', () => ({ data: { session: 's', replay: 0, lastSeq: 0 } }));
+  router.drop();
+  await until(() => ann.client.getCallState() === 'NoCall');
+  expect(ann.events).toEqual(['Outgoing Missed', 'Outgoing Ended']);
+});
+
+it.each([
+  [4401, 'AUTH_FAILURE'],
+  [4403, 'CUID_ELSEWHERE'],
+  [4409, 'CUID_ELSEWHERE'],
+])('does not come back after %i, and says so', async (code, name) => {
+  const { router, ann } = await withScript();
+  await ann.client.call('bob_1', 'lunch');
+  router.drop(code);
+  await until(() => ann.client.getCallState() === 'NoCall');
+  expect(ann.events).toEqual(['Outgoing Ended']);
+  await delay(50);
+  expect(router.heard.filter(({ t }) => t === 'auth')).toHaveLength(1);
+  expect((await ann.client.call('bob_1', 'lunch')).error?.errorName).toBe(name);
+  expect(await ann.client.initialize(annProperties)).toMatchObject({ isSuccessful: true });
+  expect(await ann.client.call('bob_1', 'lunch')).toMatchObject({ isSuccessful: true });
+});
+
+it('drops a router that does not answer, and sends the frame again', async () => {
+  const { router, ann } = await withScript({ answer: 50 });
+  await ann.client.call('bob_1', 'lunch');
+  router.answer('hangup', () => undefined);
+  ann.client.hangup();
+  await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
+  router.answer('hangup', () => ({ data: {} }));
+  await ann.client.whenIdle();
+  expect(router.heard.filter(({ t }) => t === 'hangup').length).toBeGreaterThan(1);
+});
+
+it('notices that the router is gone by its probes', async () => {
+  const { router } = await withScript({ ping: 20, answer: 50 });
+  router.answer('probe', () => undefined);
+  await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
+});
+
+it('hangs up a call whose placement was not answered in time, and tells nobody of it', async () => {
+  const { router, ann } = await withScript({ placement: 30 });
+  router.answer('call', () => undefined);
+  const { error } = await ann.client.call('bob_1', 'lunch');
+  expect(error?.errorName).toBe('RECEIVER_NETWORK_LOST');
+  tell(router, 'CallIsPlaced', 'late');
+  tell(router, 'Answered', 'late');
+  await until(() => router.heard.some(({ t, callId }) => t === 'hangup' && callId === 'late'));
+  tell(router, 'Ended', 'late');
+  await until(() => router.seen.includes(3));
+  expect(ann.events).toEqual([]);
+  expect(ann.client.getCallState()).toBe('NoCall');
+});
+
+it('glare: what the router lets ring is the call, and the own attempt is refused', async () => {
+  const { router, ann } = await withScript();
+  router.answer('call', () => {
+    router.send('incoming', { callId: 'theirs', details, channel: 'Socket', expiresAt: 0 });
+    return { refuse: 'CALL_IN_PROGRESS' };
+  });
+  const { error } = await ann.client.call('bob_1', 'lunch');
+  expect(error?.errorName).toBe('CALL_IN_PROGRESS');
+  await until(() => ann.rang.includes('theirs'));
+  expect(ann.client.getCallState()).toBe('IncomingCall');
+});
+
+it('waits longer each time, up to 5 s, a half more or less', () => {
+  const delays = (random: number) =>
+    [0, 1, 2, 9].map((failed) => reconnectDelay(failed, () => random));
+  expect(delays(0.5)).toEqual([1500, 3000, 5000, 5000]);
+  expect(delays(0)).toEqual([750, 1500, 2500, 2500]);
+  expect(delays(1)).toEqual([2250, 4500, 7500, 7500]);
+});

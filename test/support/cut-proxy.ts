@@ -1,0 +1,33 @@
+import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface CutProxy {
+  readonly url: string;
+  /** Cuts all connections at once, without a goodbye. */
+  cut(): void;
+}
+
+/** Passes bytes on to the server at the URL, and can cut every connection; closed when the test ends. */
+export async function cutProxy(url: string): Promise<CutProxy> {
+  const { port, hostname, protocol } = new URL(url);
+  const sockets = new Set<Socket>();
+  const keep = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined);
+  };
+  const cut = () => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  const server = createServer((client) => {
+    const upstream = createConnection({ port: Number(port), host: hostname });
+    for (const socket of [client, upstream]) keep(socket);
+    client.pipe(upstream).pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    cut();
+  });
+  return { url: `${protocol}//127.0.0.1:${(server.address() as AddressInfo).port}`, cut };
+}
