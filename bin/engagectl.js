@@ -7,6 +7,9 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
     `engagectl needs Node.js 20.18.1 or newer; this is ${process.versions.node}\n`,
   );
   process.exitCode = 2;
+} else if (!mayOpenFiles(100)) {
+  process.stderr.write('engagectl may open too few files here: ulimit -n 256\n');
+  process.exitCode = 2;
 } else {
   const path = require('node:path');
   const { existsSync, readFileSync } = require('node:fs');
@@ -51,5 +54,19 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
     process.exitCode = 2;
   } else {
     void import('../dist/process.js').then(({ runProcess }) => runProcess());
+  }
+}
+
+/** With too few of them anything may fail, the loading of this program and native libraries too. */
+function mayOpenFiles(count) {
+  const { openSync, closeSync } = require('node:fs');
+  const files = [];
+  try {
+    while (files.length < count) files.push(openSync(__filename));
+    return true;
+  } catch {
+    return false;
+  } finally {
+    for (const file of files) closeSync(file);
   }
 }

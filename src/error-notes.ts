@@ -103,7 +103,10 @@ export const errorNotes = {
       'a processor, or a Node that was built, without WebAssembly SIMD',
       'a limit of memory, or of address space (ulimit -v)',
     ],
-    next: ['node --version    (20.18.1 or newer)', 'raise the limit: ulimit -v unlimited'],
+    next: [
+      'ulimit -v unlimited; or leave the limit: NODE_OPTIONS=--disable-wasm-trap-handler takes less address space',
+      'node --version    (20.18.1 or newer)',
+    ],
   },
   'E-REJECTED': {
     means: 'the run is over, and some records were rejected: by a local rule or by the service',

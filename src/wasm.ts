@@ -5,6 +5,7 @@ import { EngagectlError } from './errors.js';
 declare const WebAssembly: {
   readonly Module: new (code: Uint8Array) => object;
   readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
+  readonly Memory: new (size: { readonly initial: number }) => object;
 };
 
 /** The memory of an instance; every view on its buffer is lost when it grows. */
@@ -40,6 +41,15 @@ export function instantiate(name: string, imports: object = {}): unknown {
       `WebAssembly is not to be had: ${(cause as Error).message}`,
       { cause },
     );
+  }
+}
+
+/** Throws E-WEBASSEMBLY where a limit of address space leaves no room for one more memory. */
+export function reserveMemory(): void {
+  try {
+    void new WebAssembly.Memory({ initial: 1 });
+  } catch (cause) {
+    throw new EngagectlError('E-WEBASSEMBLY', (cause as Error).message, { cause });
   }
 }
 

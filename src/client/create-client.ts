@@ -2,6 +2,7 @@ import { headerNames, paths, writes } from '../contract/endpoints.js';
 import { cursorPattern } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import { contentOf, unreadable, type Answer } from './answer.js';
+import { reserveMemory } from '../wasm.js';
 import { attempt } from './attempt.js';
 import type { Client, CursorQuery } from './client.js';
 import { openExchanges } from './exchanges.js';
@@ -20,11 +21,12 @@ export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown
 
 /**
  * The eight endpoints of one account. Nothing is sent yet.
- * Throws E-CONFIG when account id, passcode, prefix or the proxy variables cannot be used.
+ * Throws E-CONFIG when account id, passcode, prefix or the proxy variables cannot be used; E-WEBASSEMBLY.
  */
 export async function createClient(options: ClientOptions): Promise<Client> {
   const headers = requestHeaders(options);
   const shown = shownWithout(options.passcode);
+  reserveMemory(); // undici reads HTTP by WebAssembly: without room for it nothing is sent
   const transport = await openTransport({ ...options, headers, shown });
   const { ask, accept, stream } = openExchanges(transport, { shown, now: options.now });
   return {

@@ -53,6 +53,11 @@ export async function connectTo(
   try {
     const { baseUrl, accountId, passcode, headerPrefix } = account;
     const { timeoutMs } = settings;
+    if (baseUrl.startsWith('https:') && runtime.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
+      messages.warn(
+        'NODE_TLS_REJECT_UNAUTHORIZED=0: the certificate of this service is not checked',
+      );
+    }
     const connection = await openConnection(
       {
         baseUrl,

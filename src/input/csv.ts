@@ -45,15 +45,17 @@ export class CsvCutter implements Cutter {
       ...records,
       bounds: bounds.slice(),
       lines: lines.slice(),
-      faults: faults.map((fault) => this.#faultOf(fault, text)),
+      faults: faults.map((fault) => this.#faultOf(fault, text, last)),
     };
     return standardCells(text, cut, this.markers);
   }
 
-  #faultOf({ at, line, what, where, lineEnds }: CsvFault, text: Buffer): RowFault {
+  #faultOf({ at, line, what, where, lineEnds }: CsvFault, text: Buffer, last: boolean): RowFault {
     if (typeof what === 'number') {
       const cells = what === 1 ? '1 cell' : `${what} cells`;
-      const error = `${cells}, but the header has ${this.header.length}`;
+      const isCut = last && where === text.length && what < this.header.length;
+      const hint = isCut ? '; the last line does not end in a newline: was the file cut?' : '';
+      const error = `${cells}, but the header has ${this.header.length}${hint}`;
       return { at, line, error, raw: rawOf(text.subarray(at, where)) };
     }
     const raw = rawOf(text.subarray(at, endOfLine(text, at)));

@@ -23,6 +23,8 @@ export interface OpenInput extends CutInput {
   /** All that was read of it, where a digest is wanted. */
   readonly text: DigestedText | undefined;
   bytesRead(): number;
+  /** Whether its file is another one, or none, now that it was read to its end. */
+  wasReplaced(): boolean;
   close(): void;
 }
 
@@ -70,6 +72,7 @@ export async function openInput(
       start,
       maxRecordBytes,
       bytesRead: () => opened.bytesRead(),
+      wasReplaced: () => opened.wasReplaced?.() ?? false,
       close: () => opened.close(),
     };
   } catch (error) {

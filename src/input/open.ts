@@ -46,6 +46,8 @@ export interface Inputs {
   readonly names: readonly string[];
   /** Which of these texts the input is, or begins with. Reads it, so it must be no pipe. */
   match(input: number, texts: readonly TextDigest[]): Promise<MatchedText | undefined>;
+  /** What is to be said of the files that were read to their end. */
+  readonly warnings: readonly string[];
   /** Ends reading at once, also while standard input is waited for. */
   close(): Promise<void>;
 }
@@ -106,6 +108,7 @@ class SequentialInputs implements Inputs {
   readonly totalBytes: number | undefined;
   readonly first: string;
   readonly ended: TextDigest[] = [];
+  readonly warnings: string[] = [];
   readonly #inputs: readonly CheckedInput[];
   readonly #options: InputOptions;
   readonly #csv: CsvProgram;
@@ -148,6 +151,7 @@ class SequentialInputs implements Inputs {
           ({ end } = block);
           yield block;
         }
+        if (open.wasReplaced()) this.warnings.push(replaced(input));
         this.#bytesBefore += open.bytesRead();
         this.#noteDigest(end);
         this.#current = undefined;
@@ -207,6 +211,9 @@ function total(sizes: readonly (number | undefined)[]): number | undefined {
   const known = sizes.filter((size) => size !== undefined);
   return known.length < sizes.length ? undefined : known.reduce((sum, size) => sum + size, 0);
 }
+
+const replaced = ({ source: { name } }: CheckedInput): string =>
+  `${name} was deleted or replaced while it was read; what it held before is what was read`;
 
 const stdinTwice = (): EngagectlError =>
   new EngagectlError('E-USAGE', 'standard input (-) is named twice', {

@@ -23,6 +23,8 @@ export interface OpenSource {
   readonly chunks: AsyncGenerator<Buffer>;
   /** Bytes given out so far. */
   bytesRead(): number;
+  /** Whether its name led elsewhere when the end was reached. Files only. */
+  wasReplaced?(): boolean;
   /** Ends reading at once, also while a read is waiting for a pipe. */
   close(): void;
 }
@@ -68,6 +70,7 @@ function openFile({ name, path, size }: { name: string; path: string; size: numb
   // No larger than the file: there may be thousands of small ones.
   const length = Math.min(readBytes, size + 1);
   const buffers = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)] as const;
+  let replaced = false;
   async function* read(): AsyncGenerator<Buffer> {
     const file = await open(path);
     let reading = file.read(buffers[0]);
@@ -77,7 +80,10 @@ function openFile({ name, path, size }: { name: string; path: string; size: numb
         const { bytesRead, buffer } = await reading;
         total += bytesRead;
         if (bytesRead === 0 && total < size) throw shorter(name, total, size);
-        if (bytesRead === 0) return;
+        if (bytesRead === 0) {
+          replaced = (await file.stat()).ino !== statSync(path, { throwIfNoEntry: false })?.ino;
+          return;
+        }
         reading = file.read(buffers[1 - turn]!);
         yield buffer.subarray(0, bytesRead);
       }
@@ -88,7 +94,7 @@ function openFile({ name, path, size }: { name: string; path: string; size: numb
   }
   const chunks = counted(name, read());
   const close = (): void => void chunks.chunks.return(undefined).catch(() => undefined);
-  return { ...chunks, close };
+  return { ...chunks, close, wasReplaced: () => replaced };
 }
 
 export function stdinSource(stdin: Runtime['stdin']): Source {

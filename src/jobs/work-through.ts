@@ -54,6 +54,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   });
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
+  for (const warning of inputs.warnings) world.said.warn(warning);
   const error = writeVerdict(tally, { stopped, job: kind.name, rehearsal, words });
   return {
     result: {

@@ -1,8 +1,8 @@
-import { rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { MarkedFile } from './marked-file.js';
 import type { Checkpoint, Encoding, FileMark, Output, RecordPage } from './output.js';
+import { removeSpent } from './remove-spent.js';
 import type { Sink, Written } from './sink.js';
 
 const compress = promisify(gzip);
@@ -31,6 +31,8 @@ export class DocumentOutput implements Output {
   /** What is written to now: the spool until the document is sealed. */
   #file: Written;
   #records = 0;
+  /** What to say about a file that could not be removed. */
+  readonly #left: string[] = [];
 
   constructor({ sink, encoding, gzip, spool, resume }: DocumentParts) {
     this.#sink = sink;
@@ -51,7 +53,7 @@ export class DocumentOutput implements Output {
     return this.#file.mark.bytes;
   }
   get warnings(): readonly string[] {
-    return this.#encoding.warnings?.() ?? [];
+    return [...(this.#encoding.warnings?.() ?? []), ...this.#left];
   }
 
   async writePage(page: RecordPage): Promise<void> {
@@ -110,7 +112,9 @@ export class DocumentOutput implements Output {
     const file = this.#spool?.file;
     this.#spool = undefined;
     await file?.close();
-    if (file && !(keep && file.mark.bytes > 0)) await rm(file.path, { force: true });
+    if (!file || (keep && file.mark.bytes > 0)) return;
+    const left = await removeSpent(file.path);
+    if (left !== undefined) this.#left.push(left);
   }
 
   #restore(checkpoint: Checkpoint): void {

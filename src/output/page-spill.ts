@@ -3,6 +3,7 @@ import type { OptionName } from '../errors.js';
 import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
 import { ndjsonLines } from './ndjson-format.js';
 import type { Checkpoint, RecordPage } from './output.js';
+import { removeSpent } from './remove-spent.js';
 
 /** Bytes read at a time; more where a record is longer. */
 const blockBytes = 1 << 22;
@@ -78,13 +79,14 @@ export class PageSpill {
 
   /** Lets go of the file, which stays if it has a name and content. */
   async close(): Promise<void> {
-    if (this.#file.mark.bytes === 0) return this.discard();
-    await this.#file.close();
+    if (this.#file.mark.bytes === 0) await this.discard();
+    else await this.#file.close();
   }
 
-  async discard(): Promise<void> {
+  /** As `close`, for good. Returns what to say about a file that stays. */
+  async discard(): Promise<string | undefined> {
     await this.#file.close();
-    await rm(this.#file.path, { force: true });
+    return removeSpent(this.#file.path);
   }
 }
 

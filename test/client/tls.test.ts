@@ -127,3 +127,15 @@ it.skipIf(!hasOpenssl())('passes over a 100 Continue behind TLS', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ accepted: 3 });
   expect(code).toBe(0);
 });
+
+it.skipIf(!hasOpenssl())('says that a certificate of this machine is not checked', async () => {
+  const service = createServer(certificate('localhost'), (_, response) => {
+    response.end('{"status":"success","record":{"identity":"a"}}');
+  });
+  const { code, stderr } = await getProfile({
+    ENGAGECTL_BASE_URL: `https://localhost:${await listening(service)}`,
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+  });
+  expect(code).toBe(0);
+  expect(stderr).toContain('warning: NODE_TLS_REJECT_UNAUTHORIZED=0');
+});

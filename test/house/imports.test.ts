@@ -32,7 +32,7 @@ const mayImport: Readonly<Record<string, string>> = {
   input: 'contract, text, errors, files, type runtime',
   mapping: 'contract, zone, text, errors, files, type input, type runtime, zod',
   output: 'contract, zone, text, errors, files, type runtime',
-  client: 'contract, text, errors, files, type runtime, undici',
+  client: 'contract, text, wasm, errors, files, type runtime, undici',
   service: 'contract, zone, text, files, calling, libsql, ws, selfsigned, zod',
   // a world of its own: the same file runs in a browser, in React Native and in Node
   calling: 'import() ws, import() @roamhq/wrtc',

@@ -119,7 +119,8 @@ async function writeSlices(
       else if (!late) {
         for await (const page of spill.pages()) await output.writePage(page);
         await log.merged(planned.index, output);
-        await spill.discard();
+        const left = await spill.discard();
+        if (left !== undefined) job.warn(left);
       }
     } catch (error) {
       if (!log.resumable || !(error instanceof EngagectlError) || !ofOneDay.has(error.id)) {

@@ -1,0 +1,104 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { accept, startFaultServer } from '../support/fault-server.js';
+import { recordsPage, startPageServer } from '../support/page-server.js';
+import { makeWorld } from '../support/world.js';
+import { accountAt } from '../support/account-at.js';
+import { hasStrace, outcomeOf, start } from './bin.js';
+import { passcode } from './invariants.js';
+
+// What the machine allows a process, and what happens to its files meanwhile.
+
+async function uploadWith(limit: string, words: readonly string[] = []) {
+  await using server = await startFaultServer([accept()]);
+  const world = makeWorld();
+  writeFileSync(world.path('in.csv'), 'identity,n\na,1\n');
+  const tracer = ['sh', '-c', `ulimit ${limit}; exec ${words.join(' ')} "$@"`, 'sh'];
+  const argv = ['upload', 'in.csv', '--json'];
+  const outcome = await outcomeOf(start(world, { url: server.url, argv, tracer }));
+  return { ...outcome, requests: server.received.length };
+}
+
+describe.skipIf(process.platform !== 'linux')('too little of', () => {
+  it('open files: a line that says so, and nothing is sent', async () => {
+    const { code, stderr, requests } = await uploadWith('-n 24');
+    expect([code, requests]).toEqual([2, 0]);
+    expect(stderr).toBe('engagectl may open too few files here: ulimit -n 256\n');
+  });
+
+  it.each(['-v 8000000', '-v 20000000'])('address space (%s): the way out works', async (limit) => {
+    const { code, stderr, requests } = await uploadWith(limit);
+    expect([code, requests]).toEqual([2, 0]);
+    expect(stderr).toContain('"id":"E-WEBASSEMBLY"');
+    const without = /NODE_OPTIONS=\S+/.exec(stderr)?.[0] ?? '';
+    expect(await uploadWith(limit, ['env', without])).toMatchObject({ code: 0, requests: 1 });
+  });
+});
+
+it.skipIf(!hasStrace)(
+  'a spool that cannot be removed is a warning: the export is whole',
+  async () => {
+    await using server = await startPageServer(() => [recordsPage('{"a":1}', '{"b":2}')]);
+    const world = makeWorld();
+    const inject = ['-e', 'trace=unlink,unlinkat', '-e', 'inject=unlink,unlinkat:error=EACCES'];
+    const tracer = [
+      'strace',
+      '-f',
+      '-o',
+      world.path('trace'),
+      '-P',
+      world.path('out.csv.partial.spool'),
+    ];
+    const child = start(world, {
+      url: server.env['ENGAGECTL_BASE_URL'] ?? '',
+      argv: ['export-events', '--event=A', '--from=2024-01-01', '--to=2024-01-01', '-o', 'out.csv'],
+      tracer: [...tracer, ...inject],
+    });
+    const { code, stderr } = await outcomeOf(child);
+    expect(readFileSync(world.path('out.csv'), 'utf8')).toBe('a,b\n1,\n,2\n');
+    expect([code, stderr.match(/warning: \S+ is not needed any more/g)?.length], stderr).toEqual([
+      0, 1,
+    ]);
+  },
+);
+
+describe('a file', () => {
+  it.each<[string, (path: string) => void]>([
+    ['deleted', (path) => rmSync(path)],
+    [
+      'replaced',
+      (path) => {
+        writeFileSync(`${path}.new`, 'identity,n\nz,1\n');
+        renameSync(`${path}.new`, path);
+      },
+    ],
+  ])('%s while it is read is said, and what it held is sent', async (_, change) => {
+    const world = makeWorld();
+    const path = world.path('in.csv');
+    const rows = Array.from({ length: 60_000 }, (__, n) => `user-${n},1\n`);
+    writeFileSync(path, `identity,n\n${rows.join('')}`);
+    let isChanged = false;
+    await using server = await startFaultServer(() => async (exchange) => {
+      if (!isChanged) change(path);
+      isChanged = true;
+      await accept()(exchange);
+    });
+    const { code, stdout, stderr } = await world.run(['upload', 'in.csv', '--json'], {
+      env: accountAt(server.url, passcode),
+    });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ accepted: rows.length });
+    expect(stderr).toContain('in.csv was deleted or replaced while it was read');
+    expect(existsSync(world.path('in.csv.rejects.ndjson'))).toBe(false);
+  });
+
+  it('whose last line has no newline and too few cells may have been cut', async () => {
+    const world = makeWorld();
+    writeFileSync(world.path('in.csv'), 'identity,n,m\na,1,2\nb,2');
+    const { code, stderr } = await world.run(['upload', 'in.csv', '--check']);
+    expect(code).toBe(3);
+    expect(stderr).toContain(
+      '2 cells, but the header has 3; the last line does not end in a newline',
+    );
+  });
+});
