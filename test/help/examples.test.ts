@@ -169,7 +169,7 @@ async function serve(words: readonly string[], world: World) {
   const runtime = world.runtime({ signal: stop.signal });
   const { main } = await import('../../src/main.js');
   const running = main([...words, ...(words.includes('--port') ? [] : ['--port', '0'])], runtime);
-  await expect.poll(() => runtime.output().stdout).toMatch(/^https?:/);
+  await expect.poll(() => runtime.output().stdout, { timeout: 30_000 }).toMatch(/^https?:/);
   stop.abort();
   return { code: await running, stderr: runtime.output().stderr };
 }
