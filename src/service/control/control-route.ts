@@ -10,6 +10,8 @@ export interface ControlRequest {
   readonly query: URLSearchParams;
   /** What stands in the path where the route has its `*`, decoded. */
   readonly rest: string;
+  /** How the client calls the service, like `http://127.0.0.1:8787`. */
+  readonly origin: string;
   /** The body's value; undefined without one. */
   readonly body: unknown;
 }
@@ -31,8 +33,13 @@ export function controlRoute(
         authenticate(exchange.request.headers, service.options);
         const text = await readBody(exchange.request);
         const body = text === undefined ? undefined : (JSON.parse(text) as unknown);
+        const origin = `${service.options.tls ? 'https' : 'http'}://${exchange.request.headers.host}`;
         const rest = decodedRest(path, exchange.path);
-        sendJson(exchange, 200, await control({ query: exchange.query, rest, body }, service));
+        sendJson(
+          exchange,
+          200,
+          await control({ query: exchange.query, rest, origin, body }, service),
+        );
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         sendJson(exchange, error.httpStatus, textOf(refusalAnswer(error), defaultVariants));

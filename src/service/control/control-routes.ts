@@ -7,6 +7,8 @@ import { clearRequests, listRequests } from './request-control.js';
 import { resetService } from './reset-service.js';
 import { changeSnapshot, deleteSnapshot, listSnapshots, saveSnapshot } from './snapshot-control.js';
 import { listEvents } from './stored-events.js';
+import { showOpenApi } from './openapi-control.js';
+import { listCalls } from './stored-calls.js';
 import { listSubscriptions } from './stored-subscriptions.js';
 import { listUsers, showUser } from './stored-users.js';
 
@@ -30,4 +32,6 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('GET', '/_local/profiles/*', showUser),
   controlRoute('GET', '/_local/events', listEvents),
   controlRoute('GET', '/_local/subscriptions', listSubscriptions),
+  controlRoute('GET', '/_local/calls', listCalls),
+  controlRoute('GET', '/_local/openapi.json', showOpenApi),
 ];

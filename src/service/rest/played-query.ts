@@ -4,7 +4,7 @@ import { refused } from '../refusal.js';
 const parts = ['batch_size', 'app', 'events', 'profile'];
 
 /** The parameters that the service plays (specification, Endpoints 1 to 8; service-facts, Cursors). */
-const played: Readonly<Record<EndpointName, readonly string[]>> = {
+export const playedParameters: Readonly<Record<EndpointName, readonly string[]>> = {
   upload: ['dryRun'],
   subscribe: ['dryRun'],
   'profiles-cursor': [...parts, 'query'],
@@ -18,7 +18,7 @@ const played: Readonly<Record<EndpointName, readonly string[]>> = {
 /** Throws the Refusal 501: who sent it would take an answer for what it is not. */
 export function refuseUnplayed(endpoint: EndpointName, query: URLSearchParams): void {
   for (const name of query.keys())
-    if (!played[endpoint].includes(name)) throw notPlayed(`the parameter "${name}"`);
+    if (!playedParameters[endpoint].includes(name)) throw notPlayed(`the parameter "${name}"`);
 }
 
 /** The Refusal for what deployments may have and this service does not. */
