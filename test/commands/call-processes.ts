@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { callTimers } from '../../src/calling/protocol.js';
+import type { CallTimers } from '../../src/calling/protocol.js';
 import { startService } from '../../src/service/start.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 import { makeWorld, type World } from '../support/world.js';
@@ -70,14 +70,12 @@ export class CallProcess {
   }
 }
 
-/** A service with calling, whose calls ring for 0.7 s, and who talks to it. */
-export async function callingWorld() {
+/** A service with calling, whose calls ring for 0.7 s unless other times are given, and who talks to it. */
+export async function callingWorld(timers: Partial<CallTimers> = { ringing: 700 }) {
   const calls = {
     accountId: 'CALLS-1',
     apiKey: 'k3y-of-the-calls',
-    timers: { ...callTimers, ringing: 700 },
-    dropRate: 0,
-    isOff: false,
+    timers,
   };
   const account = { accountId: 'ACC-1', passcode: 'passcode-of-calls' };
   const service = await startService({ ...serviceDefaults, ...account, calls });
