@@ -102,8 +102,8 @@ export class CallDesk {
   }
 
   #ring({ callId, details, expiresAt }: RouterFrames['incoming']): void {
-    const { device, log } = this.#options.env;
-    if (!device.notificationsEnabled()) {
+    const { device, log, platform } = this.#options.env;
+    if (platform === 'android' && !device.notificationsEnabled()) {
       log.info(`declined ${callId}: notifications are off`);
       void this.decline(callId, declineCodes.notificationsDisabled);
     } else if (device.pstnBusy()) {

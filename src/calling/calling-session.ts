@@ -25,7 +25,7 @@ export class CallingSession {
 
   constructor(env: Environment, properties: InitProperties, listeners: Listeners) {
     this.#env = env;
-    this.#properties = properties;
+    this.#properties = { ...properties };
     this.#connection = this.#newConnection(undefined);
     const connection = () => this.#connection;
     const { cuid } = properties;
@@ -146,7 +146,10 @@ export class CallingSession {
     const fixed = { accountId, apiKey, cuid, deviceId, platform, missedCallActions: actions };
     return new Connection({
       env: this.#env,
-      identity: () => ({ ...fixed, caps: { notifications: device.notificationsEnabled() } }),
+      identity: () => ({
+        ...fixed,
+        caps: { notifications: platform === 'ios' || device.notificationsEnabled() },
+      }),
       receiver: {
         hear: (frame) => this.#desk.hear(frame),
         forgotten: () => this.#desk.lose(),

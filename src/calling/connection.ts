@@ -120,6 +120,8 @@ export class Connection {
     this.#stopTimer();
     const link = this.#link;
     this.#link = undefined;
+    // The app may leave while it hears of a frame: it has heard of it.
+    if (this.#lastSeq !== undefined) link?.tell('seen', { seq: this.#lastSeq });
     link?.tell('bye', {});
     link?.close();
     this.#release();
@@ -142,7 +144,8 @@ export class Connection {
 
   async #connect(): Promise<Fault | undefined> {
     const link = await Link.open(this.#env);
-    if (link === undefined) return { name: 'NO_NETWORK' };
+    if (this.#isClosed) link?.drop();
+    if (link === undefined || this.#isClosed) return { name: 'NO_NETWORK' };
     const lastSeq = this.#lastSeq === undefined ? {} : { lastSeq: this.#lastSeq };
     const answer = await link.request('auth', { ...this.#identity(), ...lastSeq });
     if (answer.kind !== 'ok' || this.#isClosed) {

@@ -27,8 +27,11 @@ export function webrtc(options: WebrtcOptions = {}): MediaAdapter {
     throw new TypeError('This platform has no RTCPeerConnection: give one');
   return {
     open: async (media) => {
-      const microphone = await openMicrophone();
       const peer = new RTCPeerConnection({ iceServers: [...iceServers] });
+      const microphone = await openMicrophone().catch((error: unknown) => {
+        peer.close();
+        throw error;
+      });
       peer.addEventListener('track', ({ track, streams }) => onVoice(track, streams[0]));
       for (const track of microphone.getTracks()) peer.addTrack(track, microphone);
       return begin(peer, microphone, media);

@@ -97,6 +97,20 @@ it('Missed: nobody answers', async () => {
   await bothHear(await ringing({}, 200), 'Missed');
 });
 
+it('what an app has heard when it leaves in the listener is not told again', async () => {
+  const { ann, bob, callId } = await ringing();
+  ann.client.addListener(ann.client.SignedCallOnCallStatusChanged, ({ callEvent }) => {
+    ann.events.push(callEvent);
+    if (callEvent === 'Declined') ann.client.close();
+  });
+  await bob.client.decline(callId);
+  await until(() => ann.events.includes('Declined'));
+  await ann.client.initialize(annProperties);
+  expect(await ann.client.call('bob_1', 'again')).toMatchObject({ isSuccessful: true });
+  await until(() => ann.events.at(-1) === 'CallIsPlaced');
+  expect(ann.events).toEqual(['Outgoing CallIsPlaced', 'Declined', 'CallIsPlaced']);
+});
+
 it('images of both sides arrive with the details', async () => {
   const sides = await annAndBob();
   const images = { initiator_image: 'https://a.test/i.png', receiver_image: 'http://a.test/r.png' };
@@ -129,6 +143,12 @@ it.each([
   expect(ann.events).toEqual(outgoing(event));
   expect(bob.events).toEqual(incoming(...bobHears));
   expect(bob.rang).toEqual([]);
+});
+
+it('on iOS, notifications do not matter', async () => {
+  const sides = await ringing({ platform: 'ios', device: devicePresets.notificationsOff });
+  sides.bob.client.hangup();
+  await bothHear(sides, 'Declined');
 });
 
 it('a receiver that logged out declines', async () => {
