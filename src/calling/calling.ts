@@ -1,5 +1,5 @@
 // What `engagectl/calling` exports. Nothing here or below imports from Node.
-import { SignedCallClient } from './signed-call.js';
+import { SignedCallClient } from './signed-call-client.js';
 import type { SignedCallEnv } from './environment.js';
 
 /** A client of its own: several devices in one process, say. */

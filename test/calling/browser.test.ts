@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
-import { expect, it } from 'vitest';
+import { chromium, type Page } from 'playwright-core';
+import { expect, it, onTestFinished } from 'vitest';
 import type * as Sdk from '../../src/calling/calling.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient, until } from '../support/calling-client.js';
+import { hasWrtc, speaker } from '../support/speaker.js';
 import { startLoopbackServer } from '../support/loopback-server.js';
 
 // §8.11 of the calling contract: the core, bundled for a neutral platform, calls from Chromium to Node.
@@ -13,7 +14,14 @@ const executablePath = '/usr/bin/chromium';
 const hasChromium = existsSync(executablePath);
 if (!hasChromium) process.stderr.write('SKIPPED: no /usr/bin/chromium; no browser calls\n');
 
-const args = ['--no-sandbox', '--headless', '--disable-gpu', '--no-first-run'];
+const args = [
+  '--no-sandbox',
+  '--headless',
+  '--disable-gpu',
+  '--no-first-run',
+  '--use-fake-device-for-media-stream',
+  '--use-fake-ui-for-media-stream',
+];
 
 const softphone = `<script type="module">
   import * as sdk from '/calling.js';
@@ -23,48 +31,79 @@ const softphone = `<script type="module">
 const bundler = new URL('../../bin/bundle-calling.mjs', import.meta.url).href;
 const dist = fileURLToPath(new URL('../../dist', import.meta.url));
 
-it.skipIf(!hasChromium)('a page calls a Node process', async () => {
+/** A page in Chromium that has the SDK, until the test ends. */
+async function openSoftphone(): Promise<Page> {
   const { bundleCalling } = (await import(bundler)) as {
     readonly bundleCalling: (built: string) => Promise<string>;
   };
   const sdk = await bundleCalling(dist);
-  await using pages = await startLoopbackServer((request, response) => {
+  const pages = await startLoopbackServer((request, response) => {
     const isScript = request.url === '/calling.js';
     response.setHeader('Content-Type', isScript ? 'text/javascript' : 'text/html');
     response.end(isScript ? sdk : softphone);
   });
+  onTestFinished(() => pages[Symbol.asyncDispose]());
+  const browser = await chromium.launch({ executablePath, args });
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage();
+  await page.goto(pages.url);
+  return page;
+}
+
+const whole = ['CallIsPlaced', 'Answered', 'CallInProgress', 'Ended'];
+
+it.skipIf(!hasChromium)('a page calls a Node process', async () => {
+  const page = await openSoftphone();
   const { url } = await runRouter();
   const bob = await testClient({ url });
   await bob.client.initialize({ ...annProperties, cuid: 'bob_1' });
   bob.client.onIncomingCall(({ callId }) => bob.client.answer(callId));
-
-  const browser = await chromium.launch({ executablePath, args });
-  try {
-    const page = await browser.newPage();
-    await page.goto(pages.url);
-    const hangUp = async () => {
-      await until(() => bob.events.includes('Incoming CallInProgress'));
-      bob.client.hangup();
-    };
-    const called = page.evaluate(callBob, { url, properties: annProperties });
-    const [events] = await Promise.all([called, hangUp()]);
-    expect(events).toEqual(['CallIsPlaced', 'Answered', 'CallInProgress', 'Ended']);
-    expect(bob.results[0]?.callDetails.callContext).toBe('from a page');
-  } finally {
-    await browser.close();
-  }
+  const hangUp = async () => {
+    await until(() => bob.events.includes('Incoming CallInProgress'));
+    bob.client.hangup();
+  };
+  const called = page.evaluate(callBob, { url, properties: annProperties, hasVoice: false });
+  const [events] = await Promise.all([called, hangUp()]);
+  expect(events).toEqual(whole);
+  expect(bob.results[0]?.callDetails.callContext).toBe('from a page');
 });
+
+it.skipIf(!hasChromium || !hasWrtc)('a Node process hears the microphone of a page', async () => {
+  const page = await openSoftphone();
+  const { url } = await runRouter();
+  const bob = speaker(url, 'bob_1', '880');
+  expect(await bob.line()).toBe('ready');
+  const hangUp = async () => {
+    // Chromium's microphone for tests beeps.
+    expect(Number(await bob.line())).toBeGreaterThan(0);
+    await page.evaluate(() => (globalThis as unknown as Softphone).client?.hangup());
+  };
+  const called = page.evaluate(callBob, { url, properties: annProperties, hasVoice: true });
+  const [events] = await Promise.all([called, hangUp()]);
+  expect(events).toEqual(whole);
+  expect((await bob.exit)[0]).toBe(0);
+});
+
+interface Softphone {
+  readonly sdk: typeof Sdk;
+  client?: Sdk.SignedCall;
+}
 
 /** Runs in the page, and resolves with what the listener was told until the call was over. */
 async function callBob({
   url,
   properties,
+  hasVoice,
 }: {
-  url: string;
-  properties: Sdk.InitProperties;
+  readonly url: string;
+  readonly properties: Sdk.InitProperties;
+  readonly hasVoice: boolean;
 }): Promise<string[]> {
-  const { createSignedCall } = (globalThis as unknown as { sdk: typeof Sdk }).sdk;
-  const client = createSignedCall({ url, core: { accountId: 'CORE' } });
+  const page = globalThis as unknown as Softphone;
+  const { createSignedCall, noMedia, webrtc } = page.sdk;
+  const media = hasVoice ? webrtc() : noMedia;
+  const client = createSignedCall({ url, core: { accountId: 'CORE' }, media });
+  page.client = client;
   const events: string[] = [];
   const over = new Promise<void>((resolve) => {
     client.addListener('SignedCallOnCallStatusChanged', ({ callEvent }) => {

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest';
-import { CallEvent, createSignedCall, LogLevel, SignedCall } from '../../src/calling/calling.js';
+import {
+  createSignedCall,
+  LogLevel,
+  SignedCall,
+  type CallEvent,
+} from '../../src/calling/calling.js';
 import type { CallDetails } from '../../src/calling/protocol.js';
 import { annProperties, testClient, until } from '../support/calling-client.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
