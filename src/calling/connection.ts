@@ -105,9 +105,10 @@ export class Connection {
   ): Promise<Answer> {
     for (;;) {
       await this.#up();
-      if (this.#link === undefined) return { kind: 'lost' };
+      if (this.#isClosed) return { kind: 'lost' };
       if (!isWanted()) return { kind: 'ok' };
       const link = this.#link;
+      if (link === undefined) continue;
       const answer = await link.request(type, body);
       if (answer.kind === 'ok' || answer.kind === 'refused') return answer;
       if (answer.kind === 'timeout') link.drop();
@@ -165,13 +166,10 @@ export class Connection {
     if (isForgotten || this.#lastSeq === undefined) this.#lastSeq = lastSeq;
     if (isForgotten) this.#receiver.forgotten();
     this.#watch(link);
-    // Who waits for the connection goes on before it hears what waited at the router.
-    this.#env.clock.after(0, () =>
-      link.receive({
-        frame: (frame) => this.#hear(link, frame),
-        closed: (code) => this.#lost(link, code),
-      }),
-    );
+    link.receive({
+      frame: (frame) => this.#hear(link, frame),
+      closed: (code) => this.#lost(link, code),
+    });
     if (replay === 0) this.#release();
   }
 

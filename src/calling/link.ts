@@ -23,8 +23,8 @@ export class Link {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #lastId = 0;
-  /** Frames that came before there was a receiver. */
-  #early: RouterFrame[] = [];
+  /** Frames that came before they are handed over. */
+  #early: RouterFrame[] | undefined = [];
   #receiver: LinkReceiver | undefined;
   #isClosed = false;
   #code: number | undefined;
@@ -59,13 +59,21 @@ export class Link {
     });
   }
 
-  /** Hands over what has come so far, and all that comes. */
+  /**
+   * Hands over what comes: its end at once, frames from the next turn on, so that who waited for the link
+   * goes on before it hears what waited at the router.
+   */
   receive(receiver: LinkReceiver): void {
     this.#receiver = receiver;
-    const early = this.#early;
-    this.#early = [];
-    for (const frame of early) receiver.frame(frame);
     if (this.#isClosed) receiver.closed(this.#code);
+    else this.#env.clock.after(0, () => this.#handOver(receiver));
+  }
+
+  #handOver(receiver: LinkReceiver): void {
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    // Those that are not handed over come again on the next link.
+    if (!this.#isClosed) for (const frame of early) receiver.frame(frame);
   }
 
   /** Sends a frame, and waits so long for its answer. */
@@ -124,8 +132,8 @@ export class Link {
     const frame = typeof data === 'string' ? readRouterFrame(data) : undefined;
     if (frame === undefined) this.#env.log.debug('ignored a frame of an unknown kind');
     else if (frame.t === 'ack') this.#waiting.get(frame.re)?.(answerOf(frame));
-    else if (this.#receiver === undefined) this.#early.push(frame);
-    else this.#receiver.frame(frame);
+    else if (this.#early === undefined) this.#receiver?.frame(frame);
+    else this.#early.push(frame);
   }
 
   #end(code: number | undefined): void {

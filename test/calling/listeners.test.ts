@@ -136,12 +136,12 @@ it.each([
 });
 
 it('the shared instance has no environment before use, and keeps what was set before', async () => {
-  expect((await SignedCall.initialize(annProperties)).error?.errorName).toBe('CORE_REQUIRED');
   const events: string[] = [];
   SignedCall.addListener('SignedCallOnCallStatusChanged', ({ callEvent }) =>
     events.push(callEvent),
   );
   SignedCall.setDebugLevel(LogLevel.off);
+  expect((await SignedCall.initialize(annProperties)).error?.errorName).toBe('CORE_REQUIRED');
   const router = await scriptedRouter();
   const lines: string[] = [];
   const { nodeEnv } = await import('../../src/calling/node-env.js');

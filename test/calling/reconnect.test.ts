@@ -165,6 +165,22 @@ it('drops a router that does not answer, and sends the frame again', async () =>
   expect(router.heard.filter(({ t }) => t === 'hangup').length).toBeGreaterThan(1);
 });
 
+it('a socket that is lost again as soon as it is there keeps nobody waiting', async () => {
+  const { router, ann } = await withScript();
+  await ann.client.call('bob_1', 'lunch');
+  router.answer('auth', () => {
+    queueMicrotask(() => router.drop());
+    return { data: { session: 's', replay: 0, lastSeq: 0 } };
+  });
+  router.drop();
+  await until(() => ann.lines.join().includes('out of reach'));
+  ann.client.hangup();
+  await until(() => router.heard.filter(({ t }) => t === 'auth').length > 3);
+  router.answer('auth', () => ({ data: { session: 's', replay: 0, lastSeq: 0 } }));
+  await ann.client.whenIdle();
+  expect(router.heard.at(-1)).toMatchObject({ t: 'hangup' });
+});
+
 it('notices that the router is gone by its probes', async () => {
   const { router } = await withScript({ ping: 20, answer: 50 });
   router.answer('probe', () => undefined);
