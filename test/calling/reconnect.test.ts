@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import type { CallEvent, Clock } from '../../src/calling/calling.js';
+import { systemClock } from '../../src/calling/client-clock.js';
 import { reconnectDelay } from '../../src/calling/reconnect-delay.js';
 import { runRouter } from '../service/calls/raw-client.js';
-import type { CallEvent } from '../../src/calling/calling.js';
 import { annProperties, testClient, until, type TestClient } from '../support/calling-client.js';
 import { cutProxy } from '../support/cut-proxy.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
@@ -90,9 +91,22 @@ const tell = (router: ScriptedRouter, event: CallEvent, callId = 'call-1') =>
 
 async function withScript(times = {}) {
   const router = await scriptedRouter();
-  const ann = await testClient({ url: router.url, times: { reconnectScale: 0.01, ...times } });
+  let pace = 1;
+  const clock: Clock = {
+    now: () => systemClock.now(),
+    after: (milliseconds, run) => systemClock.after(milliseconds * pace, run),
+  };
+  const ann = await testClient({
+    url: router.url,
+    clock,
+    times: { reconnectScale: 0.01, ...times },
+  });
   await ann.client.initialize(annProperties);
-  return { router, ann };
+  /** From now on waits take a hundredth. */
+  const hurry = () => {
+    pace = 0.01;
+  };
+  return { router, ann, hurry };
 }
 
 it('says how far it has heard, and hears nothing twice', async () => {
@@ -155,9 +169,10 @@ it.each([
 });
 
 it('drops a router that does not answer, and sends the frame again', async () => {
-  const { router, ann } = await withScript({ answer: 50 });
+  const { router, ann, hurry } = await withScript();
   await ann.client.call('bob_1', 'lunch');
   router.answer('hangup', () => undefined);
+  hurry();
   ann.client.hangup();
   await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
   router.answer('hangup', () => ({ data: {} }));
@@ -182,8 +197,9 @@ it('a socket that is lost again as soon as it is there keeps nobody waiting', as
 });
 
 it('notices that the router is gone by its probes', async () => {
-  const { router } = await withScript({ ping: 20, answer: 50 });
+  const { router, hurry } = await withScript({ ping: 100 });
   router.answer('probe', () => undefined);
+  hurry();
   await until(() => router.heard.filter(({ t }) => t === 'auth').length === 2);
 });
 
