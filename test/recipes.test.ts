@@ -162,7 +162,7 @@ it('a migration with proof: broken connections, and every event is there once', 
     { endpoint: 'upload', times: 1, action: 'reset-after' },
     { endpoint: 'upload', times: 1, action: 'reset-before' },
   ] as const;
-  for (const rule of rules) here.service.faults.add(rule);
+  for (const rule of rules) await here.service.faults.add(rule);
   await run(blockWith('--settle').replaceAll('10m', '1s'));
   expect(existsSync(file('open.ndjson'))).toBe(true);
   const days = '--from 2026-10-01 --to 2026-10-31 --no-event-summaries';
