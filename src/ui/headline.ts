@@ -86,7 +86,12 @@ export function tells({ command, exitCode, rejectsFile }: Summary, label: string
 }
 
 /** The same in a word or two. */
-export function verdict({ exitCode, rehearsal }: Pick<Summary, 'exitCode' | 'rehearsal'>): string {
+export function verdict({
+  exitCode,
+  rehearsal,
+  proof,
+}: Pick<Summary, 'exitCode' | 'rehearsal' | 'proof'>): string {
+  if (proof !== undefined && exitCode === 3) return 'differences found';
   const words = verdicts[exitCode] ?? 'failed';
   return rehearsal === undefined
     ? words

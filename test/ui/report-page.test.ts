@@ -102,6 +102,30 @@ describe.skipIf(!hasChromium)('the report in a browser', () => {
     await page.close();
   });
 
+  it('shows what verify proved as pictures with words', async () => {
+    const world = makeWorld();
+    const rows = Array.from({ length: 40 }, (_, n) => `user-${n},Oslo\n`);
+    writeFileSync(world.path('users.csv'), `identity,City\n${rows.join('')}`);
+    const local = ['users.csv', '--region', 'local'];
+    await world.run(['upload', ...local, '--limit', '38']);
+    const flags = ['--sample', '30', '--seed', '5', '--report', 'proof.html', '--json'];
+    const { stderr } = await world.run(['verify', ...local, ...flags]);
+    const summary = JSON.parse(stderr.split('\n').find((line) => line.includes('"proof"'))!) as {
+      readonly proof: string;
+      readonly same: number;
+    };
+    const { page, complaints, foreign } = await show(browser, world.path('proof.html'), {});
+    expect(await page.locator('main').innerText()).toContain(summary.proof);
+    const drawings = await page.getByRole('img').all();
+    const words = await Promise.all(drawings.map((drawing) => drawing.getAttribute('aria-label')));
+    expect(words.join('\n')).toContain(`${summary.same} as they were sent`);
+    expect(words.join('\n')).toMatch(/Of every 1,000: \d+ are as they were sent, \d+ may differ/);
+    const folder = process.env['ENGAGECTL_SCREENSHOTS'];
+    if (folder) await page.screenshot({ path: path.join(folder, 'verify.png'), fullPage: true });
+    expect([complaints, foreign()]).toEqual([[], []]);
+    await page.close();
+  });
+
   it('has two colour schemes, and fits narrow and wide windows and paper', async () => {
     const world = makeWorld();
     await reportOf(world);

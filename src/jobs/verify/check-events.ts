@@ -5,8 +5,8 @@ import { performExport } from '../perform-export.js';
 import type { Connection, World } from '../world.js';
 import { Again } from './again.js';
 import type { EqualEvents, EventBook, EventDays } from './event-book.js';
-import { membersOfSent } from './sent.js';
-import type { Difference, Verdict } from './verdict.js';
+import { membersOfSent, type SentRecord } from './sent.js';
+import type { Verdict } from './verdict.js';
 
 interface Exporting {
   readonly world: World;
@@ -105,11 +105,18 @@ function eventsInto(name: string, book: EventBook): Output {
 
 /** Of equal events as many are the same as were found; the others are missing or have other properties. */
 function* verdictsOf(event: EqualEvents, book: EventBook): Generator<Verdict> {
-  const { sent, found, records } = event;
+  const { sent, found } = event;
+  const records = [event.record, ...(event.others ?? [])];
   const about = { what: 'events', untold: [], foldedKeys: 0 } as const;
+  if (found === sent) {
+    yield { ...about, verdict: 'same', count: sent, records, differences: [] };
+    return;
+  }
+  const { identity, near } = book.wordsOf(event);
+  const place = ({ source, line }: SentRecord) => ({ source, line, identity, key: event.name });
   if (found > sent) {
-    const [isSent, isFound] = [times(sent), times(found)];
-    const differences = [difference(event, { sent: isSent, found: isFound, verdict: 'different' })];
+    const words = { sent: times(sent), found: times(found), verdict: 'different' } as const;
+    const differences = [{ ...place(event.record), ...words }];
     yield { ...about, verdict: 'different', count: sent, records, differences };
     return;
   }
@@ -118,28 +125,19 @@ function* verdictsOf(event: EqualEvents, book: EventBook): Generator<Verdict> {
     yield { ...about, verdict: 'same', count: found, records: those, differences: [] };
   }
   for (let at = found; at < sent; at += 1) {
-    const record = records[at] ?? records[0]!;
-    const near = book.nearTo(event);
-    const verdict = near === undefined ? 'missing' : 'different';
-    const words = { sent: eventText(event), found: near ?? 'null', verdict } as const;
-    const differences = [difference(event, words, record)];
+    const record = records[at] ?? event.record;
+    const other = near();
+    const verdict = other === undefined ? 'missing' : 'different';
+    const words = { sent: eventText(event), found: other ?? 'null', verdict } as const;
+    const differences = [{ ...place(record), ...words }];
     yield { ...about, verdict, count: 1, records: [record], differences };
   }
 }
 
 const times = (count: number): string => `{"times":${count}}`;
 
-function difference(
-  { name, identity, records }: EqualEvents,
-  words: Pick<Difference, 'sent' | 'found' | 'verdict'>,
-  { source, line } = records[0]!,
-): Difference {
-  return { source, line, identity, key: name, ...words };
-}
-
 /** Time and properties, as they were sent. */
-function eventText({ records }: EqualEvents): string {
-  const members = membersOfSent(records[0]!);
-  const shown = new Map([...members].filter(([key]) => key === 'ts' || key === 'evtData'));
-  return exactText(shown);
+function eventText({ record }: EqualEvents): string {
+  const shown = [...membersOfSent(record)].filter(([key]) => key === 'ts' || key === 'evtData');
+  return exactText(new Map(shown));
 }

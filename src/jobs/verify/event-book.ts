@@ -8,19 +8,19 @@ import {
   isMap,
   type ExactJson,
 } from '../../text/exact-json.js';
+import type { Identifier } from '../../mapping/identifier.js';
 import type { Zone } from '../../zone.js';
 import { dateOf } from './same-value.js';
-import { folded, userOf, type SentMembers, type SentRecord } from './sent.js';
+import { folded, membersOfSent, userOf, type SentMembers, type SentRecord } from './sent.js';
 
-/** Events that are equal in user, name, second and properties. */
+/** Events that are equal in user, name, second and properties. There may be very many: it is small. */
 export interface EqualEvents {
   readonly name: string;
-  readonly identity: string;
   readonly day: Day;
-  /** Of user, name and second alone. */
-  readonly near: string;
-  /** Where they were read, the first of them only, unless all are to be settled. */
-  readonly records: SentRecord[];
+  /** Where the first of them was read. */
+  readonly record: SentRecord;
+  /** The others, where all are to be settled. */
+  others?: SentRecord[];
   sent: number;
   found: number;
 }
@@ -34,10 +34,27 @@ export interface EventDays {
 /** Why an event cannot be looked for. */
 export type Unfindable = string;
 
+/** What tells events apart, and what they are called. */
+interface EventKey {
+  readonly name: string;
+  readonly identity: string;
+  readonly day: Day;
+  /** Of user, name and second alone. */
+  readonly near: string;
+  readonly exact: string;
+}
+
+/** Events of the service, near to one of ours, that are kept to be shown. */
+const mostNear = 10_000;
+
 /** Events that were sent, as a multiset. */
 export class EventBook {
   readonly #zone: Zone;
   readonly #events = new Map<string, EqualEvents>();
+  /** One text for each name, however often it comes. */
+  readonly #names = new Map<string, string>();
+  /** Which of 2^24 kinds of near keys there are: most events of others need not be kept. */
+  readonly #kinds = new Uint8Array(2 ** 21);
   readonly #near = new Map<string, string[]>();
 
   constructor(zone: Zone) {
@@ -49,23 +66,19 @@ export class EventBook {
   }
 
   add(record: SentRecord, members: SentMembers): Unfindable | undefined {
-    const user = userOf(members);
-    const [name, ts, props] = ['evtName', 'ts', 'evtData'].map((one) => members.get(one));
-    if (user === undefined) return 'events of another key than identity or objectId';
-    if (typeof name !== 'string') return 'events without a name';
-    if (!(ts instanceof ExactNumber)) return 'events without ts, whose time the service chose';
-    const local = localTime(Number(ts.text), this.#zone);
-    const near = digest(`${user.by} ${user.value}\n${name}\n${local}`);
-    const key = near + digest(propsText(props));
-    const equal = this.#events.get(key);
+    const key = this.#keyOf(members);
+    if (typeof key === 'string') return key;
+    const equal = this.#events.get(key.exact);
     if (equal) {
       equal.sent += 1;
-      if (record.row !== undefined) equal.records.push(record);
+      if (record.row !== undefined) (equal.others ??= []).push(record);
       return undefined;
     }
-    const day = Number(local.slice(0, 8));
-    const { value: identity } = user;
-    this.#events.set(key, { name, identity, day, near, records: [record], sent: 1, found: 0 });
+    const name = this.#names.get(key.name) ?? key.name;
+    this.#names.set(name, name);
+    this.#events.set(key.exact, { name, day: key.day, record, sent: 1, found: 0 });
+    const [byte, bit] = placeOf(key.near);
+    this.#kinds[byte]! |= bit;
     return undefined;
   }
 
@@ -99,36 +112,59 @@ export class EventBook {
   /** Takes an event of that name as endpoint 7 returned it. */
   find(name: string, exported: ExactJson): void {
     if (!isMap(exported)) return;
-    const [profile, ts, props] = ['profile', 'ts', 'event_props'].map((one) => exported.get(one));
-    const text = props ?? new Map<string, ExactJson>();
+    const [profile, ts, props = none] = ['profile', 'ts', 'event_props'].map((one) =>
+      exported.get(one),
+    );
     const time = ts instanceof ExactNumber || typeof ts === 'string' ? textOf(ts) : '';
     for (const by of ['identity', 'objectId'] as const) {
       const value = isMap(profile) ? profile.get(by) : undefined;
       if (typeof value !== 'string') continue;
-      const near = digest(`${by} ${value}\n${name}\n${time}`);
-      const event = this.#events.get(near + digest(propsText(text)));
+      const near = nearKey({ by, value }, name, time);
+      const event = this.#events.get(exactKey(near, props));
       if (event) {
         event.found += 1;
         return;
       }
-      this.#keepNear(near, text);
+      this.#keepNear(near, props);
     }
   }
 
-  /** Properties that were found of an event of the same user, name and second. */
-  nearTo({ near }: EqualEvents): string | undefined {
-    return this.#near.get(near)?.shift();
+  /** Whose it is; and the properties of an event of the same user, name and second, if one was found. */
+  wordsOf({ record }: EqualEvents): { readonly identity: string; near(): string | undefined } {
+    const key = this.#keyOf(membersOfSent(record)) as EventKey;
+    return { identity: key.identity, near: () => this.#near.get(key.near)?.shift() };
+  }
+
+  #keyOf(members: SentMembers): EventKey | Unfindable {
+    const user = userOf(members);
+    const [name, ts, props = none] = ['evtName', 'ts', 'evtData'].map((one) => members.get(one));
+    if (user === undefined) return 'events of another key than identity or objectId';
+    if (typeof name !== 'string') return 'events without a name';
+    if (!(ts instanceof ExactNumber)) return 'events without ts, whose time the service chose';
+    const local = localTime(Number(ts.text), this.#zone);
+    const near = nearKey(user, name, local);
+    const day = Number(local.slice(0, 8));
+    return { name, identity: user.value, day, near, exact: exactKey(near, props) };
   }
 
   #keepNear(near: string, props: ExactJson): void {
-    if (!this.#isNear.has(near)) return;
+    const [byte, bit] = placeOf(near);
+    if ((this.#kinds[byte]! & bit) === 0 || this.#near.size >= mostNear) return;
     this.#near.set(near, [...(this.#near.get(near) ?? []), exactText(props)]);
   }
+}
 
-  get #isNear(): ReadonlySet<string> {
-    return (this.#nears ??= new Set([...this.#events.values()].map(({ near }) => near)));
-  }
-  #nears: ReadonlySet<string> | undefined;
+const none: ExactJson = new Map<string, ExactJson>();
+
+const nearKey = ({ by, value }: Identifier, name: string, localTime: string): string =>
+  digest(`${by} ${value}\n${name}\n${localTime}`);
+
+const exactKey = (near: string, props: ExactJson): string => digest(near + propsText(props));
+
+/** Its bit among 2^24. */
+function placeOf(near: string): readonly [byte: number, bit: number] {
+  const [low, middle, high] = [near.charCodeAt(0), near.charCodeAt(1), near.charCodeAt(2)];
+  return [(middle << 13) | (high << 5) | (low >> 3), 1 << (low & 7)];
 }
 
 const textOf = (time: ExactNumber | string): string =>
@@ -140,8 +176,7 @@ function localTime(epochSeconds: number, zone: Zone): string {
   return local.toISOString().replaceAll(/\D/g, '').slice(0, 14);
 }
 
-const propsText = (props: ExactJson | undefined): string =>
-  canonicalText(withoutDates(props ?? new Map<string, ExactJson>()), folded);
+const propsText = (props: ExactJson): string => canonicalText(withoutDates(props), folded);
 
 /** Dates may come back as bare seconds. */
 function withoutDates(value: ExactJson): ExactJson {

@@ -53,7 +53,7 @@ export class SentInput {
     for (const { record } of this.untold) yield record;
     for (const user of this.users.values()) yield* user.records;
     for (const address of this.addresses.values()) yield* address.records;
-    for (const event of this.events.all()) yield* event.records;
+    for (const event of this.events.all()) yield* [event.record, ...(event.others ?? [])];
   }
 
   /** Reads all of it, once. Throws E-TOO-MANY for more than can be held. */

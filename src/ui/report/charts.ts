@@ -12,7 +12,7 @@ export function charts({ history, summary }: RunReport): Html {
     return html`<h2>Over time</h2>
       <p class="dim">No request was made.</p>`;
   }
-  const name = summary.records === undefined ? 'Accepted records' : 'Records';
+  const name = namesOf(summary);
   const all = [
     throughput(history, name),
     latency(history, history.latency),
@@ -23,6 +23,11 @@ export function charts({ history, summary }: RunReport): Html {
   return html`<h2>Over time</h2>
     <div class="charts">${all.map((one) => chart(one, seconds))}</div>
     ${failures(history)} ${table(history)}`;
+}
+
+function namesOf({ records, proof }: RunReport['summary']): string {
+  if (proof !== undefined) return 'Compared';
+  return records === undefined ? 'Accepted records' : 'Records';
 }
 
 function throughput({ stretches, stretchMs, milliseconds }: HistoryFigures, name: string): Chart {

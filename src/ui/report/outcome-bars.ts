@@ -8,10 +8,10 @@ interface Part {
   readonly tone: 'good' | 'soft' | 'warn' | 'bad' | 'idle' | 'main';
 }
 
-/** What became of the records of a write, as one bar; undefined for exports and empty inputs. */
+/** What became of the records of a write, as one bar; undefined for others and empty inputs. */
 export function outcomes({ summary }: RunReport): Html | undefined {
   const { read, accepted, resumed, rejected, unknown, notSent, duplicates, unchanged } = summary;
-  if (!read) return undefined;
+  if (!read || summary.proof !== undefined) return undefined;
   return bar(`Of ${grouped(read)} records`, [
     { name: 'accepted', count: accepted, tone: 'good' },
     { name: 'accepted before', count: resumed, tone: 'soft' },
@@ -40,7 +40,7 @@ export function plan({ summary }: RunReport): Html | undefined {
 }
 
 /** Counts beside each other, in words and as a picture. */
-function bar(what: string, all: readonly Part[]): Html | undefined {
+export function bar(what: string, all: readonly Part[]): Html | undefined {
   const parts = all.flatMap(({ count = 0, ...part }) => (count > 0 ? [{ ...part, count }] : []));
   const total = parts.reduce((sum, { count }) => sum + count, 0);
   const words = parts.map(({ name, count }) => `${grouped(count)} ${name}`).join(', ');

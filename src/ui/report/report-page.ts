@@ -8,6 +8,7 @@ import { html, type Html } from './html.js';
 import { outcomes, plan } from './outcome-bars.js';
 import { rejects } from './rejects.js';
 import type { RunReport } from './run-report.js';
+import { days, verified } from './verified.js';
 import { style } from './style.js';
 
 /** By which a file is known to be a report, and may be replaced by the next one. */
@@ -29,8 +30,8 @@ export function reportPage(report: RunReport): string {
       <span class="badge ${tone}">${verdict(summary)}</span>
     </header>
     <p class="dim">${times}</p>
-    ${whatNext(report)} ${tiles(report)} ${outcomes(report)} ${plan(report)} ${charts(report)}
-    ${rejects(report)}
+    ${whatNext(report)} ${tiles(report)} ${outcomes(report)} ${verified(report)} ${days(report)}
+    ${plan(report)} ${charts(report)} ${rejects(report)}
     <h2>Summary</h2>
     <div class="card">
       <table>
@@ -95,7 +96,14 @@ function footer({ resumed, summary }: RunReport): Html {
   </footer>`;
 }
 
-const wanted = new Set(['accepted', 'rejected', 'unknown', 'not sent', 'records', 'pages', 'rate']);
+const wanted = new Set(
+  ['accepted', 'rejected', 'unknown', 'not sent', 'records', 'pages', 'rate'].concat([
+    'checked',
+    'same',
+    'different',
+    'missing',
+  ]),
+);
 
 /** The figures that a glance is for; of those that are 0, only the rejects. */
 function tiles({ summary, history: { throttled, latency } }: RunReport): Html {
