@@ -38,6 +38,9 @@ export interface VerifyRequest extends VerifyOptions {
 
 export type VerifyHooks = JobHooks<VerifyResult, WriteProgress>;
 
+/** Different events to hold in memory at a time. */
+const mostEvents = 100_000;
+
 interface Verifying {
   readonly request: VerifyRequest;
   readonly world: World;
@@ -57,8 +60,7 @@ export async function verify(
   hooks: VerifyHooks = {},
 ): Promise<VerifyResult> {
   const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), world);
-  const listColumn = listColumnOf(request);
-  const inputs = await openInputs(inputOptions(request.files, request, listColumn), world.runtime);
+  const inputs = await openInputs(readingOf(request), world.runtime);
   let connection: Connection | undefined;
   try {
     connection = await world.connect();
@@ -77,7 +79,10 @@ export async function verify(
       limit: request.limit,
       signal: world.runtime.signal,
     };
-    const sent = new SentInput(reading, new EventBook(zone));
+    // A pipe cannot be read again, and what is to be settled is held whole.
+    const isOnce = inputs.totalBytes === undefined || request.settle === true;
+    const book = new EventBook({ zone, most: isOnce ? undefined : mostEvents });
+    const sent = new SentInput(reading, book);
     return await perform({ request, world, hooks, connection, sent, seed }, inputs);
   } finally {
     await inputs.close();
@@ -91,8 +96,10 @@ const mapped = ({ settle, subscriptions: _, ...options }: VerifyRequest) => ({
   retryUnknown: settle === true,
 });
 
-const listColumnOf = ({ subscriptions: { type, status } = {} }: VerifyRequest) =>
-  type && status && 'value';
+const readingOf = (request: VerifyRequest) => {
+  const { type, status } = request.subscriptions ?? {};
+  return inputOptions(request.files, request, type && status && 'value');
+};
 
 const sizeOf = ({ all, settle, sample }: VerifyRequest): number =>
   all || settle ? Number.POSITIVE_INFINITY : (sample ?? verifyDefaults.sample);
@@ -112,7 +119,16 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   });
   hooks.begun?.(() => progressOf(verifying, { tally, inputs, waits }), inputs.first);
   const { within = 0, concurrency = limits.othersInFlight } = request;
-  const checking = { sent, world, connection, client, waits, counts, within, concurrency };
+  const readAgain = async () => {
+    const again = await openInputs(readingOf(request), runtime);
+    try {
+      await sent.readEvents(again);
+    } finally {
+      await again.close();
+    }
+  };
+  const asking = { connection, client, waits, counts, within, concurrency };
+  const checking = { sent, world, readAgain, ...asking };
   const work = async () => {
     await sent.readAll(inputs);
     await writeVerdicts(checking, { tally, settlement, sink: await request.into() });

@@ -16,6 +16,8 @@ export interface Checking {
   readonly client: Client;
   readonly waits: Waits;
   readonly counts: { requests: number; retries: number };
+  /** Reads the events of the input once more. */
+  readonly readAgain: () => Promise<void>;
   /** Milliseconds. */
   readonly within: number;
   readonly concurrency: number;
@@ -23,7 +25,8 @@ export interface Checking {
 
 /** Everything that can be found out, and what cannot. */
 export async function* checkAll(checking: Checking): AsyncGenerator<Verdict> {
-  const { sent, world, connection, client, waits, counts, within, concurrency } = checking;
+  const { sent, world, connection, client, waits, counts, within, concurrency, readAgain } =
+    checking;
   for (const { record, why } of sent.untold) {
     const about = { what: 'events', count: 1, records: [record] } as const;
     yield { ...about, verdict: 'untold', differences: [], untold: [why], foldedKeys: 0 };
@@ -35,5 +38,10 @@ export async function* checkAll(checking: Checking): AsyncGenerator<Verdict> {
   yield* checkUsers(sent.users.values(), looking);
   yield* checkAddresses(sent.addresses.values(), looking);
   const watched = { ...connection, client };
-  yield* checkEvents(sent.events, { world, connection: watched, counts, within, concurrency });
+  const exporting = { world, connection: watched, counts, within, concurrency };
+  yield* checkEvents(sent.events, exporting);
+  while (sent.events.turn()) {
+    await readAgain();
+    yield* checkEvents(sent.events, exporting);
+  }
 }

@@ -47,18 +47,31 @@ interface EventKey {
 /** Events of the service, near to one of ours, that are kept to be shown. */
 const mostNear = 10_000;
 
-/** Events that were sent, as a multiset. */
+interface BookOptions {
+  readonly zone: Zone;
+  /** Different events to hold; the days of others wait for another reading. Undefined: hold all. */
+  readonly most: number | undefined;
+}
+
+/**
+ * Events that were sent, as a multiset. Where they are too many the earliest days are held, and the
+ * others when the input is read again: a day is held whole, or not at all.
+ */
 export class EventBook {
   readonly #zone: Zone;
+  readonly #most: number;
   readonly #events = new Map<string, EqualEvents>();
+  readonly #done = new Set<Day>();
+  readonly #waiting = new Set<Day>();
   /** One text for each name, however often it comes. */
   readonly #names = new Map<string, string>();
   /** Which of 2^24 kinds of near keys there are: most events of others need not be kept. */
   readonly #kinds = new Uint8Array(2 ** 21);
   readonly #near = new Map<string, string[]>();
 
-  constructor(zone: Zone) {
+  constructor({ zone, most = Number.POSITIVE_INFINITY }: BookOptions) {
     this.#zone = zone;
+    this.#most = most;
   }
 
   get size(): number {
@@ -68,6 +81,7 @@ export class EventBook {
   add(record: SentRecord, members: SentMembers): Unfindable | undefined {
     const key = this.#keyOf(members);
     if (typeof key === 'string') return key;
+    if (this.#done.has(key.day) || this.#waiting.has(key.day)) return undefined;
     const equal = this.#events.get(key.exact);
     if (equal) {
       equal.sent += 1;
@@ -79,7 +93,34 @@ export class EventBook {
     this.#events.set(key.exact, { name, day: key.day, record, sent: 1, found: 0 });
     const [byte, bit] = placeOf(key.near);
     this.#kinds[byte]! |= bit;
+    if (this.#events.size > this.#most) this.#putOff();
     return undefined;
+  }
+
+  /** Whether an event of that time is held at another reading. */
+  isOfOtherDay(epochSeconds: number): boolean {
+    const day = dayOf(localTime(epochSeconds, this.#zone));
+    return this.#done.has(day) || this.#waiting.has(day);
+  }
+
+  /** Closes the days that are held. True where others wait: the input has to be read again. */
+  turn(): boolean {
+    for (const { day } of this.#events.values()) this.#done.add(day);
+    this.#events.clear();
+    this.#near.clear();
+    this.#kinds.fill(0);
+    const isOver = this.#waiting.size === 0;
+    this.#waiting.clear();
+    return !isOver;
+  }
+
+  /** The latest day waits, unless it is the only one. */
+  #putOff(): void {
+    const days = new Set([...this.#events.values()].map(({ day }) => day));
+    if (days.size === 1) return;
+    const latest = Math.max(...days);
+    this.#waiting.add(latest);
+    for (const [key, { day }] of this.#events) if (day === latest) this.#events.delete(key);
   }
 
   /** Those of which not as many were found as were sent. */
@@ -130,7 +171,10 @@ export class EventBook {
   }
 
   /** Whose it is; and the properties of an event of the same user, name and second, if one was found. */
-  wordsOf({ record }: EqualEvents): { readonly identity: string; near(): string | undefined } {
+  wordsOf({ record }: EqualEvents): {
+    readonly identity: string;
+    readonly near: () => string | undefined;
+  } {
     const key = this.#keyOf(membersOfSent(record)) as EventKey;
     return { identity: key.identity, near: () => this.#near.get(key.near)?.shift() };
   }
@@ -143,7 +187,7 @@ export class EventBook {
     if (!(ts instanceof ExactNumber)) return 'events without ts, whose time the service chose';
     const local = localTime(Number(ts.text), this.#zone);
     const near = nearKey(user, name, local);
-    const day = Number(local.slice(0, 8));
+    const day = dayOf(local);
     return { name, identity: user.value, day, near, exact: exactKey(near, props) };
   }
 
@@ -153,6 +197,8 @@ export class EventBook {
     this.#near.set(near, [...(this.#near.get(near) ?? []), exactText(props)]);
   }
 }
+
+const dayOf = (localTime: string): Day => Number(localTime.slice(0, 8));
 
 const none: ExactJson = new Map<string, ExactJson>();
 

@@ -3,6 +3,7 @@ import { EngagectlError } from '../../errors.js';
 import { firstRecords } from '../../input/first-records.js';
 import type { Inputs } from '../../input/open.js';
 import type { RowBlock } from '../../input/rows.js';
+import { JsonText } from '../../mapping/json-text.js';
 import type { Mapper, RecordBlock } from '../../mapping/records.js';
 import { sourceRecord } from '../../mapping/source-record.js';
 import { exactText } from '../../text/exact-json.js';
@@ -40,6 +41,7 @@ export class SentInput {
   /** Records that cannot be looked for, by why. */
   readonly untold: { readonly record: SentRecord; readonly why: string }[] = [];
   readonly #reading: Reading;
+  readonly #json = new JsonText();
 
   constructor(reading: Reading, events: EventBook) {
     this.#reading = reading;
@@ -70,6 +72,22 @@ export class SentInput {
     signal.throwIfAborted();
   }
 
+  /** Reads the events again, of days that had to wait. */
+  async readEvents(inputs: Inputs): Promise<void> {
+    const { limit, mapper, signal } = this.#reading;
+    const blocks = inputs.blocks();
+    const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
+    for await (const block of new Intake(rows).until(signal)) {
+      const records = mapper.map(block);
+      for (let at = 0; at < records.count; at += 1) {
+        if (records.kinds[at] !== 1 || this.#isOfOtherDay(records, at)) continue;
+        this.#addEvent(this.#recordAt(records, at, undefined));
+      }
+      this.#refuseTooMany();
+    }
+    signal.throwIfAborted();
+  }
+
   #add(block: RecordBlock): void {
     for (const reject of block.rejects) this.#addReject(block.rows, reject);
     for (let at = 0; at < block.count; at += 1) {
@@ -90,27 +108,53 @@ export class SentInput {
     this.untold.push({ record: { ...placeOf(rows, row), text: '{}', row: text }, why: error });
   }
 
-  #addRecord({ rows, row: rowOf, json, bounds, keys }: RecordBlock, at: number, isEvent: boolean) {
+  #addRecord(block: RecordBlock, at: number, isEvent: boolean): void {
+    const { rows, row: rowOf } = block;
     const row = rowOf[at]!;
     const line = this.#reading.settle ? this.#openRow(rows, row) : undefined;
     if (this.#reading.settle && line === undefined) return;
     if (line !== undefined) this.read += 1;
-    const text = json.toString('utf8', bounds[2 * at], bounds[2 * at + 1]);
-    const record: SentRecord = { ...placeOf(rows, row), text, row: line };
-    const members = membersOfSent(record);
+    const record = this.#recordAt(block, at, line);
+    const hash = block.keys[at]!;
     if (isEvent) {
-      const why = this.events.add(record, members);
+      const why = this.#addEvent(record);
       if (why !== undefined) this.untold.push({ record, why });
-    } else if (this.#reading.kind === 'upload') {
+      return;
+    }
+    const members = membersOfSent(record);
+    if (this.#reading.kind === 'upload') {
       const key = ['identity', 'objectId', 'FBID', 'GPID'].find((name) => members.has(name)) ?? '';
       const user = `${key} ${exactText(members.get(key) ?? null)}`;
-      this.users.of(user, keys[at]!, () => new SentUser()).add(record);
+      this.users.of(user, hash, () => new SentUser()).add(record);
     } else {
       const [type = null, value = null] = ['type', 'value'].map((name) => members.get(name));
       const address = `${exactText(type)} ${exactText(value)}`;
-      const sent = this.addresses.of(address, keys[at]!, () => new SentAddress(record));
+      const sent = this.addresses.of(address, hash, () => new SentAddress(record));
       sent.add(record, sourceRecord(rows, row));
     }
+  }
+
+  #addEvent(record: SentRecord): string | undefined {
+    return this.events.add(record, membersOfSent(record));
+  }
+
+  /** Told without reading the whole of it: most events of a reading are not of its days. */
+  #isOfOtherDay({ json, bounds }: RecordBlock, at: number): boolean {
+    const text = this.#json;
+    if (!text.read(json, bounds[2 * at]!, bounds[2 * at + 1]!)) return false;
+    const ts = text.find('ts');
+    if (ts < 0) return false;
+    const seconds = Number(json.toString('latin1', text.valueStart(ts), text.valueEnd(ts)));
+    return this.events.isOfOtherDay(seconds);
+  }
+
+  #recordAt(
+    { rows, row, json, bounds }: RecordBlock,
+    at: number,
+    line: string | undefined,
+  ): SentRecord {
+    const text = json.toString('utf8', bounds[2 * at], bounds[2 * at + 1]);
+    return { ...placeOf(rows, row[at]!), text, row: line };
   }
 
   get #sample(): KeySample<unknown> {
@@ -126,8 +170,8 @@ export class SentInput {
   #refuseTooMany(): void {
     if (this.#sample.count <= mostKeys && this.events.size <= mostKeys) return;
     throw new EngagectlError('E-TOO-MANY', `more than ${mostKeys} different records to compare`, {
-      why: 'they are held in memory',
-      fix: 'compare a sample of the users; give events a file of a few days at a time',
+      why: 'they are held in memory: of events in a file, one day at a time',
+      fix: 'compare a sample of the users; give events as files, and not by a pipe',
     });
   }
 }
