@@ -322,6 +322,7 @@ describe('serves as a library', () => {
       expect.stringContaining('sms'),
       'u1 true',
       'nobody false',
+      '0 of 2 users differ: all were compared',
       manifest.version,
       '0',
       '',

@@ -19,6 +19,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startService } from '../src/service/start.js';
 import { commandBlocks } from './support/command-blocks.js';
 import { hasCommand } from './support/has-command.js';
+import { stores } from './support/queue-stores.js';
 import { serviceDefaults } from './support/service-defaults.js';
 
 // Every block of docs/recipes.md runs in bash, by the built bin, and does what the page says of it.
@@ -49,7 +50,7 @@ async function kitchen() {
   mkdirSync(path.join(folder, 'bin'));
   const wrapper = `#!/bin/sh\nexec "${process.execPath}" "${bin}" "$@"\n`;
   writeFileSync(path.join(folder, 'bin/engagectl'), wrapper, { mode: 0o700 });
-  const env = {
+  const env: Record<string, string> = {
     PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
     HOME: folder,
     ENGAGECTL_CONFIG_DIR: path.join(folder, 'config'),
@@ -88,7 +89,7 @@ async function kitchen() {
     expect(code, stderr).toBe(0);
     return stdout;
   };
-  return { folder, here, other, bash, run, file: (name: string) => path.join(folder, name) };
+  return { env, here, other, bash, run, file: (name: string) => path.join(folder, name) };
 }
 
 const event = (n: number, day: string) =>
@@ -174,6 +175,27 @@ it('a migration with proof: broken connections, and every event is there once', 
   expect(numbers.toSorted((a, b) => a - b)).toEqual(lines.map((_, n) => n));
 });
 
+const postgres = stores.find(({ name }) => name === 'PostgreSQL');
+const withPsql = hasCommand('psql', 'the recipe of the warehouse is not run');
+
+it.skipIf(!postgres || !withPsql)(
+  'a warehouse: its rows are users, each time as they are',
+  async () => {
+    await using store = await postgres!.start();
+    const { run, env } = await kitchen();
+    env['WAREHOUSE'] = store.url;
+    const rows = Array.from({ length: 30 }, (_, at) => `('w${at}', 'Oslo')`).join(',');
+    const table = 'CREATE TABLE customers (id text, city text)';
+    await run(`psql "$WAREHOUSE" -q -c "${table}; INSERT INTO customers VALUES ${rows}"`);
+    const nightly = blockWith('$WAREHOUSE');
+    await run(nightly);
+    expect(await run('engagectl get-profile w29')).toContain('"City":"Oslo"');
+    await run(`psql "$WAREHOUSE" -q -c "UPDATE customers SET city = 'Rome' WHERE id = 'w29'"`);
+    await run(nightly);
+    expect(await run('engagectl get-profile w29')).toContain('"City":"Rome"');
+  },
+);
+
 const withDuckDb = hasCommand('duckdb', 'the recipes for Parquet are not run');
 
 it.skipIf(!withDuckDb)('Parquet: in and out by DuckDB', async () => {
@@ -190,7 +212,14 @@ it.skipIf(!withDuckDb)('Parquet: in and out by DuckDB', async () => {
 });
 
 it('no block of the page is left out', () => {
-  const told = ['upload crm.csv', 'event log.csv', '--missing', '--settle', '.parquet'];
+  const told = [
+    'upload crm.csv',
+    'event log.csv',
+    '--missing',
+    '--settle',
+    '.parquet',
+    '$WAREHOUSE',
+  ];
   const others = blocks.filter(({ script }) => !told.some((part) => script.includes(part)));
   expect(others).toEqual([]);
 });
