@@ -41,6 +41,8 @@ export type VerifyHooks = JobHooks<VerifyResult, WriteProgress>;
 /** Different events to hold in memory at a time. */
 const mostEvents = 100_000;
 
+const nothingOpen = 'no record of unknown outcome; a rejects file has such lines';
+
 interface Verifying {
   readonly request: VerifyRequest;
   readonly world: World;
@@ -135,6 +137,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   };
   const failure = await failureOf(work(), runtime.signal);
   for (const line of tally.notes()) world.said.warn(line);
+  if (settlement && sent.read === 0) world.said.warn(`${inputs.first}: ${nothingOpen}`);
   const error = failure ?? verdictError(tally, settlement, request.output);
   const result = {
     run: runId(runtime),

@@ -474,6 +474,14 @@ describe('--settle', () => {
     expect(await verified(world, ['e.ndjson'])).toMatchObject({ code: 0, summary: { same: 8 } });
   });
 
+  it('says so where the input has no record of unknown outcome', async () => {
+    const { env } = await serviceOf();
+    const world = makeWorld({ env });
+    writeFileSync(world.path('u.csv'), 'identity\nu1\n');
+    const { code, stderr } = await verified(world, ['u.csv', '--settle']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('no record of unknown outcome')]);
+  });
+
   it('leaves everything unknown where it cannot ask', async () => {
     const service = await serviceOf();
     const env = { ...service.env, ENGAGECTL_PASSCODE: 'wrong' };
