@@ -6,6 +6,8 @@ export default defineConfig({
     setupFiles: ['test/support/guard.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Machines of CI are busy: no test waits less than it may.
+    expect: { poll: { timeout: 30_000 } },
     maxWorkers: 2,
   },
 });
