@@ -54,6 +54,9 @@ export async function serve(
       const { url } = service;
       runtime.stdout.write(settings.json ? `${JSON.stringify({ url })}\n` : `${url}\n`);
       await announce(service, flags, place, told);
+      // Not into a file or the log of a job: it has the passcode.
+      if (runtime.stderr.isTTY) told.note(`look at it: ${linkTo(service, place.credentials)}`);
+      else told.note(`look at it: ${url}`);
       await calls.announce(url);
       if (!signal.aborted) await once(signal, 'abort');
     } finally {
@@ -133,6 +136,10 @@ async function announce(
     `use it with: ${trust}ENGAGECTL_BASE_URL=${url} ENGAGECTL_ACCOUNT_ID=${credentials.accountId} ${passcode}`,
   );
 }
+
+/** The page, signed in: what is behind `#` is not sent to the service. */
+const linkTo = ({ url }: RunningService, { accountId, passcode }: Credentials): string =>
+  `${url}/#${new URLSearchParams({ account: accountId, passcode }).toString()}`;
 
 /** What of it others reach. */
 function sayWhatIsOpen(told: Messages, { host, allowHost = [], tls, tlsCert }: ServeFlags): void {

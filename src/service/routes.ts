@@ -2,6 +2,7 @@ import { paths } from '../contract/endpoints.js';
 import { callRoutes } from './calls/call-routes.js';
 import { signalRoutes } from './calls/signal-routes.js';
 import { controlRoutes } from './control/control-routes.js';
+import { pageRoutes } from './page/page-routes.js';
 import { demergeUserProfiles } from './rest/demerge-user-profiles.js';
 import { getUserProfile } from './rest/get-user-profile.js';
 import { openCursor } from './rest/open-cursor.js';
@@ -25,6 +26,7 @@ export const routes: readonly Route[] = [
   ...signalRoutes,
   ...callRoutes,
   ...controlRoutes,
+  ...pageRoutes,
 ];
 
 /** Opening and reading are told apart by the cursor: both come by GET and by POST (service-facts, Cursors). */

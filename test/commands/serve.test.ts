@@ -323,6 +323,21 @@ describe('serve', () => {
     expect(await world.run(['serve', ...args])).toMatchObject({ code: 2, stdout: '' });
   });
 
+  test('prints a link that has the passcode on a terminal, and nowhere else', async () => {
+    for (const tty of [true, false]) {
+      const stop = new AbortController();
+      const running = world.run(['serve', '--port', '0', '--memory'], {
+        signal: stop.signal,
+        env: { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'pass&code' },
+        tty,
+      });
+      setTimeout(() => stop.abort(), 500);
+      const { stdout, stderr } = await running;
+      expect(stderr).toContain(`look at it: ${stdout.trim()}`);
+      expect(stderr.includes('/#account=A&passcode=pass%26code')).toBe(tty);
+    }
+  });
+
   test('stops in process, too, when the signal comes', async () => {
     const stop = new AbortController();
     const running = world.run(['serve', '--port', '0', '--memory', '--json'], {

@@ -62,8 +62,10 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/listen.ts': 'timers', // the service is a world of its own
   'service/send-answer.ts': 'timers',
   'service/rest/play-fault.ts': 'timers',
+  'service/control/event-days.ts': 'timers',
   'service/rest/read-body.ts': 'timers',
   'service/turns.ts': 'timers',
+  'service/page/page-script.ts': 'timers', // its text runs in a browser
   'service/calls/alarms.ts': 'timers',
   'service/calls/turn.ts': 'timers', // ends with the turn of the event loop
   'service/calls/call.ts': 'random', // an id that nothing else has

@@ -33,7 +33,7 @@ describe('refusals', () => {
   it.each([
     ['POST', '/1/uploads', 501],
     ['GET', '/2/profile.json', 404],
-    ['GET', '/', 404],
+    ['GET', '/page', 404],
     ['GET', '/1/upload', 405],
     ['DELETE', '/1/profile.json', 405],
     ['GET', '/1/demerge/profiles.json', 405],

@@ -6,6 +6,7 @@ import { addFault, deleteFault, deleteFaults, listFaults } from './fault-control
 import { clearRequests, listRequests } from './request-control.js';
 import { resetService } from './reset-service.js';
 import { changeSnapshot, deleteSnapshot, listSnapshots, saveSnapshot } from './snapshot-control.js';
+import { countDays } from './event-days.js';
 import { listEvents } from './stored-events.js';
 import { showOpenApi } from './openapi-control.js';
 import { listCalls } from './stored-calls.js';
@@ -31,6 +32,7 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('GET', '/_local/profiles', listUsers),
   controlRoute('GET', '/_local/profiles/*', showUser),
   controlRoute('GET', '/_local/events', listEvents),
+  controlRoute('GET', '/_local/events/days', countDays),
   controlRoute('GET', '/_local/subscriptions', listSubscriptions),
   controlRoute('GET', '/_local/calls', listCalls),
   controlRoute('GET', '/_local/openapi.json', showOpenApi),

@@ -1,0 +1,123 @@
+import { faultActions } from '../control/fault-rule.js';
+import { endpointNames } from '../endpoint-names.js';
+import { pageViews } from './page-views.js';
+
+/** The script of the page: how it signs in, asks, draws, and shows one view at a time. */
+export const pageScript = `'use strict';
+const endpoints = ${JSON.stringify(endpointNames)};
+const actions = ${JSON.stringify(faultActions)};
+const find = (id) => document.getElementById(id);
+let account = JSON.parse(sessionStorage.getItem('account') ?? 'null');
+let prefix = 'X-Service';
+
+/** Asks the service; returns its answer, throws what it says is wrong. */
+async function ask(method, path, body) {
+  const headers = { 'Content-Type': 'application/json' };
+  headers[prefix + '-Account-Id'] = account.id;
+  headers[prefix + '-Passcode'] = account.passcode;
+  const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+  const answer = await fetch('/_local/' + path, init);
+  const value = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(value.error), { status: answer.status });
+  return value;
+}
+
+/** An element with its properties and children; texts stay texts. */
+function make(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+    else if (key in element) element[key] = value;
+    else element.setAttribute(key, value);
+  }
+  element.append(...children);
+  return element;
+}
+function draw(name, attributes, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+const cell = (...children) => make('td', {}, ...children);
+const text = (value) => make('td', { className: 'text' }, String(value ?? ''));
+const row = (...cells) => make('tr', {}, ...cells);
+const button = (label, onclick) => make('button', { type: 'button', onclick }, label);
+const link = (label, onclick) => make('button', { type: 'button', className: 'link', onclick }, label);
+const fill = (id, rows) => find(id).replaceChildren(...rows);
+const isoTime = (time) => new Date(time).toISOString().replace('T', ' ').slice(0, 19);
+const shown = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Says on the page what went wrong, instead of in the console. */
+async function tried(work) {
+  try {
+    await work();
+    find('state').textContent = 'account ' + account.id + ' at ' + location.host;
+  } catch (error) {
+    find('state').textContent = error.message;
+    if (error.status === 401) signOut();
+  }
+}
+
+${pageViews}
+
+const views = { users: showUsers, events: showEvents, requests: showRequests, faults: showFaults,
+  snapshots: showSnapshots, calls: showCalls };
+let view;
+function show(name) {
+  view = name;
+  for (const tab of document.querySelectorAll('nav button')) {
+    tab.toggleAttribute('aria-current', tab.dataset.view === name);
+    find(tab.dataset.view).hidden = tab.dataset.view !== name;
+  }
+  return tried(views[name]);
+}
+const tabs = [...document.querySelectorAll('nav button')];
+for (const [at, tab] of tabs.entries()) {
+  tab.addEventListener('click', () => show(tab.dataset.view));
+  tab.addEventListener('keydown', ({ key }) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
+    if (step) tabs[(at + step + tabs.length) % tabs.length].focus();
+  });
+}
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.target.matches('input, select')) return;
+  event.preventDefault();
+  show('users').then(() => find('search').focus());
+});
+const live = { requests: showRequests, faults: showFaults, calls: showCalls };
+setInterval(() => { if (account && live[view] && !document.hidden) tried(live[view]); }, 1000);
+
+async function signIn() {
+  try {
+    await ask('GET', 'clock');
+  } catch (error) {
+    find('state').textContent = error.message;
+    return signOut();
+  }
+  sessionStorage.setItem('account', JSON.stringify(account));
+  find('sign-in').hidden = true;
+  find('rooms').hidden = false;
+  await show('users');
+}
+function signOut() {
+  sessionStorage.removeItem('account');
+  account = null;
+  find('sign-in').hidden = false;
+  find('rooms').hidden = true;
+}
+find('sign-in').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const { account: id, passcode } = event.target.elements;
+  account = { id: id.value, passcode: passcode.value };
+  signIn();
+});
+prefix = document.documentElement.dataset.prefix ?? prefix;
+const linked = new URLSearchParams(location.hash.slice(1));
+if (linked.has('passcode')) {
+  account = { id: linked.get('account'), passcode: linked.get('passcode') };
+  // Neither the history nor a bookmark keeps it.
+  history.replaceState(null, '', '/');
+}
+if (account) signIn();
+`;

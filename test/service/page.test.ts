@@ -1,0 +1,225 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { eventRecord, headers, profileRecord, run, type Running } from './running.js';
+
+// The page at `/` in a real browser. Its screenshots are kept in the folder ENGAGECTL_SCREENSHOTS.
+
+const executablePath = '/usr/bin/chromium';
+const hasChromium = existsSync(executablePath);
+if (!hasChromium)
+  process.stderr.write('SKIPPED: no /usr/bin/chromium; the page of the service is not looked at\n');
+
+const args = [
+  '--no-sandbox',
+  '--headless',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+const screenshots = process.env['ENGAGECTL_SCREENSHOTS'];
+const day = 1_700_000_000;
+const hostile = `<img src=x onerror="document.title='owned'">`;
+
+async function filled() {
+  const service = await run();
+  const users = Array.from({ length: 120 }, (_, n) =>
+    profileRecord(`user-${String(n).padStart(3, '0')}`),
+  );
+  await service.upload(
+    profileRecord('ann', {
+      Name: 'Ann',
+      Email: 'ann@example.test',
+      Phone: '+4712345678',
+      City: 'Oslo',
+      Note: hostile,
+      'MSG-email': false,
+    }),
+    profileRecord('bob', { Phone: '+4787654321' }),
+    ...users,
+    ...[0, 1, 1, 3].map((n) => eventRecord('ann', 'Buy', day + n * 86_400, { n, note: hostile })),
+    eventRecord('bob', 'View', day),
+  );
+  await service.subscribe({ type: 'phone', value: '+4787654321', status: 'Unsubscribe' });
+  return service;
+}
+
+describe.skipIf(!hasChromium)('the page', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath, args });
+  });
+  afterAll(() => browser.close());
+
+  /** The page of the service, with whatever it asked of others and complained about. */
+  async function open(
+    service: Running,
+    {
+      width = 1100,
+      colorScheme = 'light',
+      linked = true,
+    }: { width?: number; colorScheme?: 'light' | 'dark'; linked?: boolean } = {},
+  ) {
+    const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme });
+    onTestFinished(() => page.close());
+    const strange: string[] = [];
+    page.on('request', (request) => {
+      if (!request.url().startsWith(service.url) && !request.url().startsWith('data:'))
+        strange.push(request.url());
+    });
+    page.on('console', (message) => strange.push(message.text()));
+    page.on('pageerror', (error) => strange.push(error.message));
+    const account = `#account=${headers['X-Service-Account-Id']}&passcode=${headers['X-Service-Passcode']}`;
+    await page.goto(`${service.url}/${linked ? account : ''}`);
+    return { page, strange };
+  }
+  const shoot = async (page: Page, name: string) => {
+    if (screenshots === undefined) return;
+    mkdirSync(screenshots, { recursive: true });
+    await page.screenshot({ path: path.join(screenshots, `${name}.png`), fullPage: true });
+  };
+  const isWide = (page: Page) => page.evaluate('document.documentElement.scrollWidth > innerWidth');
+
+  it('asks for the passcode, refuses a wrong one, and keeps none in its address', async () => {
+    const service = await filled();
+    const { page } = await open(service, { linked: false });
+    await page.getByLabel('Account').fill('TEST-ACCOUNT');
+    await page.getByLabel('Passcode').fill('wrong');
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByText('Passcode Invalid').waitFor();
+    await page.getByLabel('Passcode').fill('test-passcode');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'ann' }).waitFor();
+    const linked = await open(service);
+    await linked.page.getByRole('button', { name: 'ann' }).waitFor();
+    expect(linked.page.url()).toBe(`${service.url}/`);
+  });
+
+  it('shows users, finds them, and says how they are reached', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service);
+    const rows = page.locator('#user-rows tr');
+    await expect.poll(() => rows.count()).toBe(50);
+    await page.getByRole('button', { name: 'More users' }).click();
+    await expect.poll(() => rows.count()).toBe(100);
+    await page.keyboard.press('/');
+    await page.keyboard.type('ann');
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(
+      await rows
+        .getByRole('img')
+        .evaluateAll((all) => all.map((one) => one.getAttribute('aria-label'))),
+    ).toEqual(['reachable', 'reachable', 'unreachable']);
+    await page.getByRole('button', { name: 'ann' }).click();
+    await page
+      .getByRole('img', { name: 'Email: unreachable; address Subscribed, user Unsubscribed' })
+      .waitFor();
+    await page.getByText(hostile).first().waitFor();
+    await shoot(page, 'users');
+    expect(await page.title()).toBe('engagectl: the local service');
+    expect(strange).toEqual([]);
+  });
+
+  it('draws events over time, of one name or of all', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service);
+    await page.getByRole('button', { name: 'Events' }).click();
+    await page.getByText('5 events, 2023-11-14 to 2023-11-17 (UTC), at most 2 a day').waitFor();
+    await page.locator('#event-name').selectOption('View');
+    await page.getByText('1 events, 2023-11-14 to 2023-11-14').waitFor();
+    expect(await page.locator('#event-rows tr').count()).toBe(1);
+    await page.locator('#event-name').selectOption('');
+    await expect.poll(() => page.locator('#event-rows tr').count()).toBe(5);
+    expect(await page.locator('rect.bar').count()).toBe(4);
+    await shoot(page, 'events');
+    expect(strange).toEqual([]);
+  });
+
+  it('shows requests as they come, and what they held', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service);
+    await page.getByRole('button', { name: 'Requests' }).click();
+    await service.call('GET', '/1/profile.json?identity=late');
+    await page.getByRole('button', { name: 'GET /1/profile.json?identity=late' }).waitFor();
+    await page.getByRole('button', { name: 'POST /1/subscribe' }).click();
+    await page.getByText('"value": "+4787654321"').waitFor();
+    await shoot(page, 'requests');
+    await page.getByRole('button', { name: 'Clear the list' }).click();
+    await page.getByText('None yet.').waitFor();
+    expect(strange).toEqual([]);
+  });
+
+  it('sets a fault, shows how often it happened, and deletes it', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service);
+    await page.getByRole('button', { name: 'Faults' }).click();
+    await page.getByLabel('What happens').selectOption('answer 429');
+    await page.locator('[name=endpoint]').selectOption('upload');
+    await page.getByLabel('That holds').fill('ann');
+    await page.getByLabel('Times').fill('1');
+    await page.getByRole('button', { name: 'Set the fault' }).click();
+    await page.getByText('"match":"ann"').waitFor();
+    expect((await service.upload(profileRecord('ann'))).http).toBe(429);
+    expect((await service.upload(profileRecord('ann'))).http).toBe(200);
+    const rule = page.locator('#fault-rows tr');
+    await expect
+      .poll(() => rule.locator('td').allInnerTexts())
+      .toEqual([expect.any(String), '2', '1', 'Delete']);
+    await page.getByLabel('What happens').selectOption('expire-cursor');
+    await page.getByRole('button', { name: 'Set the fault' }).click();
+    await page.getByText('rule.action: expire-cursor needs a cursor').waitFor();
+    await shoot(page, 'faults');
+    await rule.getByRole('button', { name: 'Delete' }).click();
+    await expect.poll(() => rule.count()).toBe(0);
+    // A refused rule is a 400, which the browser notes.
+    expect(strange.filter((text) => !text.includes('400'))).toEqual([]);
+  });
+
+  it('keeps snapshots and goes back to them', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service);
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('button', { name: 'Snapshots' }).click();
+    await page.getByLabel('Name').fill('before');
+    await page.getByRole('button', { name: 'Keep the data as it is' }).click();
+    await page.getByText('before is kept.').waitFor();
+    await service.upload(profileRecord('zoe'));
+    await page.getByRole('button', { name: 'Restore' }).click();
+    await page.getByText('The data is that of before.').waitFor();
+    expect(await service.profile('identity', 'zoe')).toBeUndefined();
+    await shoot(page, 'snapshots');
+    await page.getByRole('button', { name: 'Reset everything' }).click();
+    await page.getByText('It is as it was at the start.').waitFor();
+    expect(await service.profile('identity', 'ann')).toBeUndefined();
+    expect(strange).toEqual([]);
+  });
+
+  it('fits 360 px in the dark, and is walked through by keys', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service, { width: 360, colorScheme: 'dark' });
+    await page.getByRole('button', { name: 'ann' }).click();
+    await page.getByRole('img', { name: /^SMS: reachable/ }).waitFor();
+    await shoot(page, 'users-360-dark');
+    expect(await isWide(page)).toBe(false);
+    await page.getByRole('button', { name: 'Users', exact: true }).focus();
+    for (const name of ['Events', 'Requests', 'Faults', 'Snapshots', 'Calls']) {
+      await page.keyboard.press('ArrowRight');
+      await page.keyboard.press('Enter');
+      await page.getByRole('region', { name }).waitFor();
+      expect(await isWide(page), name).toBe(false);
+      await shoot(page, `${name.toLowerCase()}-360-dark`);
+    }
+    expect(strange).toEqual([]);
+  });
+});
+
+it('is served under a policy that lets nothing of others in', async () => {
+  const service = await run();
+  const answer = await fetch(service.url);
+  expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(await answer.text()).not.toMatch(/https?:/);
+});
