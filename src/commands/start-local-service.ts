@@ -36,6 +36,7 @@ export async function startLocalService(
     maxConcurrent: { upload: limits.uploadsInFlight, other: limits.othersInFlight },
     variants: {},
     calls,
+    keptBodyText: 0, // nobody asks it what was sent
     random: runtime.random,
     now: runtime.now,
     onDefect: (error) => messages.warn(`defect of the local service: ${String(error)}`),

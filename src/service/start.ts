@@ -63,7 +63,17 @@ function nameFromHere(host: string): string {
 }
 
 function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
-  const { headerPrefixes, onRequest, now, dataDir, calls, random, latencyMs, onDefect } = options;
+  const {
+    headerPrefixes,
+    keptBodyText,
+    onRequest,
+    now,
+    dataDir,
+    calls,
+    random,
+    latencyMs,
+    onDefect,
+  } = options;
   const zone = zoneOf(options.timezone);
   const clock = new Clock(now);
   const store = new Database(dataDir);
@@ -77,7 +87,7 @@ function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
     store,
     inFlight: new Map<string, number>(),
     turns: new Turns(),
-    requests: new RequestLog({ headerPrefixes, now, clock, onRequest }),
+    requests: new RequestLog({ headerPrefixes, now, clock, mostText: keptBodyText, onRequest }),
     faults: new FaultRules(),
     snapshots: new Snapshots(store, dataDir),
     calls: calls && new CallSystem(calls, world),

@@ -5,7 +5,7 @@ import type { Control } from './control-route.js';
 
 const secondsOfDay = 86_400;
 /** Read at a time; others are served in between. */
-const chunkEvents = 20_000;
+const chunkEvents = 5000;
 
 /**
  * `GET /_local/events/days?event=`: how many events there are on each day (UTC, days since 1970) that has

@@ -28,8 +28,8 @@ export interface SeenRequest {
 }
 
 const mostRequests = 1000;
-/** Characters of all bodies together. */
-const mostText = 16 * 1024 * 1024;
+/** Characters of all bodies together, unless the options say otherwise. */
+const usualText = 16 * 1024 * 1024;
 
 export interface RequestLogOptions {
   readonly headerPrefixes: readonly string[];
@@ -37,6 +37,8 @@ export interface RequestLogOptions {
   readonly now: () => number;
   /** The service's time. */
   readonly clock: Clock;
+  /** Characters of all bodies together that are kept. */
+  readonly mostText: number | undefined;
   /** Told of each request when it is over. */
   readonly onRequest: ((seen: SeenRequest) => void) | undefined;
 }
@@ -88,6 +90,7 @@ export class RequestLog {
   }
 
   keepBody(seen: SeenRequest, body: string, bytes: number): void {
+    const { mostText = usualText } = this.#options;
     seen.bodyBytes = bytes;
     if (!this.#seen.includes(seen)) return;
     seen.body = body;
