@@ -67,8 +67,10 @@ let view;
 function show(name) {
   view = name;
   for (const tab of document.querySelectorAll('nav button')) {
-    tab.toggleAttribute('aria-current', tab.dataset.view === name);
-    find(tab.dataset.view).hidden = tab.dataset.view !== name;
+    const isShown = tab.dataset.view === name;
+    if (isShown) tab.setAttribute('aria-current', 'page');
+    else tab.removeAttribute('aria-current');
+    find(tab.dataset.view).hidden = !isShown;
   }
   return tried(views[name]);
 }
