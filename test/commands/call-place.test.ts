@@ -1,10 +1,15 @@
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
+import { readWav, writeWav, type Sound } from '../../src/calling/wav.js';
 import { makeWorld } from '../support/world.js';
 import { CallProcess, callingWorld } from './call-processes.js';
 
 // `call place` and `call listen`, each a process of its own: what both are told, and how both end.
+
+/** Calls that nobody takes end soon. */
+const short = { ringing: 700 };
 
 it.each<[what: string, callee: string[], caller: string[], told: string[], exitCode: number]>([
   [
@@ -45,7 +50,7 @@ it.each<[what: string, callee: string[], caller: string[], told: string[], exitC
     3,
   ],
 ])('%s', async (_, callee, caller, told, exitCode) => {
-  const { listen, place } = await callingWorld();
+  const { listen, place } = await callingWorld(told.includes('Missed') ? short : {});
   const listener = await listen('ann_1', '--once', ...callee);
   const placed = place('bob_1', 'ann_1', ...caller);
   expect(await placed.ended(), placed.stderr).toBe(exitCode);
@@ -211,3 +216,32 @@ it('asks at a terminal alone', async () => {
   expect(await listener.ended()).toBe(2);
   expect(listener.stderr).toContain('--answer prompt needs a terminal');
 });
+
+it('each side hears what the other one plays', async () => {
+  const { world, listen, place } = await callingWorld();
+  writeFileSync(world.path('440.wav'), writeWav(tone(440)));
+  writeFileSync(world.path('880.wav'), writeWav(tone(880)));
+  const voice = ['--play', '440.wav', '--record', 'heard-by-ann.wav'];
+  const listener = await listen('ann_1', '--once', ...voice);
+  const other = ['--play', '880.wav', '--record', 'heard-by-bob.wav'];
+  const placed = place('bob_1', 'ann_1', '--hangup-after', '1500ms', ...other);
+  expect(await placed.ended(), placed.stderr).toBe(0);
+  expect(await listener.ended(), listener.stderr).toBe(0);
+  const heard = (file: string) => pitchOf(readWav(readFileSync(world.path(file))));
+  expect(Math.abs(heard('heard-by-ann.wav') - 880)).toBeLessThan(20);
+  expect(Math.abs(heard('heard-by-bob.wav') - 440)).toBeLessThan(20);
+});
+
+const tone = (hertz: number): Sound => ({
+  rate: 16_000,
+  samples: Int16Array.from({ length: 48_000 }, (_, n) =>
+    Math.round(12_000 * Math.sin((2 * Math.PI * hertz * n) / 16_000)),
+  ),
+});
+
+/** Of the second half, as the first has the beginning of the call. */
+function pitchOf({ rate, samples }: Sound): number {
+  const half = samples.subarray(Math.floor(samples.length / 2), Math.floor(samples.length * 0.9));
+  const rises = half.filter((sample, n) => n > 0 && half[n - 1]! < 0 && sample >= 0).length;
+  return rises / (half.length / rate);
+}

@@ -70,8 +70,8 @@ export class CallProcess {
   }
 }
 
-/** A service with calling, whose calls ring for 0.7 s unless other times are given, and who talks to it. */
-export async function callingWorld(timers: Partial<CallTimers> = { ringing: 700 }) {
+/** A service with calling, of these times where they are not the usual ones, and who talks to it. */
+export async function callingWorld(timers: Partial<CallTimers> = {}) {
   const calls = {
     accountId: 'CALLS-1',
     apiKey: 'k3y-of-the-calls',

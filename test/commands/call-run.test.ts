@@ -10,7 +10,7 @@ const header = 'caller,callee,context,callee_does,expect,answer_after,hangup_aft
 const script = (...rows: string[]) => `${[header, ...rows].join('\n')}\n`;
 
 it('every receiver, and every end', async () => {
-  const { world, run } = await callingWorld();
+  const { world, run } = await callingWorld({ ringing: 1500 });
   const rows = [
     'bob_1,ann_1,Order 1,,,,,',
     'bob_2,ann_2,Order 2,answer,Ended,20ms,20ms,',
@@ -103,7 +103,7 @@ it('Ctrl-C hangs up, and no other call is begun', async () => {
 });
 
 it('a missed call shows its buttons, one of them is clicked once, and the listener hears of it', async () => {
-  const { world, env, run, listen, place } = await callingWorld();
+  const { world, env, run, listen, place } = await callingWorld({ ringing: 500 });
   writeFileSync(world.path('actions.json'), '{"later":"Call me later"}');
   const flags = ['--answer', 'ignore', '--missed-actions', 'actions.json'];
   const listener = await listen('ann_1', ...flags);

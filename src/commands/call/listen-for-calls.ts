@@ -4,11 +4,12 @@ import { checkCuid } from '../../jobs/calling/check-placement.js';
 import { listenForCalls, type ListenOptions } from '../../jobs/calling/listen-job.js';
 import { readMissedActions } from '../../jobs/calling/missed-actions.js';
 import { EngagectlError } from '../../errors.js';
+import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/ask.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { EventLines, stoppedWith } from './event-lines.js';
-import { openCalling } from './open-calling.js';
+import { closingOnFailure, openCalling } from './open-calling.js';
 import type { PhoneFlags } from './phone-flags.js';
 
 export interface ListenFlags extends PhoneFlags {
@@ -36,9 +37,10 @@ export async function runListen({ flags, settings, runtime }: Call<ListenFlags>)
   const lines = new EventLines(runtime);
   const calling = await openCalling(set, flags, { runtime, messages: said });
   const stopped = stoppedWith(runtime, lines);
+  const voice = await closingOnFailure(calling, openVoice(flags, { runtime }));
   try {
     await listenForCalls(
-      options,
+      { ...options, ...(voice.media && { media: voice.media }) },
       calling,
       { runtime: stopped, said },
       {
@@ -58,6 +60,7 @@ export async function runListen({ flags, settings, runtime }: Call<ListenFlags>)
     );
     await lines.flushed();
   } finally {
+    await voice.close();
     await calling.close();
   }
 }

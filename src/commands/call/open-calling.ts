@@ -24,6 +24,19 @@ export interface Calling extends SavedCallingAccount {
   close(): Promise<void>;
 }
 
+/** Milliseconds in which the router hears what phones say without an answer: which events they have seen. */
+const lastWords = 100;
+
+/** What is opened behind a calling system, which is closed when that fails. */
+export async function closingOnFailure<T>(calling: Calling, opened: Promise<T>): Promise<T> {
+  try {
+    return await opened;
+  } catch (error) {
+    await calling.close();
+    throw error;
+  }
+}
+
 /** That of the region; of region `local` the router, here or in another process. */
 export async function openCalling(
   settings: Settings,
@@ -36,5 +49,9 @@ export async function openCalling(
   const { joinLocalRouter } = await import('./local-router.js');
   const router = await joinLocalRouter(account, runtime, messages);
   const { profile = null, region, headerPrefix } = account;
-  return { profile, region, headerPrefix, ...router };
+  const close = async () => {
+    await runtime.sleep(lastWords);
+    await router.close();
+  };
+  return { profile, region, headerPrefix, ...router, close };
 }

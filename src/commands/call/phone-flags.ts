@@ -1,10 +1,11 @@
 import type { Platform } from '../../calling/calling.js';
+import type { VoiceOptions } from '../../jobs/calling/voice.js';
 import type { OptionTable } from '../option-table.js';
 import { choice, notEmpty } from '../option-values.js';
 import { callingOptions, type CallingFlags } from './open-calling.js';
 
 /** Flags of every command that plays a phone. */
-export interface PhoneFlags extends CallingFlags {
+export interface PhoneFlags extends CallingFlags, VoiceOptions {
   readonly cuid: string;
   readonly platform: Platform;
   readonly microphone: 'granted' | 'denied';
@@ -23,5 +24,7 @@ export const phoneOptions: OptionTable = [
     'granted or denied',
     { parse: choice('granted', 'denied'), default: 'granted' },
   ],
+  ['--play <file.wav>', 'say this to the other side; both sides need --play or --record', notEmpty],
+  ['--record <file.wav>', 'keep what the other side says', notEmpty],
   ...callingOptions,
 ];

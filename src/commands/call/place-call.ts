@@ -2,9 +2,10 @@ import { CallError } from '../../jobs/calling/call-error.js';
 import { checkPlacement } from '../../jobs/calling/check-placement.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call-job.js';
 import { messages } from '../../ui/messages.js';
+import { openVoice } from '../../jobs/calling/voice.js';
 import type { Call } from '../command-spec.js';
 import { EventLines, stoppedWith } from './event-lines.js';
-import { openCalling } from './open-calling.js';
+import { closingOnFailure, openCalling } from './open-calling.js';
 import type { PhoneFlags } from './phone-flags.js';
 
 export interface PlaceFlags extends PhoneFlags {
@@ -20,11 +21,13 @@ export async function runPlace({ flags, settings, runtime }: Call<PlaceFlags>): 
   const set = settings();
   const said = messages(set, runtime);
   const lines = new EventLines(runtime);
-  const calling = await openCalling(set, flags, { runtime, messages: said });
   const world = { runtime: stoppedWith(runtime, lines), said };
+  const calling = await openCalling(set, flags, { runtime, messages: said });
+  const voice = await closingOnFailure(calling, openVoice(flags, world));
   try {
     const heard = set.json ? undefined : lines.put;
-    const result = await placeCall(flags, calling, world, heard);
+    const { media } = voice;
+    const result = await placeCall({ ...flags, ...(media && { media }) }, calling, world, heard);
     const { error } = result;
     if (set.json) lines.put(summaryOf(result));
     else if (error instanceof CallError) lines.put({ ts: ts(runtime), ...error.answered });
@@ -32,6 +35,7 @@ export async function runPlace({ flags, settings, runtime }: Call<PlaceFlags>): 
     if (error) throw error;
     said.note(`the call to ${flags.to} was in progress, and ended after ${result.seconds} s`);
   } finally {
+    await voice.close();
     await calling.close();
   }
 }

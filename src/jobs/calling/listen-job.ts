@@ -1,4 +1,4 @@
-import { isTerminal } from '../../calling/call-event.js';
+import { CallEvent, isTerminal } from '../../calling/call-event.js';
 import type { World } from '../world.js';
 import { Answering, type AnsweringOptions, type AskPerson } from './answering.js';
 import { openPhone, type CallingAccount, type PhoneHooks, type PhoneOptions } from './phone.js';
@@ -13,6 +13,9 @@ export interface ListenHooks extends PhoneHooks {
   readonly ready?: () => void;
   readonly ask?: AskPerson;
 }
+
+/** Of a phone that does not ring. */
+const declinedUnheard = CallEvent.DeclinedDueToNotificationsDisabled;
 
 /** For which the end of a call may take that was hung up. */
 const longestEnd = 8000;
@@ -30,6 +33,8 @@ export async function listenForCalls(
   const { signal, sleep } = world.runtime;
   const answering = new Answering(options, world.runtime, hooks.ask);
   const over = new AbortController();
+  /** Other calls were over before this phone was there. */
+  const rung = new Set<string>();
   let failed: unknown;
   const watch = (work: Promise<void>) =>
     void work.catch((error: unknown) => {
@@ -40,6 +45,7 @@ export async function listenForCalls(
   const phone = openPhone(options, account, world, {
     missed: (call) => hooks.missed?.(call),
     rings: (call) => {
+      rung.add(call.callId);
       hooks.rings?.(call);
       watch(phone.then(async (opened) => answering.rings(opened, call)));
     },
@@ -47,7 +53,8 @@ export async function listenForCalls(
       hooks.event(event);
       watch(phone.then(async (opened) => answering.heard(opened, event)));
       if (event.event === 'MissedCallActionClicked' || !isTerminal(event.event)) return;
-      if (options.once || signal.aborted) over.abort();
+      const isOfHere = rung.has(event.callId) || event.event === declinedUnheard;
+      if (isOfHere && (options.once || signal.aborted)) over.abort();
     },
   });
   const opened = await phone;
