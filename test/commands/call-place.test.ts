@@ -78,7 +78,13 @@ it('a receiver who talks is busy, and not disturbed', async () => {
 
 it.each([
   ['a receiver who was never there', ['nobody'], {}, 5, 'NOT_REACHABLE'],
-  ['a wrong key', ['ann_1'], { ENGAGECTL_CALL_API_KEY: 'wrong-k3y' }, 4, 'E-CREDENTIALS'],
+  [
+    'a wrong key',
+    ['ann_1', '--verbose'],
+    { ENGAGECTL_CALL_API_KEY: 'wrong-k3y' },
+    4,
+    'E-CREDENTIALS',
+  ],
   ['no network', ['ann_1'], { ENGAGECTL_BASE_URL: 'http://127.0.0.1:9' }, 5, 'NO_NETWORK'],
   ['no microphone', ['ann_1', '--microphone', 'denied'], {}, 3, 'MIC_DENIED (5001)'],
   ['a call to oneself', ['bob_1'], {}, 2, 'SELF_CALL'],
@@ -208,6 +214,27 @@ it('shows nothing of a context that steers a terminal', async () => {
   expect(placed.stderr).not.toContain('\u001B');
   listener.interrupt();
   await listener.ended();
+});
+
+it('a second listener of one cuid takes the place of the first, which says so', async () => {
+  const { listen } = await callingWorld();
+  const first = await listen('ann_1');
+  const second = await listen('ann_1');
+  expect(await first.ended()).toBe(3);
+  expect(first.stderr).toContain('ann_1 gets no more calls here: CUID_ELSEWHERE');
+  second.interrupt();
+  await second.ended();
+});
+
+it('another device of one cuid is not let in', async () => {
+  const { world, run, listen } = await callingWorld();
+  const first = await listen('ann_1');
+  const elsewhere = { ENGAGECTL_STATE_DIR: world.path('elsewhere') };
+  const second = run(['listen', '--cuid', 'ann_1'], elsewhere);
+  expect(await second.ended()).toBe(3);
+  expect(second.stderr).toContain('CUID_ELSEWHERE');
+  first.interrupt();
+  await first.ended();
 });
 
 it('asks at a terminal alone', async () => {

@@ -1,4 +1,5 @@
 import { CallEvent, isTerminal } from '../../calling/call-event.js';
+import { EngagectlError } from '../../errors.js';
 import type { World } from '../world.js';
 import { Answering, type AnsweringOptions, type AskPerson } from './answering.js';
 import { openPhone, type CallingAccount, type PhoneHooks, type PhoneOptions } from './phone.js';
@@ -44,6 +45,10 @@ export async function listenForCalls(
   // Calls that waited at the router ring before the phone is handed over.
   const phone = openPhone(options, account, world, {
     missed: (call) => hooks.missed?.(call),
+    refused: (errorName) => {
+      failed = replaced(options.cuid, errorName);
+      over.abort();
+    },
     rings: (call) => {
       rung.add(call.callId);
       hooks.rings?.(call);
@@ -74,6 +79,12 @@ export async function listenForCalls(
   if (failed !== undefined) throw failed;
   signal.throwIfAborted();
 }
+
+const replaced = (cuid: string, errorName: string): EngagectlError =>
+  new EngagectlError('E-CALL', `${cuid} gets no more calls here: ${errorName}`, {
+    why: 'the router does not let this phone back: another process has its cuid now, or its key is no good any more',
+    fix: 'end the other program that uses this cuid, or take another one',
+  });
 
 /** Resolves when one of them is aborted. */
 async function until(...signals: AbortSignal[]): Promise<void> {

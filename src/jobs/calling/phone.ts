@@ -51,6 +51,8 @@ export interface PhoneHooks {
   readonly event: (event: PhoneEvent) => void;
   readonly rings?: (call: IncomingCall) => void;
   readonly missed?: (missed: MissedCall) => void;
+  /** The router does not let the phone back, for an error of this name. */
+  readonly refused?: (errorName: string) => void;
 }
 
 /** A device at the router. Throws what it was not let in for: E-CREDENTIALS, E-UNAVAILABLE, E-CALL. */
@@ -69,7 +71,11 @@ export async function openPhone(
     platform,
     device: deviceOf(options, hooks),
     random: runtime.random,
-    log: (line) => said.verbose(line),
+    log: (line) => {
+      said.verbose(line);
+      const refusal = /does not let this client back: (\w+)$/.exec(line)?.[1];
+      if (refusal !== undefined) hooks.refused?.(refusal);
+    },
     ...(deviceIdFile !== undefined && { deviceIdFile }),
     ...(media && { media }),
   });
