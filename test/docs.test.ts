@@ -47,6 +47,14 @@ const files: Readonly<Record<string, string>> = {
   'opt-outs.csv': 'type,value,status\nemail,u1@example.test,Unsubscribe\n',
   'opt-outs.txt': 'u1@example.test\nu2@example.test\n',
   'leavers.txt': 'u2\n',
+  'cuid.key': 'a key of more than sixteen characters\n',
+  'call.key': 'key-of-the-calls\n',
+  'init.json': JSON.stringify({
+    accountId: 'CALLS-1',
+    apiKey: 'K',
+    cuid: 'ann_1',
+    allowPersistSocketConnection: true,
+  }),
   'passcode.txt': `${account.passcode}\n`,
   'bin/engagectl': `#!/bin/sh\nexec "${process.execPath}" "${root}bin/engagectl.js" "$@"\n`,
 };
