@@ -2,6 +2,9 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
+import { PassThrough } from 'node:stream';
+import { EngagectlError } from '../../src/errors.js';
+import { main } from '../../src/main.js';
 import { readWav, writeWav, type Sound } from '../../src/calling/wav.js';
 import { makeWorld } from '../support/world.js';
 import { CallProcess, callingWorld } from './call-processes.js';
@@ -235,6 +238,32 @@ it('another device of one cuid is not let in', async () => {
   expect(second.stderr).toContain('CUID_ELSEWHERE');
   first.interrupt();
   await first.ended();
+});
+
+it.each([
+  ['y\n', ['CallIsPlaced', 'Answered', 'CallInProgress', 'Ended']],
+  ['n\n', ['CallIsPlaced', 'Declined']],
+  ['Ctrl-C', ['CallIsPlaced', 'Declined']],
+])('asks at a terminal: %j', async (typed, told) => {
+  const { world, env, place } = await callingWorld();
+  const stop = new AbortController();
+  const stdin = new PassThrough();
+  const terminal = { env, stdin, tty: true, sleep: 'real', signal: stop.signal } as const;
+  const runtime = world.runtime(terminal);
+  const argv = ['call', 'listen', '--cuid', 'ann_1', '--answer', 'prompt', '--once'];
+  const listened = main(argv, runtime);
+  await expect
+    .poll(() => runtime.output().stderr, { timeout: 20_000 })
+    .toContain('waits for calls');
+  const placed = place('bob_1', 'ann_1', '--hangup-after', '10ms');
+  await expect
+    .poll(() => runtime.output().stderr, { timeout: 20_000 })
+    .toContain('Take the call of bob_1? [y/n]');
+  if (typed === 'Ctrl-C') stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+  else stdin.write(typed);
+  await placed.ended();
+  expect(placed.events).toEqual(told);
+  expect(await listened).toBe(typed === 'Ctrl-C' ? 130 : 0);
 });
 
 it('asks at a terminal alone', async () => {

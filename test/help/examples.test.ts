@@ -139,7 +139,9 @@ async function withMissedCall(example: string, world: World): Promise<string> {
   const runtime = world.runtime({ signal: stop.signal, sleep: 'real' });
   const { main } = await import('../../src/main.js');
   const listened = main(receiver.split(' '), runtime);
-  await expect.poll(() => runtime.output().stderr).toContain('waits for calls');
+  await expect
+    .poll(() => runtime.output().stderr, { timeout: 20_000 })
+    .toContain('waits for calls');
   const caller = 'call place --cuid bob_1 --to ann_1 --context x --json';
   const { stdout } = await world.run(caller.split(' '), { sleep: 'real' });
   await listened;
@@ -184,7 +186,9 @@ async function talk(listener: readonly string[], caller: readonly string[], worl
   const runtime = world.runtime({ signal: stop.signal, sleep: 'real' });
   const { main } = await import('../../src/main.js');
   const listened = main(listener, runtime);
-  await expect.poll(() => runtime.output().stderr).toContain('waits for calls');
+  await expect
+    .poll(() => runtime.output().stderr, { timeout: 20_000 })
+    .toContain('waits for calls');
   const { code, stderr } = await world.run(caller, { sleep: 'real' });
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped'));
   await listened;

@@ -13,7 +13,7 @@ import type { RunFlags } from './run-calls.js';
 const lint: CommandSpec<LintFlags> = {
   summary: 'what is wrong with the configuration of an app that calls',
   description:
-    'Checks a JSON file with the initProperties of an app, and sends nothing. Every finding is a line on stdout: JSON\n' +
+    'Checks a JSON file with the initProperties of an app, and sends nothing. Every finding is a line on stdout: JSON ' +
     'pointer, rule, severity, and what initialize would answer; exit code 3 when there are errors.',
   operands: [['<file.json>', 'the object that the app gives to initialize']],
   examples: `
@@ -67,7 +67,7 @@ const listen: CommandSpec<ListenFlags> = {
 const place: CommandSpec<PlaceFlags> = {
   summary: 'call somebody',
   description:
-    'Places a call and follows it. What is told of it goes to stdout as NDJSON, an event a line. Exit code 0 when the\n' +
+    'Places a call and follows it. What is told of it goes to stdout as NDJSON, an event a line. Exit code 0 when the ' +
     'call was in progress and ended, 5 when the receiver could not be reached, 3 at any other end. Ctrl-C hangs up.',
   examples: `
     # in one terminal; in another: engagectl call listen --cuid ann_1 --region local
@@ -93,9 +93,9 @@ const place: CommandSpec<PlaceFlags> = {
 const run: CommandSpec<RunFlags> = {
   summary: 'make the calls of a script, and compare how they end',
   description:
-    'Makes a call for each row, both phones in this process: an acceptance test of an environment. Columns: caller,\n' +
-    'callee, context; if need be callee_does (answer, decline, ignore, no-microphone, notifications-off, absent),\n' +
-    'expect (the last event, or the name of an error), answer_after, hangup_after, cancel_after. An outcome a line on\n' +
+    'Makes a call for each row, both phones in this process: an acceptance test of an environment. Columns: caller, ' +
+    'callee, context; if need be callee_does (answer, decline, ignore, no-microphone, notifications-off, absent), ' +
+    'expect (the last event, or the name of an error), answer_after, hangup_after, cancel_after. An outcome a line on ' +
     'stdout; exit code 3 when a call did not go as expected.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
   examples: `

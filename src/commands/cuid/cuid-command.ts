@@ -9,7 +9,7 @@ const input = 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin
 const check: CommandSpec<CheckFlags> = {
   summary: 'whether each cuid can be used, and is there once',
   description:
-    'Checks each cuid by itself and against the others, and sends nothing. Rows with errors or warnings are\n' +
+    'Checks each cuid by itself and against the others, and sends nothing. Rows with errors or warnings are ' +
     'written to stdout as NDJSON, each with the ids of its rules; exit code 3 when there are errors.',
   operands: [['[file...]', input]],
   examples: `
@@ -33,7 +33,7 @@ const check: CommandSpec<CheckFlags> = {
 const derive: CommandSpec<DeriveFlags> = {
   summary: 'add a column "cuid", made of another one',
   description:
-    'Writes each row as it was read, with a cuid more: the same one for the same value, always. Two rows that would\n' +
+    'Writes each row as it was read, with a cuid more: the same one for the same value, always. Two rows that would ' +
     'have one cuid are an error that names both. What is written passes cuid check --strict.',
   operands: [['[file...]', input]],
   examples: `

@@ -34,6 +34,8 @@ export async function listenForCalls(
   const { signal, sleep } = world.runtime;
   const answering = new Answering(options, world.runtime, hooks.ask);
   const over = new AbortController();
+  /** The call that was hung up at the end has ended. */
+  const hungUp = new AbortController();
   /** Other calls were over before this phone was there. */
   const rung = new Set<string>();
   let failed: unknown;
@@ -59,17 +61,18 @@ export async function listenForCalls(
       watch(phone.then(async (opened) => answering.heard(opened, event)));
       if (event.event === 'MissedCallActionClicked' || !isTerminal(event.event)) return;
       const isOfHere = rung.has(event.callId) || event.event === declinedUnheard;
-      if (isOfHere && (options.once || signal.aborted)) over.abort();
+      if (over.signal.aborted || signal.aborted) hungUp.abort();
+      else if (isOfHere && options.once) over.abort();
     },
   });
   const opened = await phone;
   try {
     hooks.ready?.();
     await until(over.signal, signal);
-    if (!over.signal.aborted && opened.getCallState() !== 'NoCall') {
+    if (opened.getCallState() !== 'NoCall') {
       answering.stop();
       opened.hangup();
-      await sleep(longestEnd, over.signal).catch(() => undefined);
+      await sleep(longestEnd, hungUp.signal).catch(() => undefined);
     }
     await opened.whenIdle();
   } finally {
