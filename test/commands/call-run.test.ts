@@ -125,4 +125,8 @@ it('a missed call shows its buttons, one of them is clicked once, and the listen
   expect(log.lines).toMatchObject([{ callId, status: 'missed', callContext: 'Order 25' }]);
   const csv = await world.run(['call', 'log', '--format', 'csv'], { env });
   expect(csv.stdout.split('\n')[0]).toContain('callId,callerCuid,calleeCuid');
+  const summary = await world.run(['call', 'log', '--json', '-o', 'calls.ndjson'], { env });
+  expect(JSON.parse(summary.stdout)).toMatchObject({ command: 'call log', records: 1 });
+  const listed = await world.run(['call', 'missed', 'list', '--json'], { env });
+  expect(JSON.parse(listed.stdout)).toMatchObject({ missed: [{ callId }] });
 });

@@ -10,6 +10,7 @@ import { inertJson } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job-words.js';
+import { isStdout } from '../output-flags.js';
 import { openCalling, type CallingFlags } from './open-calling.js';
 
 export interface LogFlags extends CallingFlags, FileOptions {
@@ -23,8 +24,12 @@ export async function runLog(call: Call<LogFlags>): Promise<void> {
   const { since: age, callUrl: _, ...how } = call.flags;
   const since = sinceOf(age, call);
   await withCalling(call, async (account, world) => {
-    const count = await logCalls({ ...how, since }, account, world);
-    world.said.note(`${count} calls`);
+    const records = await logCalls({ ...how, since }, account, world);
+    const { json } = call.settings();
+    if (!json) return world.said.note(`${records} calls`);
+    const { stdout, stderr } = call.runtime;
+    const summary = { schemaVersion: 1, command: 'call log', records, exitCode: 0 };
+    (isStdout(how.output) ? stderr : stdout).write(`${inertJson(summary)}\n`);
   });
 }
 
@@ -35,8 +40,11 @@ export async function listMissed(call: Call<CallingFlags & { readonly since?: nu
     const missed = (await listCalls(since, account, world)).filter(
       ({ status, actions = {} }) => status === 'missed' && Object.keys(actions).length > 0,
     );
-    for (const one of missed) call.runtime.stdout.write(`${inertJson(shownMissed(one))}\n`);
-    world.said.note(`${missed.length} missed calls with actions`);
+    const shown = missed.map(shownMissed);
+    const { json } = call.settings();
+    const summary = { schemaVersion: 1, command: 'call missed list', missed: shown, exitCode: 0 };
+    for (const one of json ? [summary] : shown) call.runtime.stdout.write(`${inertJson(one)}\n`);
+    if (!json) world.said.note(`${missed.length} missed calls with actions`);
   });
 }
 
@@ -45,7 +53,16 @@ export async function click(call: Call<CallingFlags>): Promise<void> {
   const [callId = '', actionId = ''] = call.operands;
   await withCalling(call, async (account, world) => {
     await clickMissed(callId, actionId, account, world);
-    world.said.note(`clicked: ${actionId} of call ${callId}`);
+    const { json } = call.settings();
+    const summary = {
+      schemaVersion: 1,
+      command: 'call missed click',
+      callId,
+      actionId,
+      exitCode: 0,
+    };
+    if (json) call.runtime.stdout.write(`${inertJson(summary)}\n`);
+    else world.said.note(`clicked: ${actionId} of call ${callId}`);
   });
 }
 
