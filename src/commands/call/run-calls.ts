@@ -23,7 +23,7 @@ export async function runScript(call: Call<RunFlags>): Promise<void> {
       files: [],
       concurrency: flags.concurrency,
       nouns: 'calls',
-      reads: false,
+      reads: !settings.json,
       stopping: 'stopping: calls are hung up; again leaves at once',
       job: async (world, hooks) => {
         const said = messages(settings, runtime);

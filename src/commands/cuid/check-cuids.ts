@@ -28,7 +28,7 @@ export async function runCheck(call: Call<CheckFlags>): Promise<void> {
       files: [],
       concurrency: 1,
       nouns: 'rows',
-      reads: false,
+      reads: !settings.json,
       job: (world, hooks) =>
         checkCuids({ ...flags, files }, world, { ...hooks, ...(found && { found }) }),
       shown: shownWrite,
