@@ -3,6 +3,8 @@ import type { Reject } from '../output/rejects-file.js';
 /** Rejects that are told one by one; the rest is counted by kind. */
 const rejectsKept = 10;
 const samplesOfKind = 3;
+/** Rejects whose reasons are compared. */
+const mostCompared = 5000;
 /** Characters of a sample's record. */
 const sampleLength = 400;
 
@@ -29,9 +31,14 @@ export class RejectSamples {
   readonly first: FirstReject[] = [];
   /** By kind: `service 515`, `parse`, … */
   readonly kinds = new Map<string, RejectKind>();
+  /** All were rejected for the same reason, as far as a few thousand tell. */
+  areAlike = true;
+  #compared = 0;
+  #reason = '';
 
   add({ source, line, stage, code, error, record }: Reject): void {
     const name = code === undefined ? stage : `${stage} ${code}`;
+    if (this.areAlike && this.#compared < mostCompared) this.#compare(`${name} ${error}`);
     if (this.first.length < rejectsKept) this.first.push({ source, line, kind: name, code, error });
     const kind = this.kinds.get(name) ?? { count: 0, samples: [] };
     kind.count += 1;
@@ -40,6 +47,16 @@ export class RejectSamples {
       kind.samples.push({ source, line, error, ...sample });
     }
     this.kinds.set(name, kind);
+  }
+
+  /** Values and numbers differ from record to record; a column that is named first does not. */
+  #compare(text: string): void {
+    const [, head = '', rest = ''] =
+      /^(\S+(?: \d+)? (?:columns? "(?:[^"\\]|\\.)*": )?)([^]*)$/.exec(text) ?? [];
+    const reason = head + rest.replace(/"(?:[^"\\]|\\.)*"|\d+/g, '…');
+    this.areAlike = this.#compared === 0 || reason === this.#reason;
+    this.#compared += 1;
+    this.#reason = reason;
   }
 }
 

@@ -4,6 +4,7 @@ import type { Reject, RejectsFile, RejectStage } from '../output/rejects-file.js
 import { assertBalanced, noCounts, type Counts } from './counts.js';
 import { ordinalOfFault, ordinalOfRow, ordinalRuns } from './ordinals.js';
 import type { OutcomeLog, SettledCounts } from './outcome-log.js';
+import { placedWords } from './placed-words.js';
 import { RejectSamples } from './reject-samples.js';
 import { UnjournalledOutcomes } from './unjournalled-outcomes.js';
 
@@ -55,7 +56,14 @@ export class Tally {
   fault(rows: RowBlock, fault: RowFault): void {
     const { line, column, error, raw } = fault;
     const where = column === undefined ? error : `${error} (column ${column})`;
-    this.#list({ source: rows.source, line, stage: 'parse', error: where, ...rawText(raw) });
+    this.#list({
+      source: rows.source,
+      line,
+      stage: 'parse',
+      error: where,
+      ...rawText(raw),
+      ...cellsOf(rows),
+    });
     this.#end(rows, ordinalOfFault(rows, fault), 'rejected');
   }
 
@@ -68,7 +76,9 @@ export class Tally {
     const how = stage === 'notSent' || stage === 'unknown' ? stage : 'rejected';
     if (how !== 'notSent' || this.#options.listNotSent) {
       const record = this.#options.sourceRecord(rows, row);
-      this.#list({ source: rows.source, line: rows.lines[row] ?? 0, stage, code, error, record });
+      const line = rows.lines[row] ?? 0;
+      const words = stage === 'service' ? placedWords(error, line, record) : error;
+      this.#list({ source: rows.source, line, stage, code, error: words, record });
     }
     this.#end(rows, ordinalOfRow(rows, row), how);
   }
@@ -107,9 +117,9 @@ export class Tally {
     }
   }
 
-  /** Some records have an outcome that a resume need not find out again. */
-  get hasSettled(): boolean {
-    return this.counts.read > this.counts.notSent;
+  /** The service took some records, or may have. */
+  get hasSent(): boolean {
+    return this.counts.accepted + this.counts.resumed + this.counts.unknown > 0;
   }
 
   assertBalanced(): void {
@@ -126,6 +136,13 @@ export class Tally {
     if (how !== 'notSent') this.log.settled(rows, ordinal, how, count);
     rows.memory?.letGo(count);
   }
+}
+
+/** What a CSV line, once it is corrected, can be cut into cells by. */
+function cellsOf({ cells }: RowBlock): Pick<Reject, 'columns' | 'delimiter'> {
+  if (!cells?.delimiter) return {};
+  const { header: columns, delimiter } = cells;
+  return delimiter === ',' ? { columns } : { columns, delimiter };
 }
 
 /** As text where it is UTF-8, apart from a character that was cut at the end; else as base64. */

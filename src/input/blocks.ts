@@ -77,10 +77,12 @@ function blockOf(
   { cut, first, line, ordinal }: { cut: Cut; first: number; line: number; ordinal: number },
 ): RowBlock {
   const { count, bounds, lines, faults, behind } = cut;
-  const { header, program, state } = cutter;
+  const { header, markers, program, state } = cutter;
+  const delimiter = markers?.delimiter.toString();
   const memory = window.memory!;
   memory.hold(count + faults.length);
-  const cells = header && cut.cells && { header, program, bounds: memory.keep(cut.cells) };
+  const cells = header &&
+    cut.cells && { header, delimiter, program, bounds: memory.keep(cut.cells) };
   if (cells && program && program.cells === cut.cells) program.cells = cells.bounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };

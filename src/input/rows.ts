@@ -74,6 +74,8 @@ export interface Cells {
   readonly program?: CsvProgram | undefined;
   /** Column names, in order; a list has the one name it was opened with. */
   readonly header: readonly string[];
+  /** Between the cells; of a list none. */
+  readonly delimiter?: string | undefined;
   /**
    * Cell c of record i has its content at `bytes[start, end)`, quotes stripped, with
    * start = bounds[2 * (i * header.length + c)] and end the number after it.

@@ -191,7 +191,10 @@ async function settle(
     const { record } = answer;
     await sink.write(request.reachability ? withReachability(record) : record, identifier);
   } else {
-    tally.turnDown(rows, row, { stage: 'service', error: 'no such user' });
+    tally.turnDown(rows, row, {
+      stage: 'service',
+      error: `no user has ${identifier.by} ${JSON.stringify(identifier.value)}`,
+    });
     await sink.write(undefined, identifier);
   }
   if (!isSingle(request.users)) await tally.log.commit();

@@ -1,7 +1,10 @@
 import path from 'node:path';
+import { readJournal } from '../bulk/journal/journal.js';
 import {
   earlierParts,
   hasRecords,
+  hasSent,
+  mayBeginAnew,
   writeEntries,
   type WriteEntry,
 } from '../bulk/write/write-entries.js';
@@ -14,7 +17,7 @@ import { openMemory } from './open-memory.js';
 import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
 import { inputOptions } from './read-input.js';
 import type { WriteResult } from './results.js';
-import { digest } from './run-folder.js';
+import { digest, journalOf, type RunFolder } from './run-folder.js';
 import { openLedger, sentByOthers } from './run-ledger.js';
 import { shardText, writeSlots } from './shard-of.js';
 import { openTally, workThrough } from './work-through.js';
@@ -86,11 +89,13 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
       const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
       done = ledger.note({ ...end, isKept: run.kept !== undefined }, inputs);
     }
-    unfinished = !done && mayHaveContent(run);
+    if (ending.result.stopped?.id === 'E-REJECTED')
+      await run.kept?.journal.append({ kind: 'refused' });
+    unfinished = !done && isWorthKeeping(run);
     return { ...ending.result, unfinished };
   } finally {
     remembered?.close();
-    run.close({ keep: !done && mayHaveContent(run) });
+    run.close({ keep: !done && isWorthKeeping(run) });
     if (unfinished) world.said.note(`unfinished: ${world.words.goOn(run.id)} goes on with it`);
   }
 }
@@ -113,6 +118,8 @@ async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
     resume: request.resume,
     fresh: request.fresh,
     run: request.run,
+    mayBeginAnew: (folder: RunFolder) =>
+      mayBeginAnew(earlierParts(readJournal(journalOf(folder), writeEntries))),
   };
   if (request.journal) return openRun(wanted, writeEntries, world);
   await refuseUnfinished(wanted, world);
@@ -121,12 +128,14 @@ async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
 
 /**
  * An outcome, an intent or the beginning of a rejects file was written down; or the journal cannot
- * be read now, and may be readable later.
+ * be read now, and may be readable later. A run that its rejects ended before anything was sent has
+ * nothing to go on with.
  */
-function mayHaveContent({ kept }: OpenRun<WriteEntry>): boolean {
+function isWorthKeeping({ kept }: OpenRun<WriteEntry>): boolean {
   if (!kept) return false;
   try {
     const earlier = earlierParts(kept.read());
+    if (earlier.isRefused && !hasSent(earlier)) return false;
     return hasRecords(earlier) || earlier.rejectsFile !== undefined;
   } catch {
     return true;

@@ -22,6 +22,8 @@ export interface WantedRun extends RunIdentity {
   readonly run?: string | undefined;
   /** It is known by the file that it writes, whoever's account that comes from. */
   readonly exports?: boolean;
+  /** It ended in a way that the same command need not go on with. */
+  readonly mayBeginAnew?: (run: RunFolder) => boolean;
 }
 
 /**
@@ -35,7 +37,7 @@ export function unfinishedRun(
 ): RunFolder | undefined {
   const runs = listRuns(root);
   let found = runs.find(({ header }) => isWanted(header, wanted));
-  if (found && !wanted.resume && !wanted.exports && isFinished(root, found)) {
+  if (found && !wanted.resume && !wanted.exports && isOver(root, found, wanted)) {
     removeRun(found, words);
     found = undefined;
   }
@@ -54,6 +56,15 @@ export function unfinishedRun(
   if (wanted.exports) refuseOther(found, wanted, words);
   else if (found.header.options !== wanted.options) throw otherOptions(found, words);
   return found;
+}
+
+function isOver(root: string, found: RunFolder, { mayBeginAnew }: WantedRun): boolean {
+  if (isFinished(root, found)) return true;
+  try {
+    return mayBeginAnew?.(found) === true;
+  } catch {
+    return false; // whoever goes on with it is told what is wrong with its journal
+  }
 }
 
 /** Its end was noted, and it was killed before its folder was gone. Resumed, it sends nothing. */

@@ -69,7 +69,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
       error,
       done,
       stopped,
-      unfinished: run.kept !== undefined && !done && tally.hasSettled,
+      unfinished: run.kept !== undefined && !done && tally.hasSent,
     },
     told: tally,
     history: history(),

@@ -2,7 +2,8 @@ import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { invalid, type Fault } from './record-builder.js';
+import { cellsOfLine } from './cells-of-line.js';
+import type { Fault } from './record-builder.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
 const stageText = new CellText();
@@ -32,13 +33,40 @@ export function readJsonRecord(
 function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
   while (stage !== undefined) {
     const index = json.find('record');
-    if (index < 0 || (stage === 'parse' && json.kindOf(index) === token.quote)) {
-      return invalid('it holds text that could not be read: correct it in the original input');
+    if (index < 0) return unreadable('its bytes are no UTF-8: correct it in the original input');
+    if (stage === 'parse' && json.kindOf(index) === token.quote) {
+      const corrected = correctedText(json, index);
+      if (typeof corrected !== 'string') return corrected;
+      const bytes = Buffer.from(corrected);
+      if (!json.readFrom(bytes, 0, bytes.length)) return unreadable(jsonFault(json));
+      stage = rejectsStage(json);
+      continue;
     }
     json.readFrom(json.bytes, json.valueStart(index), json.valueEnd(index));
     stage = rejectsStage(json);
   }
   return undefined;
+}
+
+const unreadable = (error: string): Fault => ({ stage: 'parse', error });
+
+/** JSON of a text that could not be read, once it can: a line of a CSV, or JSON. */
+function correctedText(json: JsonText, index: number): string | Fault {
+  const member = (name: string): unknown => {
+    const at = json.find(name);
+    if (at < 0) return undefined;
+    return JSON.parse(json.bytes.toString('utf8', json.valueStart(at), json.valueEnd(at)));
+  };
+  const text = JSON.parse(
+    json.bytes.toString('utf8', json.valueStart(index), json.valueEnd(index)),
+  ) as string;
+  const columns = member('columns');
+  if (!Array.isArray(columns)) return text;
+  const delimiter = member('delimiter');
+  const cells = cellsOfLine(text, typeof delimiter === 'string' ? delimiter : ',', columns.length);
+  if (typeof cells === 'string') return unreadable(cells);
+  const named = columns.map((name, at) => `${JSON.stringify(name)}:${JSON.stringify(cells[at])}`);
+  return `{${named.join(',')}}`;
 }
 
 /** The stage of a rejects line; undefined for any other record. */

@@ -72,7 +72,10 @@ export class JsonRow implements CellRow {
   /** Writes it as an upload record, or says why it cannot be one. */
   write(): string | undefined {
     const { out } = this.#records;
-    const fault = writeHead(this, this.#records, this.#options) ?? this.#writeMembers();
+    const head = writeHead(this, this.#records, this.#options);
+    const members = this.#writeMembers();
+    const fault =
+      head !== undefined && members !== undefined ? `${head}; ${members}` : (head ?? members);
     out.byte(token.closeObject);
     out.byte(token.closeObject);
     return fault;
@@ -81,6 +84,7 @@ export class JsonRow implements CellRow {
   #writeMembers(): string | undefined {
     const { out } = this.#records;
     const dataStart = out.length;
+    const faults: string[] = [];
     if (this.#json.hasOperator) this.#records.converges = false;
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name, type, prefix } = this.#columns[index]!;
@@ -92,10 +96,10 @@ export class JsonRow implements CellRow {
       if (empty) out.raw(empty);
       else {
         const fault = this.#writeValue(index, type);
-        if (fault !== undefined) return columnFault(name, fault);
+        if (fault !== undefined) faults.push(columnFault(name, fault));
       }
     }
-    return undefined;
+    return faults.length > 0 ? faults.join('; ') : undefined;
   }
 
   /** As written, unless a type was declared for it. */

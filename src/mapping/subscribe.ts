@@ -53,16 +53,20 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     return faultOf(part, `${shown(text)} is none of ${Object.values(words).join(', ')}`);
   };
 
+  const valueFault = (): Fault | undefined => {
+    const fault = textFault(text);
+    return fault === undefined ? undefined : faultOf('value', fault);
+  };
+
   const write = (): Fault | undefined => {
     if (!values.isNamed) return invalid('a record is a JSON object');
     const type = word('type', subscriptionTypes, options.type);
-    if (typeof type === 'object') return type;
     const status = word('status', subscriptionStatuses, options.status);
-    if (typeof status === 'object') return status;
-    const fault = values.readOptional('value', text);
-    if (fault) return fault;
-    const valueFault = textFault(text);
-    if (valueFault !== undefined) return faultOf('value', valueFault);
+    const fault = values.readOptional('value', text) ?? valueFault();
+    if (typeof type === 'object' || typeof status === 'object' || fault) {
+      const faults = [type, status, fault].filter((each) => typeof each === 'object');
+      return invalid(faults.map(({ error }) => error).join('; '));
+    }
     out.ascii(`{"type":"${type}","value":"`);
     out.escaped(text.bytes, text.start, text.end);
     out.ascii(`","status":"${status}"}`);

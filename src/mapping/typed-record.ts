@@ -23,11 +23,12 @@ export function writeTypedRecord(
   }
   records.converges = !json.hasOperator;
   records.pass(json.start, json.end);
-  return (
-    keyFault(json, records) ??
-    tsFault(json) ??
-    (records.isEvent ? eventFault(json) : objectFault(json, 'profileData'))
-  );
+  const faults = [
+    keyFault(json, records),
+    tsFault(json),
+    records.isEvent ? eventFault(json) : objectFault(json, 'profileData'),
+  ].filter((fault) => fault !== undefined);
+  return faults.length > 0 ? faults.join('; ') : undefined;
 }
 
 /** Every key that is there has to be good; the first of `keyParts` orders the record. */

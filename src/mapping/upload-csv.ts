@@ -14,6 +14,8 @@ export class UploadCsv implements CellRow {
   readonly #options: UploadMapping;
   readonly #writer = new RowWriter();
   readonly #records = new RecordBuilder(this.#writer.out);
+  /** For cells of rows that are turned down. */
+  readonly #scratch = new RecordBuilder();
   readonly #text = new CellText();
   #header: readonly string[] | undefined;
   #columns: readonly Column[] = [];
@@ -60,7 +62,7 @@ export class UploadCsv implements CellRow {
       const error = this.#write(place);
       converges[record] = this.#records.converges ? 1 : 0;
       if (error === undefined) continue;
-      rejects.push({ row, ...invalid(error) });
+      rejects.push({ row, ...invalid(this.#allFaults(place, error)) });
       writer.skip();
       converges[record] = isEvent ? 0 : 1; // of the row that comes next
     }
@@ -91,6 +93,19 @@ export class UploadCsv implements CellRow {
 
   writeString(index: number): void {
     writeString(this.text(index), this.#records);
+  }
+
+  /** What else is wrong with the row, whose cell at this place is the first that is. */
+  #allFaults(place: number, first: string): string {
+    const faults = [first];
+    for (let index = place === HEAD ? 0 : place + 1; index < this.#columns.length; index++) {
+      const { name, role, type } = this.#columns[index]!;
+      if (role !== 'data' || type === undefined || this.isEmpty(index)) continue;
+      const fault = writeTyped(this.text(index), type, this.#scratch, this.#options.zone);
+      if (fault !== undefined) faults.push(columnFault(name, fault));
+      this.#scratch.out.length = 0;
+    }
+    return faults.join('; ');
   }
 
   /** Writes what the writer does not: the head of a record, or a cell as the type of its column. */

@@ -18,6 +18,10 @@ export interface Reject {
   readonly record?: string;
   /** Instead of `record`: bytes that are no UTF-8. */
   readonly recordBase64?: string;
+  /** Of a line of a CSV that could not be read: what its cells would have been called, … */
+  readonly columns?: readonly string[] | undefined;
+  /** … and what stands between them, where that is no comma. */
+  readonly delimiter?: string | undefined;
 }
 
 /**
@@ -173,8 +177,10 @@ const otherFile = (begun: string, option: OptionName): EngagectlError =>
     file: begun,
   });
 
-function lineOf({ source, line, stage, code, error, record, recordBase64 }: Reject): string {
+function lineOf(reject: Reject): string {
+  const { source, line, stage, code, error, record, recordBase64, columns, delimiter } = reject;
   const head = JSON.stringify({ source, line, stage, code, error }).slice(0, -1);
   if (recordBase64 !== undefined) return `${head},"recordBase64":"${recordBase64}"}\n`;
-  return `${head},"record":${record ?? 'null'}}\n`;
+  const cells = columns ? `,${JSON.stringify({ columns, delimiter }).slice(1, -1)}` : '';
+  return `${head},"record":${record ?? 'null'}${cells}}\n`;
 }

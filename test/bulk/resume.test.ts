@@ -437,7 +437,7 @@ describe('runs', () => {
     const { world } = stage;
     for (const name of ['a.csv', 'b.csv']) {
       writeFileSync(world.path(name), `${csv(5)}broken\n`);
-      await run(world, ['upload', name, '--strict']);
+      await run(world, ['upload', name, '--strict', '--chunk-size', '1']);
     }
     const folder = path.join(world.stateDir, 'runs');
     const headerOf = (id: string) =>

@@ -139,7 +139,7 @@ describe('many users', () => {
         source: 'arguments',
         line: 2,
         stage: 'service',
-        error: 'no such user',
+        error: 'no user has identity "nobody"',
         record: { identity: 'nobody' },
       },
     ]);

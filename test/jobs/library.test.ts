@@ -85,7 +85,7 @@ describe('upload', () => {
     await few.result;
     expect(await all(few.rejects())).toHaveLength(3);
     await expect(all(few.rejects())).rejects.toMatchObject({ id: 'E-USAGE' });
-    const many = account.upload(bad(10_001));
+    const many = account.upload(bad(10_001), { maxRejects: { percent: 100 } });
     await many.result;
     await expect(all(many.rejects())).rejects.toMatchObject({ id: 'E-TOO-MANY' });
   });
@@ -96,7 +96,7 @@ describe('upload', () => {
     async function* records() {
       for (; read < 40_000; read += 1) yield { identity: 7 };
     }
-    const run = account.upload(records());
+    const run = account.upload(records(), { maxRejects: { percent: 100 } });
     for await (const { stage } of run.rejects()) {
       expect(stage).toBe('validate');
       await new Promise((resolve) => setTimeout(resolve, 200));

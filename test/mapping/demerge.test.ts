@@ -65,9 +65,10 @@ describe('a row to demerge', () => {
     expect(outcome(jsonRows([line('notSent', '"ada"')]))).toBe('"ada"');
     expect(outcome(jsonRows([line('service', '{"identity":"ada"}')]))).toBe('"ada"');
     expect(outcome(jsonRows([line('parse', '"\\"ada"')]))).toEqual([
-      'validate',
-      expect.stringContaining('could not be read'),
+      'parse',
+      expect.stringContaining('JSON'),
     ]);
+    expect(outcome(jsonRows([line('parse', '"\\"ada\\""')]))).toBe('"ada"'); // corrected
     expect(outcome(jsonRows([line('unknown', '"ada"')]))).toEqual([
       'unknown',
       expect.stringContaining('--retry-unknown'),

@@ -58,7 +58,11 @@ describe('a subscription row', () => {
       'column "type": the value is no string: put it in quotes',
     ],
     ['{"type":"phone","value":null,"status":"Unsubscribe"}', 'column "value": the value is empty'],
-    ['{"value":"+491"}', 'column "type": "" is none of phone, whatsapp, email'],
+    [
+      '{"value":"+491"}',
+      'column "type": "" is none of phone, whatsapp, email; ' +
+        'column "status": "" is none of Unsubscribe, Resubscribe',
+    ],
     ['["phone"]', 'a record is a JSON object'],
   ])('is rejected: %s', (text, error) => {
     expect(outcome(jsonRows([text]))).toEqual(['validate', error]);

@@ -522,13 +522,23 @@ describe('a line of a rejects file', () => {
     expect(mapJson(line('validate', `"record":${text}`))).toBe(sent);
   });
 
-  it.each(['"record":"{\\"identity"', '"recordBase64":"/w=="'])(
-    'cannot be sent when it holds %s',
-    (rest) => {
-      const error = 'it holds text that could not be read: correct it in the original input';
-      expect(mapJson(line('parse', rest))).toEqual(invalid(error));
-    },
-  );
+  it.each([
+    ['"record":"{\\"identity"', 'JSON ends within a string, at column 11'],
+    ['"recordBase64":"/w=="', 'its bytes are no UTF-8: correct it in the original input'],
+    ['"record":"a,b,c","columns":["identity","City"]', '3 cells, but the header has 2'],
+    ['"record":"a,\\"b","columns":["identity","City"]', 'quote that is never closed'],
+  ])('cannot be sent when it holds %s', (rest, error) => {
+    expect(mapJson(line('parse', rest))).toEqual(['parse', error]);
+  });
+
+  it.each([
+    '"record":"{\\"identity\\":\\"ada\\",\\"City\\":\\"Oslo\\"}"',
+    '"record":"ada,\\"Oslo\\"","columns":["identity","City"]',
+    '"record":"ada;Oslo","columns":["identity","City"],"delimiter":";"',
+  ])('is sent once it is corrected: %s', (rest) => {
+    const plain = mapJson('{"identity":"ada","City":"Oslo"}');
+    expect(mapJson(line('parse', rest))).toBe(plain);
+  });
 
   it('is a flat object when it only looks alike', () => {
     expect(

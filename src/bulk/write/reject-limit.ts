@@ -1,5 +1,9 @@
 import { EngagectlError, grouped } from '../../errors.js';
+import type { Tally } from '../tally.js';
 import type { WriteJob } from './write-job.js';
+
+/** Records of which one at least has to be another case than the others. */
+const alikeAtMost = 5000;
 
 /** Records from which on a percentage of rejects means something. */
 const judgedFrom = 1000;
@@ -15,14 +19,17 @@ export function rejectLimitReached(
   when: 'running' | 'end',
 ): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
-  if (maxRejects === undefined || rejected === 0) return undefined;
+  if (rejected === 0) return undefined;
+  if (maxRejects === undefined) {
+    const isSent = rehearsal !== 'check' && when === 'running';
+    return isSent ? allRejectedAlike(tally, option) : undefined;
+  }
   const limit =
     'records' in maxRejects ? maxRejects.records : Math.floor((read * maxRejects.percent) / 100);
   const judged = 'records' in maxRejects || read >= judgedFrom || when === 'end';
   if (!judged || rejected <= limit) return undefined;
   const allowed = 'records' in maxRejects ? `${maxRejects.records}` : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
-  const goOn = `go on by ${option('resume')} with a higher ${higher}`;
   return new EngagectlError(
     'E-REJECTED',
     `${grouped(rejected)} of ${grouped(read)} records were rejected`,
@@ -30,7 +37,24 @@ export function rejectLimitReached(
       why: `${allowed} are allowed (${higher}, ${option('strict')})`,
       fix: rehearsal
         ? `correct the input, or allow more with ${higher}`
-        : `${goOn}, or correct the input and start anew by ${option('fresh')}`,
+        : `correct the input and run the same command again; or go on by ${option('resume')} with a higher ${higher}`,
     },
   );
+}
+
+/** What is wrong with all of the first thousands is wrong with the rest, too. */
+function allRejectedAlike(
+  { counts, samples }: Tally,
+  option: WriteJob['option'],
+): EngagectlError | undefined {
+  const { read, rejected, accepted, resumed, unknown, duplicates } = counts;
+  if (rejected < alikeAtMost || !samples.areAlike) return undefined;
+  if (accepted + resumed + unknown + duplicates > 0) return undefined;
+  // Records that are under way may be taken yet, unless the service refused all others.
+  if (read > rejected && !samples.first[0]?.kind.startsWith('service')) return undefined;
+  const what = `each of the first ${grouped(rejected)} records was rejected, for the same reason`;
+  return new EngagectlError('E-REJECTED', what, {
+    why: samples.first[0]?.error,
+    fix: `correct what they have in common and run the same command again; ${option('maxRejects', '100%')} sends the rest all the same`,
+  });
 }

@@ -18,6 +18,8 @@ export interface EarlierParts {
   /** The rejects file once it was begun, and what is known to stand in it. */
   rejectsFile: string | undefined;
   rejects: FileMark;
+  /** It ended because too much was rejected. */
+  isRefused: boolean;
 }
 
 /** Outcomes that were settled together. */
@@ -51,6 +53,11 @@ export const writeEntries = {
     for (const digest of entry.digests) parts.digests.set(digest.input, digest);
     parts.watermark = entry.watermark;
     parts.rejects = entry.rejects;
+    parts.isRefused = false;
+  },
+  /** The run ended because too much was rejected: mostly its input is corrected then, and sent anew. */
+  refused(parts: EarlierParts, _entry: object): void {
+    parts.isRefused = true;
   },
   /** Records that are about to be sent and must not be sent twice. */
   intent(parts: EarlierParts, { records, of = 'other' }: Intent): void {
@@ -80,7 +87,16 @@ export const earlierParts = (entries: readonly WriteEntry[]): EarlierParts =>
     digests: new Map(),
     rejectsFile: undefined,
     rejects: { bytes: 0, crc: 0 },
+    isRefused: false,
   });
+
+/** Something of it may have reached the service, so that it matters whether a run goes on or begins anew. */
+export const hasSent = ({ counts, intended }: EarlierParts): boolean =>
+  counts.accepted + counts.unknown > 0 || !intended.isEmpty;
+
+/** Nothing of it was sent; or it ended by its rejects, and to send all of it again does no harm. */
+export const mayBeginAnew = (parts: EarlierParts): boolean =>
+  !hasSent(parts) || (parts.isRefused && parts.once.size === 0);
 
 /** False for the first part of a run: it need not look up each of its records. */
 export const hasRecords = ({ settled, intended }: EarlierParts): boolean =>

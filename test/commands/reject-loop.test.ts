@@ -1,0 +1,226 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startService } from '../../src/service/start.js';
+import { accountAt } from '../support/account-at.js';
+import { accept, reset, startFaultServer, type Script } from '../support/fault-server.js';
+import { serviceDefaults } from '../support/service-defaults.js';
+import { makeWorld } from '../support/world.js';
+
+// What is rejected is corrected and sent again, by the command that is printed; and a run that ended
+// before anything was done is in nobody's way.
+
+async function serving() {
+  const service = await startService({ ...serviceDefaults, accountId: 'ACC-1', passcode: 'pass' });
+  onTestFinished(() => service.close());
+  return makeWorld({ env: accountAt(service.url, 'pass', 'ACC-1') });
+}
+
+/** The command that is printed behind `then:`, as its words. */
+const printed = (stderr: string): string[] =>
+  (/then: engagectl (.*)$/m.exec(stderr)?.[1] ?? '')
+    .split(' ')
+    .map((word) => word.replace(/^'(.*)'$/, '$1'));
+
+interface Loop {
+  readonly args: readonly string[];
+  readonly file: string;
+  readonly text: string | Buffer;
+  /** What is wrong in the rejects file, and what is right. */
+  readonly correct: readonly [wrong: string, right: string];
+}
+
+describe.each<[string, Loop]>([
+  [
+    'a row with a cell too many',
+    {
+      args: ['upload'],
+      file: 'users.csv',
+      text: 'identity,City\nu1,Oslo,Norway\n',
+      correct: ['Oslo,Norway', 'Oslo'],
+    },
+  ],
+  [
+    'a row with a quote never closed, of another delimiter and encoding',
+    {
+      args: ['upload', '--delimiter', ';', '--encoding', 'latin1'],
+      file: 'users.csv',
+      text: Buffer.from('identity;City\nu1;"Troms\xF8\n', 'latin1'),
+      correct: [String.raw`;\"Troms`, ';Troms'],
+    },
+  ],
+  [
+    'a cell that does not fit its type',
+    {
+      args: ['upload', '--types', 'Age:integer', '--map', 'Town=City'],
+      file: 'users.tsv',
+      text: 'identity\tTown\tAge\nu1\tOslo\tmany\n',
+      correct: ['"many"', '"41"'],
+    },
+  ],
+  [
+    'a line that is no JSON',
+    {
+      args: ['upload'],
+      file: 'users.ndjson',
+      text: '{"identity":"u1","City":"Oslo"\n',
+      correct: [String.raw`\"Oslo\""`, String.raw`\"Oslo\"}"`],
+    },
+  ],
+  [
+    'what the service rejects',
+    {
+      args: ['upload', '--type=event', '--event-name', 'Charged'],
+      file: 'events.csv',
+      text: 'identity,ts,Items\nu1,1700000000,{}\n',
+      correct: ['"Items":"{}"', '"Items":"1"'],
+    },
+  ],
+])('%s', (_what, { args, file, text, correct: [wrong, right] }) => {
+  const rejects = `${file}.rejects.ndjson`;
+
+  it('is rejected, corrected, and taken by the command that is printed', async () => {
+    const world = await serving();
+    writeFileSync(world.path(file), text);
+    const [command = '', ...flags] = args;
+    // what the service rejects is rejected here as JSON, which it does not take as a property
+    const types = flags.includes('--type=event') ? ['--types', 'Items:json'] : [];
+    const first = await world.run([command, file, ...flags, ...types]);
+    expect(first.code, first.stderr).toBe(3);
+    const again = printed(first.stderr);
+    expect(again.slice(0, 2)).toEqual(['upload', rejects]);
+    const lines = readFileSync(world.path(rejects), 'utf8');
+    expect(lines).toContain(wrong);
+    writeFileSync(world.path(rejects), lines.replace(wrong, right));
+    const second = await world.run(again);
+    expect(second.stderr).toMatch(/^uploaded 1 (record|event)\n/);
+    expect(second.code).toBe(0);
+  });
+
+  it('stays rejected where it is not corrected', async () => {
+    const world = await serving();
+    writeFileSync(world.path(file), text);
+    const [command = '', ...flags] = args;
+    const types = flags.includes('--type=event') ? ['--types', 'Items:json'] : [];
+    const { stderr } = await world.run([command, file, ...flags, ...types]);
+    expect((await world.run(printed(stderr))).code).toBe(3);
+  });
+});
+
+it('all that is wrong with a row is said at once, in CSV and in JSON', async () => {
+  const world = await serving();
+  const types = ['--types', 'Age:integer,Member:boolean'];
+  const wrong =
+    'column "identity": the value is empty or missing; column "Age": "x" is not an integer; ' +
+    'column "Member": "perhaps" is not true, false, 1, 0, yes or no';
+  writeFileSync(world.path('a.csv'), 'identity,Age,City,Member\n,x,Oslo,perhaps\n');
+  expect((await world.run(['upload', 'a.csv', ...types])).stderr).toContain(wrong);
+  writeFileSync(world.path('b.ndjson'), '{"identity":"","Age":"x","Member":"perhaps"}\n');
+  expect((await world.run(['upload', 'b.ndjson', ...types])).stderr).toContain(wrong);
+  writeFileSync(world.path('c.csv'), 'type,value,status\nfax,,maybe\n');
+  expect((await world.run(['subscribe', 'c.csv'])).stderr).toMatch(
+    /column "type": .*; column "status": .*; column "value": /,
+  );
+});
+
+it("the service's words name line, column and value", async () => {
+  const world = await serving();
+  writeFileSync(world.path('users.csv'), 'identity,Phone\nu1,+4790000001\n\nu2,555\n');
+  const { stderr } = await world.run(['upload', 'users.csv']);
+  expect(stderr).toContain('users.csv:4: service 516: ');
+  expect(stderr).toContain('Skipped record: line 4 (column "Phone": "555")');
+  expect(stderr).not.toContain('record number');
+});
+
+describe('a run that its rejects ended', () => {
+  const strict = ['upload', 'users.csv', '--types', 'Age:integer', '--strict'];
+  const bad = 'identity,Age\nu1,x\n';
+  const good = 'identity,Age\nu1,41\n';
+
+  it('before anything was sent is forgotten: the same command goes', async () => {
+    const world = await serving();
+    writeFileSync(world.path('users.csv'), bad);
+    const { code, stderr } = await world.run(strict);
+    expect([code, stderr.includes('unfinished')]).toEqual([3, false]);
+    expect(stderr).toContain('run the same command again');
+    writeFileSync(world.path('users.csv'), good);
+    expect((await world.run(strict)).code).toBe(0);
+  });
+
+  /** Enough for several blocks of input: what comes first is sent before the last is read. */
+  const long = (last: string) => {
+    const rows = Array.from({ length: 40 }, (_, n) => `u${n},1700000000,${'x'.repeat(20_000)}\n`);
+    return `identity,ts,City\n${rows.join('')}u,${last},\n`;
+  };
+
+  it.each([
+    ['of users gives way to the same command', ['--types', 'ts:integer'], 0],
+    ['of events does not: they would be there twice', ['--type', 'event', '--event-name', 'A'], 8],
+  ])('after a part was sent, %s', async (_what, flags, code) => {
+    const server = await startFaultServer([accept()]);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+    const upload = ['upload', 'long.csv', '--chunk-size', '1', '--strict', ...flags];
+    writeFileSync(world.path('long.csv'), long('now'));
+    expect((await world.run(upload)).code).toBe(3);
+    expect(server.received.length).toBeGreaterThan(0);
+    writeFileSync(world.path('long.csv'), long('1700000000'));
+    const again = await world.run(upload);
+    expect(again.code, again.stderr).toBe(code);
+  });
+});
+
+describe('when each of the first thousands is rejected for the same reason', () => {
+  const rows = (count: number, row: (n: number) => string) =>
+    `identity,Age\n${Array.from({ length: count }, (_, n) => row(n)).join('')}`;
+  const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
+
+  async function started(script: Script = [accept()]) {
+    const server = await startFaultServer(script);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    return { server, world: makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') }) };
+  }
+
+  it('the run stops, the rest is not sent, and the same command goes once it is corrected', async () => {
+    const { server, world } = await started();
+    writeFileSync(
+      world.path('users.csv'),
+      rows(60_000, (n) => `u${n},a${n}\n`),
+    );
+    const { code, stderr } = await world.run(upload);
+    expect([code, server.received.length]).toEqual([3, 0]);
+    expect(stderr).toMatch(/each of the first [\d,]+ records was rejected, for the same reason/);
+    expect(stderr).toMatch(/[\d,]+ not sent/);
+    writeFileSync(
+      world.path('users.csv'),
+      rows(1, (n) => `u${n},${n}\n`),
+    );
+    expect((await world.run(upload)).code).toBe(0);
+  });
+
+  it.each([
+    ['one is another case', 60_000, (n: number) => (n === 0 ? ',1\n' : `u${n},x\n`), []],
+    ['one is taken', 60_000, (n: number) => (n === 0 ? 'u,1\n' : `u${n},x\n`), []],
+    ['there are fewer', 4000, (n: number) => `u${n},x\n`, []],
+    ['it is wanted so', 60_000, (n: number) => `u${n},x\n`, ['--max-rejects', '100%']],
+    ['it is a check', 60_000, (n: number) => `u${n},x\n`, ['--check']],
+  ])('but not where %s', async (_what, count, row, more) => {
+    const { world } = await started();
+    writeFileSync(world.path('users.csv'), rows(count, row));
+    const { code, stdout } = await world.run([...upload, ...more, '--json']);
+    expect(code).toBe(3);
+    const { read, rejected, accepted, notSent } = JSON.parse(stdout) as Record<string, number>;
+    expect(read).toBe(count);
+    expect(rejected! + accepted! + (more.includes('--check') ? notSent! : 0)).toBe(count);
+  });
+});
+
+it('rejects of unknown outcome are skipped by the command that is printed', async () => {
+  const server = await startFaultServer([reset(), accept()]);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+  writeFileSync(world.path('events.csv'), 'identity,ts\nu1,1700000000\n');
+  const upload = ['upload', 'events.csv', '--type', 'event', '--event-name', 'A'];
+  expect((await world.run(upload)).code).toBe(6);
+  const again = ['upload', 'events.csv.rejects.ndjson', '--type', 'event', '--event-name', 'A'];
+  expect((await world.run(again)).code).toBe(6);
+});
