@@ -132,6 +132,7 @@ const fitting: Readonly<Record<string, string>> = {
   '--csv-formulas': 'escape',
   '--by': 'email',
   '--max-concurrent': '1,1',
+  '--shard': '1/2',
   '--connection': 'close',
   '--echo': 'changed',
   '--expired-cursor': 'text',
@@ -141,7 +142,7 @@ const fitting: Readonly<Record<string, string>> = {
   'upload --type': 'event',
   '--whitespace': 'spaced',
 };
-const repeatable = new Set(['--map', '--drop', '--only', '--types']);
+const repeatable = new Set(['--map', '--drop', '--only', '--types', '--header-prefix']);
 
 it('every flag that takes one value is refused when it is given twice', async () => {
   const world = makeWorld();

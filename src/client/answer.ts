@@ -43,6 +43,7 @@ const refusal = (status: number, message: string, words: string): Refusal => ({
   status,
   message,
   ...(/\bcursor\b/i.test(words) && { namesCursor: true }),
+  ...(/\binvalid event\b/i.test(words) && { namesEvent: true }),
 });
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;

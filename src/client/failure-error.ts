@@ -18,6 +18,7 @@ function adviceOn(failure: Failure) {
   if (failure.kind === 'unreadable') return advice.notThisService;
   if (failure.kind === 'refused') {
     const { status } = failure;
+    if (status === 400 && failure.namesEvent) return advice.unknownEvent;
     if (status === 400) return advice.refusedRequest;
     if (status === 401 || status === 403) return advice.wrongCredentials;
     if (status >= 300 && status < 400) return advice.redirected;
@@ -28,6 +29,11 @@ function adviceOn(failure: Failure) {
 
 const checkBaseUrl = 'check the base URL: engagectl config show';
 const advice = {
+  unknownEvent: {
+    id: 'E-USAGE',
+    why: 'the account has no event of that name',
+    fix: 'compare the spelling with the events of the account: names are case-sensitive',
+  },
   refusedRequest: {
     id: 'E-ANSWER',
     why: 'the service refuses this request as it is',

@@ -19,6 +19,8 @@ export type Failure =
       readonly sent: true;
       readonly status: number;
       readonly message: string;
+      /** It knows no event of that name. */
+      readonly namesEvent?: true;
       /** Its words speak of a cursor. */
       readonly namesCursor?: true;
       /** From `Retry-After`, in milliseconds; a date is measured against the answer's `Date`. */

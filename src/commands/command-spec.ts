@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { addExamples, examplesIn } from '../help/examples.js';
+import { refuseProblems } from '../help/problems.js';
 import type { Runtime } from '../runtime.js';
 import { addOptions, type OptionTable } from './option-table.js';
 import { resolveSettings, type Settings } from './settings.js';
@@ -68,6 +69,7 @@ export function addCommand(
   if (!spec.run) return;
   // commander hands over the operands one by one, the flags, and the command itself.
   command.action(async (...given: unknown[]) => {
+    refuseProblems(command);
     const operands = given.slice(0, -2).flat() as string[];
     const settings = () => resolveSettings(command, world.runtime);
     await spec.run?.({ operands, flags: command.opts(), command, settings, ...world });

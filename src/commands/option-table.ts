@@ -1,4 +1,5 @@
-import { CommanderError, Option, type Command } from 'commander';
+import { CommanderError, InvalidArgumentError, Option, type Command } from 'commander';
+import { noteProblem } from '../help/problems.js';
 
 /** What more there is to say of a flag. */
 export interface OptionDetails {
@@ -35,13 +36,32 @@ function addOption(command: Command, [flags, help, more = {}]: OptionRow, headin
   const details: OptionDetails = typeof more === 'function' ? { parse: more } : more;
   const { parse, conflicts, preset, repeatable, required = false, hidden = false } = details;
   const option = new Option(flags, help).helpGroup(heading);
-  if (repeatable) option.argParser(adding(parse ?? String));
-  else if (parse) option.argParser(parse);
+  const noted = noting(command, option, parse);
+  if (repeatable) option.argParser(adding(noted ?? String));
+  else if (noted) option.argParser(noted);
   if (details.default !== undefined) option.default(details.default, details.shown);
   if (preset !== undefined) option.preset(preset);
   if (conflicts !== undefined) option.conflicts(conflicts);
   command.addOption(option.makeOptionMandatory(required).hideHelp(hidden));
   if (!repeatable) refuseRepeated(command, option);
+}
+
+/** What is wrong with a value is noted, so that all that is wrong can be said at once. */
+function noting(command: Command, option: Option, parse: Parse | undefined): Parse | undefined {
+  if (parse === undefined) return undefined;
+  const noted = (text: string): unknown => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      noteProblem(
+        command,
+        `option '${option.flags}' argument '${text}' is invalid. ${error.message}`,
+      );
+      return undefined;
+    }
+  };
+  return Object.assign(noted, parse); // completion reads the words of a choice from it
 }
 
 const adding = (parse: (text: string) => unknown) => (text: string, earlier: unknown) => [

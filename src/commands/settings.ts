@@ -52,16 +52,25 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
   const given: Record<string, unknown> = command.optsWithGlobals();
   const values: Record<string, unknown> = {};
   const flags = new Set<string>();
+  const wrong: string[] = [];
   for (const { name, env: variable = '', fallback, parse = String } of globalOptions) {
     if (given[name] !== undefined) {
       values[name] = given[name];
       flags.add(name);
     } else if (env[variable] !== undefined) {
-      values[name] = fromEnvironment(variable, env[variable], parse);
+      try {
+        values[name] = parse(env[variable]);
+      } catch (error) {
+        if (!(error instanceof InvalidArgumentError)) throw error;
+        wrong.push(
+          `environment variable ${variable}: "${env[variable]}" is invalid. ${error.message}`,
+        );
+      }
     } else if (fallback !== undefined) {
       values[name] = parse(fallback);
     }
   }
+  if (wrong.length > 0) throw new InvalidArgumentError(wrong.join('; '));
   const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, color, ...more } =
     values as unknown as Values;
   const { headerPrefix = [], ...others } = more;
@@ -89,14 +98,4 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
 function wordsOf(command: Command): readonly string[] {
   const { parent } = command;
   return parent ? wordsOf(parent) : (command as Command & { rawArgs: string[] }).rawArgs;
-}
-
-function fromEnvironment(name: string, text: string, parse: (text: string) => unknown): unknown {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof InvalidArgumentError)) throw error;
-    const message = `environment variable ${name}: "${text}" is invalid. ${error.message}`;
-    throw new InvalidArgumentError(message);
-  }
 }

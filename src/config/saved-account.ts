@@ -1,4 +1,5 @@
 import { EngagectlError } from '../errors.js';
+import { didYouMean } from '../nearest.js';
 import type { Surroundings } from './standard-folders.js';
 import type { Config, SavedProfile, SavedRegion } from './schema.js';
 import { readConfig } from './store.js';
@@ -57,7 +58,7 @@ export function findProfile(config: Config, name: string): SavedProfile {
         fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>; or try it without an account: --region local',
       },
     );
-  throw new EngagectlError('E-CONFIG', missing, {
+  throw new EngagectlError('E-CONFIG', `${missing}${didYouMean(name, known)}`, {
     why: `known: ${known.join(', ')}`,
     fix: 'choose one with --profile <name>, or see engagectl config list',
   });
@@ -67,8 +68,10 @@ export function findProfile(config: Config, name: string): SavedProfile {
 export function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {
   const values = entry(profile.regions, region);
   if (values) return values;
-  throw new EngagectlError('E-REGION', `config profile "${name}" has no region "${region}"`, {
-    why: `known: ${[...Object.keys(profile.regions), localRegion].join(', ')}`,
+  const known = [...Object.keys(profile.regions), localRegion];
+  const missing = `config profile "${name}" has no region "${region}"`;
+  throw new EngagectlError('E-REGION', `${missing}${didYouMean(region, known)}`, {
+    why: `known: ${known.join(', ')}`,
     fix: 'choose one with --region <name>, or see engagectl config list',
   });
 }

@@ -1,6 +1,7 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { EngagectlError } from '../errors.js';
 import { lineage } from './help-format.js';
+import { problemsOf } from './problems.js';
 import { topics } from './topics.js';
 
 /**
@@ -19,7 +20,8 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const names = typed === undefined ? [] : namesLike(typed, known, nearest);
   const path = pathOf(command, help);
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
-  return new EngagectlError('E-USAGE', message, {
+  const others = problemsOf(program).filter((problem) => !message.includes(problem));
+  return new EngagectlError('E-USAGE', [message, ...others].join('; '), {
     fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : `${path} --help`,
     cause: thrown,
   });

@@ -11,7 +11,7 @@ import { withReachability } from '../mapping/reachability.js';
 import { sourceRecord } from '../mapping/source-record.js';
 import { isStdout } from '../output/target.js';
 import { datedOutput } from './dated-output.js';
-import { refuseCsvOptions } from './output-of.js';
+import { refuseFormat } from './output-of.js';
 import type { FileOptions, LookUpOptions } from './job-options.js';
 import { failureOf } from './failure-of.js';
 import { openRejects } from './open-rejects.js';
@@ -52,7 +52,7 @@ export async function lookUp(
   world: World,
   hooks: LookUpHooks = {},
 ): Promise<LookUpResult> {
-  refuseCsvOptions(request.output, request, world.words);
+  refuseFormat(request.output, request, world.words);
   const users = await openUsers(request.users, request, world.runtime);
   let connection: Connection | undefined;
   try {

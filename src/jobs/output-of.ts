@@ -1,9 +1,11 @@
 import { EngagectlError, type OptionName } from '../errors.js';
-import { formatOf, type OutputOptions } from '../output/formats.js';
+import { foreignExtension, formatOf, type OutputOptions } from '../output/formats.js';
 import type { FileOptions } from './job-options.js';
 import type { Words } from './words.js';
 
-export { formatNames } from '../output/formats.js';
+import { formatNames } from '../output/formats.js';
+
+export { formatNames };
 
 /** The output at `path`; undefined is stdout. */
 export function outputOf(
@@ -25,12 +27,19 @@ export function outputOf(
   };
 }
 
-/** Throws E-USAGE for what only a CSV has. */
-export function refuseCsvOptions(
+/** Throws E-USAGE for a file that is to be in a format of others, and for what only a CSV has. */
+export function refuseFormat(
   path: string | undefined,
   options: FileOptions,
   { option }: Words,
 ): void {
+  const other = options.format === undefined && foreignExtension(path);
+  if (other) {
+    throw new EngagectlError('E-USAGE', `${path}: ${other} is no format that can be written`, {
+      why: `formats are ${formatNames.join(', ')}, each also .gz`,
+      fix: `name the file after one of them, or say what is meant: ${option('format', 'ndjson')}`,
+    });
+  }
   if (outputOf(path, options, option).format === 'csv') return;
   const wrong = options.bom ? option('bom') : options.columns && option('columns');
   if (wrong === undefined) return;

@@ -16,7 +16,7 @@ import {
   type ExportWork,
 } from './export-documents.js';
 import { exportPlan, type PlannedExport } from './export-plan.js';
-import { refuseCsvOptions } from './output-of.js';
+import { refuseFormat } from './output-of.js';
 import { exportDefaults } from './job-options.js';
 import { failureOf } from './failure-of.js';
 import type { JobEnding, JobHooks } from './job-hooks.js';
@@ -50,7 +50,7 @@ export async function performExport(
   world: World,
   hooks: ExportHooks = {},
 ): Promise<ExportResult> {
-  refuseCsvOptions(request.output, request, world.words);
+  refuseFormat(request.output, request, world.words);
   const slots = world.ports?.budget ? 1 : slotsOf(request.shard, kind.concurrency, world.words);
   const connection = await world.connect();
   try {

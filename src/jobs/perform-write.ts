@@ -46,7 +46,10 @@ export async function performWrite(
     if (rehearsal !== 'check' || request.changed) connection = await world.connect();
     const whole = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
     const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
-    for (const { header, source } of inputs.headers) mapper.check(header, source);
+    for (const { header, source } of inputs.headers) {
+      mapper.check(header, source);
+      for (const doubt of mapper.doubts?.(header) ?? []) world.said.warn(`${source}: ${doubt}`);
+    }
     const piped = inputs.totalBytes === undefined;
     if (connection && rehearsal !== 'check') {
       const identities = piped

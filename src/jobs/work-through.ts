@@ -55,6 +55,9 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
   for (const warning of inputs.warnings) world.said.warn(warning);
+  for (const name of done ? (parts.mapper.unseen?.() ?? []) : []) {
+    world.said.warn(`column ${JSON.stringify(name)} was named, and no record has it`);
+  }
   const error = writeVerdict(tally, { stopped, job: kind.name, rehearsal, words });
   return {
     result: {

@@ -1,4 +1,5 @@
 import { EngagectlError } from '../errors.js';
+import { didYouMean } from '../nearest.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
 /** What a column gives to the record: a part of its own, a member of its data, or nothing. */
@@ -89,10 +90,15 @@ const eventColumns = [
   },
 ] as const;
 
+/** Columns that the user named besides the key. */
+export const optionalColumns = ({ map, drop, only, types }: UploadMapping): string[] => [
+  ...new Set([...map.keys(), ...drop, ...(only ?? []), ...types.keys()]),
+];
+
 /** Every column that the user named, and the identity unless an objectId stands in for it. */
 function namedColumns(options: UploadMapping): string[] {
-  const { identity, identityGiven, objectId, map, drop, only, types } = options;
-  const named = new Set([...map.keys(), ...drop, ...(only ?? []), ...types.keys()]);
+  const { identity, identityGiven, objectId } = options;
+  const named = new Set(optionalColumns(options));
   if (identityGiven || objectId === undefined) named.add(identity);
   if (objectId !== undefined) named.add(objectId);
   return [...named];
@@ -118,7 +124,9 @@ export function missingColumns(
   fix = 'name columns as the header does',
 ): EngagectlError {
   const columns = missing.length === 1 ? 'column' : 'columns';
-  const message = `${source}: ${columns} ${listed(missing)} missing`;
+  const [first = ''] = missing;
+  const meant = missing.length === 1 ? didYouMean(first, header) : '';
+  const message = `${source}: ${columns} ${listed(missing)} missing${meant}`;
   const why = `the header has ${listed(header)}`;
   return new EngagectlError('E-COLUMN-MISSING', message, { why, fix, file: source, line: 1 });
 }

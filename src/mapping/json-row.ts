@@ -1,7 +1,7 @@
 import { writeHead, type CellRow, type Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { emptyValue, writeTyped } from './cell-types.js';
-import { columnFault, columnOf, sharedKey, type Column } from './columns.js';
+import { columnFault, columnOf, optionalColumns, sharedKey, type Column } from './columns.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import type { RecordBuilder } from './record-builder.js';
@@ -23,11 +23,19 @@ export class JsonRow implements CellRow {
   /** Of the member at each place, in the record before: mostly the same again. */
   readonly #columns: Column[] = [];
   readonly #spellings: Buffer[] = [];
+  /** Columns that options name and that have not occurred; empty too where there was no row at all. */
+  readonly #awaited: Set<string>;
+  #hasRows = false;
 
   constructor(json: JsonText, records: RecordBuilder, options: UploadMapping) {
     this.#json = json;
     this.#records = records;
     this.#options = options;
+    this.#awaited = new Set(optionalColumns(options));
+  }
+
+  unseen(): readonly string[] {
+    return this.#hasRows ? [...this.#awaited] : [];
   }
 
   /** Moves on to the object that `json` has read last; says why it is no row. */
@@ -35,6 +43,7 @@ export class JsonRow implements CellRow {
     const { parts } = this;
     parts.identity = parts.objectId = parts.ts = parts.evtName = -1;
     let spare = -1;
+    this.#hasRows = true;
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name } = this.#columnAt(index);
       if (role !== 'data' && role !== 'none') parts[role] = index;
@@ -133,6 +142,7 @@ export class JsonRow implements CellRow {
     if (column === undefined) {
       if (this.#known.size >= mostColumns) this.#known.clear();
       column = columnOf(JSON.parse(`"${spelling}"`) as string, this.#options);
+      this.#awaited.delete(column.name);
       this.#known.set(spelling, column);
     }
     this.#columns[index] = column;

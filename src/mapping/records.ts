@@ -50,5 +50,9 @@ export interface Mapper {
    * Throws EngagectlError E-COLUMN-MISSING naming what is missing and what is there.
    */
   check(header: readonly string[], source: string): void;
+  /** Things to be said of a header, though it can be used. */
+  doubts?(header: readonly string[]): readonly string[];
+  /** Columns that were named, and did not occur in any row so far. */
+  unseen?(): readonly string[];
   map(rows: RowBlock): RecordBlock;
 }

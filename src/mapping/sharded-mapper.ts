@@ -41,5 +41,5 @@ export function shardedMapper(mapper: Mapper, shard: Shard): Mapper {
       elsewhere: rows.count + rows.faults.length - ours,
     };
   };
-  return { check: (header, source) => mapper.check(header, source), map };
+  return { ...mapper, map };
 }

@@ -1,4 +1,5 @@
 import type { RowBlock } from '../input/rows.js';
+import { columnOf } from './columns.js';
 import { writeExportedEvent, writeExportedProfile } from './exported-record.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonRow } from './json-row.js';
@@ -6,6 +7,7 @@ import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
 import type { Mapper, RecordBlock } from './records.js';
+import { misspelt } from './survey/spelling.js';
 import { writeTypedRecord } from './typed-record.js';
 import { UploadCsv } from './upload-csv.js';
 import type { UploadMapping } from './upload-mapping.js';
@@ -19,6 +21,9 @@ export function uploadMapper(options: UploadMapping): Mapper {
   const csv = (): UploadCsv => (opened ??= new UploadCsv(options));
   return {
     check: (header, source) => csv().useHeader(header, source),
+    doubts: (header) =>
+      options.kind === 'event' ? [] : misspelt(header.map((name) => columnOf(name, options))),
+    unseen: () => json.unseen(),
     map: (rows) => (rows.cells ? csv().build(rows, rows.cells) : json.build(rows)),
   };
 }
@@ -35,6 +40,11 @@ class UploadJson {
   constructor(options: UploadMapping) {
     this.#options = options;
     this.#row = new JsonRow(this.#json, this.#records, options);
+  }
+
+  /** Columns that only rows could have had. */
+  unseen(): readonly string[] {
+    return this.#row.unseen();
   }
 
   build(rows: RowBlock): RecordBlock {

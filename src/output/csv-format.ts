@@ -1,6 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { Flattener } from '../text/flattener.js';
 import { spooledRows, spooledRuns } from './csv-spool.js';
+import { UnseenColumns } from './unseen-columns.js';
 import type { DocumentOptions, Encoding } from './output.js';
 
 /** Bytes gathered for one write of the finished document. */
@@ -19,8 +20,10 @@ function fixedColumns(columns: readonly string[], options: DocumentOptions): Enc
   const header = headerOf(columns, options);
   const { formulas } = header;
   const flattener = new Flattener({ columns, fixed: true, escapeFormulas, formulas });
+  const unseen = new UnseenColumns(columns);
   return {
     page: (page, isFirst) => {
+      unseen.look(page);
       const lines = isFirst ? [header.line] : [];
       for (const { bytes } of flattener.rows(page)) lines.push(Buffer.from(bytes));
       return Buffer.concat(lines);
@@ -30,7 +33,7 @@ function fixedColumns(columns: readonly string[], options: DocumentOptions): Enc
     restore: ({ formulas = 0 }) => {
       flattener.formulas = formulas;
     },
-    warnings: () => formulaWarnings(flattener, options),
+    warnings: () => [...unseen.warnings(), ...formulaWarnings(flattener, options)],
   };
 }
 

@@ -33,3 +33,23 @@ export function formatOf(name: string | undefined): Pick<OutputOptions, 'format'
   );
   return { format: format ?? 'ndjson', gzip };
 }
+
+/** Of formats that others write into files whose names end so. */
+const foreign = [
+  '.parquet',
+  '.xlsx',
+  '.xls',
+  '.ods',
+  '.avro',
+  '.orc',
+  '.tsv',
+  '.txt',
+  '.xml',
+  '.yaml',
+].concat(['.yml', '.sqlite', '.db', '.arrow', '.feather', '.zip', '.bz2', '.zst', '.xz', '.tar']);
+
+/** The extension of a file's name that asks for a format which is none of ours. */
+export function foreignExtension(name: string | undefined): string | undefined {
+  const extension = extname((name ?? '').replace(/\.gz$/i, '')).toLowerCase();
+  return foreign.includes(extension) ? extension : undefined;
+}

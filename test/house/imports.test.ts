@@ -30,8 +30,8 @@ const mayImport: Readonly<Record<string, string>> = {
   jobs: 'bulk, input, mapping, output, client, contract, zone, text, errors, files, calling, type runtime',
   bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, errors, files, type runtime',
-  mapping: 'contract, zone, text, errors, files, type input, type runtime, zod',
-  output: 'contract, zone, text, errors, files, type runtime',
+  mapping: 'contract, nearest, zone, text, errors, files, type input, type runtime, zod',
+  output: 'contract, nearest, zone, text, errors, files, type runtime',
   client: 'contract, text, wasm, errors, files, type runtime, undici',
   service: 'contract, zone, text, files, calling, libsql, ws, selfsigned, zod',
   // a world of its own: the same file runs in a browser, in React Native and in Node
@@ -39,11 +39,12 @@ const mayImport: Readonly<Record<string, string>> = {
   fleet: 'jobs, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
-  config: 'contract, errors, files, type runtime, zod, import() conf',
+  config: 'contract, nearest, errors, files, type runtime, zod, import() conf',
   text: 'errors, wasm',
   files: 'errors, type runtime, import() libsql',
   contract: 'zod',
   errors: '',
+  nearest: '',
   'error-notes': 'type errors',
   runtime: '',
   version: '',

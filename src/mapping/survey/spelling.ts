@@ -35,5 +35,19 @@ export function meantKey(key: string): string | undefined {
   return known.get(letters(key));
 }
 
+/** What is to be said of columns that are sent as properties of their own, and were hardly meant so. */
+export function misspelt(
+  columns: readonly { name: string; key: string; role: string }[],
+): string[] {
+  return columns.flatMap(({ name, key, role }) => {
+    const meant = role === 'data' ? meantKey(key) : undefined;
+    if (meant === undefined || columns.some((other) => other.key === meant)) return [];
+    const column = JSON.stringify(name);
+    return `column ${column} is sent as a property of its own; the service's field is "${meant}": --map ${shellWord(name)}=${meant}`;
+  });
+}
+
+const shellWord = (name: string): string => (/^[\w.-]+$/.test(name) ? name : `'${name}'`);
+
 /** A flag that says whether a user may be reached (service-facts, Upload). */
 export const isFlag = (key: string): boolean => flags.includes(key);

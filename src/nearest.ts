@@ -1,0 +1,37 @@
+/** The known name that was probably meant: with few other letters, or in another case; undefined: none. */
+export function nearest(typed: string, known: Iterable<string>): string | undefined {
+  let found: string | undefined;
+  let least = Math.max(1, Math.floor(typed.length / 3)) + 1;
+  for (const name of known) {
+    const away = distance(typed.toLowerCase(), name.toLowerCase());
+    if (away < least) [found, least] = [name, away];
+  }
+  return found;
+}
+
+/** ` - did you mean "Email"?` behind a sentence, or nothing. */
+export function didYouMean(typed: string, known: Iterable<string>): string {
+  const name = nearest(typed, known);
+  return name === undefined ? '' : `; did you mean ${JSON.stringify(name)}?`;
+}
+
+/** Letters to add, leave out, exchange or swap with their neighbour. */
+function distance(one: string, other: string): number {
+  let [before, row] = [[] as number[], Array.from({ length: other.length + 1 }, (_, n) => n)];
+  for (let i = 1; i <= one.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j += 1) {
+      const isSame = one[i - 1] === other[j - 1];
+      const isSwapped =
+        i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      next[j] = Math.min(
+        next[j - 1]! + 1,
+        row[j]! + 1,
+        row[j - 1]! + (isSame ? 0 : 1),
+        isSwapped ? before[j - 2]! + 1 : Infinity,
+      );
+    }
+    [before, row] = [row, next];
+  }
+  return row.at(-1)!;
+}

@@ -1,0 +1,108 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startService } from '../../src/service/start.js';
+import { accountAt } from '../support/account-at.js';
+import { recordsPage, startPageServer } from '../support/page-server.js';
+import { serviceDefaults } from '../support/service-defaults.js';
+import { makeWorld } from '../support/world.js';
+
+// What is wrong by a slip of the pen is said, and never done in silence.
+
+async function serving() {
+  const service = await startService({ ...serviceDefaults, accountId: 'ACC-1', passcode: 'pass' });
+  onTestFinished(() => service.close());
+  return makeWorld({ env: accountAt(service.url, 'pass', 'ACC-1') });
+}
+const range = ['--from', '2026-01-01', '--to', '2026-01-01'];
+
+it.each(['events.parquet', 'events.xlsx', 'events.tsv.gz'])(
+  'an export to %s is refused: that is no format of ours',
+  async (file) => {
+    const world = await serving();
+    const args = ['export-events', '--event', 'Charged', ...range, '-o', file];
+    const { code, stderr } = await world.run(args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('no format that can be written')]);
+    expect(existsSync(world.path(file))).toBe(false);
+  },
+);
+
+it('an event that the account does not have is a wrong argument', async () => {
+  const world = await serving();
+  const { code, stderr } = await world.run(['export-events', '--event', 'Chraged', ...range]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('names are case-sensitive')]);
+});
+
+describe('columns', () => {
+  it('that are sent as properties of their own and were hardly meant so are told in every run', async () => {
+    const world = await serving();
+    writeFileSync(world.path('users.csv'), 'identity,email,Name\nu1,a@example.com,A\n');
+    for (const more of [[], ['--check']]) {
+      const { code, stderr } = await world.run(['upload', 'users.csv', ...more]);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('--map email=Email')]);
+    }
+    const mapped = await world.run(['upload', 'users.csv', '--map', 'email=Email']);
+    expect(mapped.stderr).not.toContain('property of its own');
+  });
+
+  it('that a CSV does not have are refused, with the one that is like it', async () => {
+    const world = await serving();
+    writeFileSync(world.path('users.csv'), 'CustomerId,City\nu1,Oslo\n');
+    const { code, stderr } = await world.run(['upload', 'users.csv', '--identity', 'CustomrId']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('did you mean "CustomerId"?')]);
+  });
+
+  it('that no JSON record has are told at the end', async () => {
+    const world = await serving();
+    writeFileSync(world.path('users.ndjson'), '{"identity":"u1","City":"Oslo"}\n');
+    const { code, stderr } = await world.run(['upload', 'users.ndjson', '--types', 'Age:integer']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('column "Age" was named')]);
+  });
+
+  it('of a CSV export that do not occur are told at the end, with the nearest', async () => {
+    const server = await startPageServer(() => [recordsPage('{"profile":{"identity":"a"}}')]);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const world = makeWorld({ env: server.env });
+    const columns = ['--columns', 'profile.identity,profile.identiy'];
+    const args = ['export-events', '--event', 'A', ...range, '-o', 'a.csv', ...columns];
+    const { code, stderr } = await world.run(args);
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      'column "profile.identiy" does not occur; did you mean "profile.identity"?',
+    );
+    expect(stderr).not.toContain('"profile.identity" does not occur');
+  });
+});
+
+it('profiles and regions are offered by their nearest names', async () => {
+  const world = makeWorld();
+  const set = ['config', 'set', '--region', 'eu1', '--base-url', 'https://eu1.example.test'];
+  const account = ['--account-id', 'A', '--passcode-stdin', '--profile', 'production'];
+  await world.run([...set, ...account], { stdin: 'pass' });
+  const get = ['get-profile', 'u1', '--profile'];
+  expect((await world.run([...get, 'prodution'])).stderr).toContain('did you mean "production"?');
+  const region = await world.run([...get, 'production', '--region', 'eu2']);
+  expect(region.stderr).toContain('did you mean "eu1"?');
+});
+
+it('all that is wrong with a command line, or an environment, is said at once', async () => {
+  const world = makeWorld();
+  const args = [
+    'upload',
+    'users.csv',
+    '--timeout',
+    'soon',
+    '--max-attempts',
+    '0',
+    '--concurency',
+    '3',
+  ];
+  const { code, stderr } = await world.run(args);
+  expect(code).toBe(2);
+  for (const flag of ['--timeout', '--max-attempts', '--concurency', '--concurrency']) {
+    expect(stderr).toContain(flag);
+  }
+  const env = { ENGAGECTL_TIMEOUT: 'soon', ENGAGECTL_MAX_ATTEMPTS: 'many' };
+  const wrong = await world.run(['get-profile', 'u1'], { env });
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toMatch(/ENGAGECTL_TIMEOUT.*ENGAGECTL_MAX_ATTEMPTS/);
+});
