@@ -1,6 +1,7 @@
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Shard } from '../mapping/shard.js';
+import { rejectColumns } from '../output/reject-row.js';
 import { RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
 import { shardFile, shardName } from './shard-of.js';
@@ -16,6 +17,8 @@ interface RejectsPlace {
   readonly heard?: ((record: Reject) => void) | undefined;
   /** The first input; `stdin` for standard input. */
   readonly first: string;
+  /** Of inputs that have some. */
+  readonly headers?: readonly { readonly header: readonly string[] }[];
   readonly shard?: Shard | undefined;
 }
 
@@ -24,7 +27,7 @@ interface RejectsPlace {
  * no regular file, E-FILE-WRITE where its place cannot hold it.
  */
 export function openRejects(
-  { job, named, files, first, heard, shard }: RejectsPlace,
+  { job, named, files, first, headers, heard, shard }: RejectsPlace,
   { runtime: { cwd }, words }: Pick<World, 'runtime' | 'words'>,
 ): RejectsFile {
   if (heard && named === undefined) {
@@ -63,8 +66,26 @@ export function openRejects(
   }
   // Beside an input that can only be read, there may be nothing to reject.
   if (named !== undefined) guarded(() => accessSync(path.dirname(file), constants.W_OK));
-  if (!heard) return new RejectsFile(name, file, words.option);
-  return new HeardRejects(name, { file, heard, option: words.option });
+  const columns = name.toLowerCase().endsWith('.csv')
+    ? columnsOf(headers, name, option)
+    : undefined;
+  if (!heard) return new RejectsFile(name, file, { option: words.option, columns });
+  return new HeardRejects(name, { file, heard, option: words.option, columns });
+}
+
+/** Of a rejects file of CSV: those of its input, without what an earlier one added to them. */
+function columnsOf(
+  headers: RejectsPlace['headers'] = [],
+  name: string,
+  option: string,
+): readonly string[] {
+  const [first] = headers;
+  const isOne = headers.every(({ header }) => header.join('\n') === first?.header.join('\n'));
+  if (first && isOne) return first.header.filter((column) => !rejectColumns.includes(column));
+  throw new EngagectlError('E-USAGE', `${name} needs an input with the columns of one CSV`, {
+    why: first ? 'the inputs have different columns' : 'the input is no CSV',
+    fix: `name a file of NDJSON: ${option}`,
+  });
 }
 
 /** Where a path leads, links followed. */
@@ -80,14 +101,15 @@ interface Hearing {
   readonly file: string;
   readonly heard: (record: Reject) => void;
   readonly option: Words['option'];
+  readonly columns?: readonly string[] | undefined;
 }
 
 /** Tells of each reject, and keeps it where there is a file. */
 class HeardRejects extends RejectsFile {
   readonly #heard: Hearing['heard'];
 
-  constructor(path: string, { file, heard, option }: Hearing) {
-    super(path, file, option);
+  constructor(path: string, { file, heard, ...how }: Hearing) {
+    super(path, file, how);
     this.#heard = heard;
   }
 

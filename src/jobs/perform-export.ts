@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { runExport } from '../bulk/export/export.js';
-import { startState } from '../bulk/export/export-state.js';
+import { startState, type ExportState } from '../bulk/export/export-state.js';
 import { exportEntries, type ExportEntry } from '../bulk/export/export-entries.js';
 import { Gate } from '../bulk/gate.js';
 import { formatDay } from '../contract/dates.js';
@@ -145,12 +145,7 @@ async function perform(
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
-  hooks.begun?.(() => {
-    const { records, pages, bytesReceived, slices, slicesDone, note } = state;
-    const waiting = waits.text ?? note;
-    const milliseconds = runtime.monotonic() - started;
-    return { records, pages, bytesReceived, slices, slicesDone, waiting, milliseconds };
-  });
+  hooks.begun?.(() => progressOf(state, waits.text, runtime.monotonic() - started));
   const failure = await failureOf(exported, runtime.signal);
   const { minRecords } = work;
   const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
@@ -178,6 +173,15 @@ async function perform(
     history: history(),
     wasResumed: work.resumed,
   };
+}
+
+function progressOf(
+  { records, pages, bytesReceived, slices, slicesDone, note }: ExportState,
+  wait: string | undefined,
+  milliseconds: number,
+): ExportProgress {
+  const waiting = wait ?? note;
+  return { records, pages, bytesReceived, slices, slicesDone, waiting, milliseconds };
 }
 
 /** The name that was asked for; where a shard has one file of its own, that. */

@@ -12,6 +12,7 @@ import { writes } from '../contract/endpoints.js';
 import { openInputs } from '../input/open.js';
 import type { Mapper } from '../mapping/records.js';
 import { shardedMapper } from '../mapping/sharded-mapper.js';
+import { withoutUnknown } from '../mapping/without-unknown.js';
 import { zoneOf } from '../zone.js';
 import { openMemory } from './open-memory.js';
 import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
@@ -44,7 +45,8 @@ export async function performWrite(
   try {
     // What is remembered belongs to an account.
     if (rehearsal !== 'check' || request.changed) connection = await world.connect();
-    const whole = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
+    const mapped = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
+    const whole = request.retryUnknown ? mapped : withoutUnknown(mapped);
     const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
     for (const { header, source } of inputs.headers) {
       mapper.check(header, source);

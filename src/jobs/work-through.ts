@@ -55,8 +55,10 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
   for (const warning of inputs.warnings) world.said.warn(warning);
-  for (const name of done ? (parts.mapper.unseen?.() ?? []) : []) {
-    world.said.warn(`column ${JSON.stringify(name)} was named, and no record has it`);
+  const unseen = done ? (parts.mapper.unseen?.() ?? []) : [];
+  if (unseen.length > 0) {
+    const names = unseen.map((name) => JSON.stringify(name)).join(', ');
+    world.said.warn(`no record has what was named: column ${names}`);
   }
   const error = writeVerdict(tally, { stopped, job: kind.name, rehearsal, words });
   return {
@@ -87,7 +89,15 @@ export async function openTally(
 ): Promise<Tally> {
   const { files, rejects: named, shard } = request;
   const rejects = openRejects(
-    { job: kind.name, named, files, first: inputs.first, heard: hooks.rejected, shard },
+    {
+      job: kind.name,
+      named,
+      files,
+      first: inputs.first,
+      headers: inputs.headers,
+      heard: hooks.rejected,
+      shard,
+    },
     world,
   );
   const tally = new Tally({

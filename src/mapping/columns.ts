@@ -29,8 +29,11 @@ export function columnOf(name: string, options: UploadMapping): Column {
   };
 }
 
+/** Columns that a rejects file of CSV has behind those of its input. */
+export const isOfRejects = (name: string): boolean => /^engagectl_(?:line|error)$/.test(name);
+
 function roleOf(name: string, key: string, options: UploadMapping): Role {
-  if (options.drop.has(name)) return 'none';
+  if (options.drop.has(name) || isOfRejects(name)) return 'none';
   if (name === options.objectId) return 'objectId';
   if (name === options.identity) return 'identity';
   if (options.kind === 'event' && (key === 'ts' || key === 'evtName')) return key;

@@ -23,8 +23,7 @@ export function readJsonRecord(
   }
   const stage = rejectsStage(json);
   if (stage === 'unknown' && !retryUnknown) {
-    const error = 'it is unknown whether an earlier run sent it: --retry-unknown sends it again';
-    return { stage: 'unknown', error };
+    return unknownBefore;
   }
   return unwrap(json, stage);
 }
@@ -47,6 +46,12 @@ function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
   }
   return undefined;
 }
+
+/** Why a record of a rejects file is not sent unless that is asked for. */
+export const unknownBefore = {
+  stage: 'unknown',
+  error: 'it is unknown whether an earlier run sent it: --retry-unknown sends it again',
+} as const satisfies Fault;
 
 const unreadable = (error: string): Fault => ({ stage: 'parse', error });
 

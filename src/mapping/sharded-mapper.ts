@@ -1,4 +1,5 @@
 import type { RowBlock } from '../input/rows.js';
+import { pickedRecords } from './picked-records.js';
 import { RecordKeys } from './record-key.js';
 import type { Mapper, RecordBlock } from './records.js';
 import { KeyHash, type Shard } from './shard.js';
@@ -27,15 +28,7 @@ export function shardedMapper(mapper: Mapper, shard: Shard): Mapper {
     const rejects = isFirst ? block.rejects : [];
     const ours = indexes.length + faults.length + rejects.length;
     return {
-      ...block,
-      count: indexes.length,
-      row: Int32Array.from(indexes, (index) => block.row[index]!),
-      bounds: Int32Array.from({ length: 2 * indexes.length }, (_, at) => {
-        return block.bounds[2 * indexes[at >> 1]! + (at & 1)]!;
-      }),
-      keys: Int32Array.from(indexes, (index) => block.keys[index]!),
-      converges: Uint8Array.from(indexes, (index) => block.converges[index]!),
-      kinds: Uint8Array.from(indexes, (index) => block.kinds[index]!),
+      ...pickedRecords(block, indexes),
       rejects,
       faults,
       elsewhere: rows.count + rows.faults.length - ours,

@@ -35,21 +35,10 @@ export function formatOf(name: string | undefined): Pick<OutputOptions, 'format'
 }
 
 /** Of formats that others write into files whose names end so. */
-const foreign = [
-  '.parquet',
-  '.xlsx',
-  '.xls',
-  '.ods',
-  '.avro',
-  '.orc',
-  '.tsv',
-  '.txt',
-  '.xml',
-  '.yaml',
-].concat(['.yml', '.sqlite', '.db', '.arrow', '.feather', '.zip', '.bz2', '.zst', '.xz', '.tar']);
+const foreign =
+  /\.(?:parquet|xlsx?|ods|avro|orc|tsv|txt|xml|ya?ml|sqlite|db|arrow|feather|zip|bz2|zst|xz|tar)$/i;
 
 /** The extension of a file's name that asks for a format which is none of ours. */
 export function foreignExtension(name: string | undefined): string | undefined {
-  const extension = extname((name ?? '').replace(/\.gz$/i, '')).toLowerCase();
-  return foreign.includes(extension) ? extension : undefined;
+  return foreign.exec((name ?? '').replace(/\.gz$/i, ''))?.[0];
 }

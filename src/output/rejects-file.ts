@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { syncFolder } from '../files/sync-folder.js';
 import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
+import { rejectHeader, rejectRow } from './reject-row.js';
 
 export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
 
@@ -35,16 +36,26 @@ export class RejectsFile {
   /** The same, absolute. */
   readonly file: string;
   readonly #option: OptionName;
+  readonly #columns: readonly string[] | undefined;
   #marked: MarkedFile | undefined;
   #lines: string[] = [];
   #hasWay = false;
   #synced = true;
   #failure: EngagectlError | undefined;
 
-  constructor(path: string, absolutePath: string, option: OptionName) {
+  /** `columns`: of the input, for a file of CSV. */
+  constructor(
+    path: string,
+    absolutePath: string,
+    {
+      option,
+      columns,
+    }: { readonly option: OptionName; readonly columns?: readonly string[] | undefined },
+  ) {
     this.path = path;
     this.file = absolutePath;
     this.#option = option;
+    this.#columns = columns;
   }
 
   /**
@@ -87,7 +98,7 @@ export class RejectsFile {
 
   /** Collects a line; `write` writes it. */
   add(reject: Reject): void {
-    this.#lines.push(lineOf(reject));
+    this.#lines.push(this.#columns ? rejectRow(reject, this.#columns) : lineOf(reject));
   }
 
   /**
@@ -114,7 +125,8 @@ export class RejectsFile {
     this.makeWay();
     const lines = this.#lines.length;
     if (lines === 0) return;
-    const bytes = Buffer.from(this.#lines.join(''));
+    const header = this.#columns && !this.#marked ? rejectHeader(this.#columns) : '';
+    const bytes = Buffer.from(header + this.#lines.join(''));
     this.#synced = false;
     await this.#guard(async () => {
       this.#marked ??= await MarkedFile.create(this.file, this.#option);

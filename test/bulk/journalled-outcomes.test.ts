@@ -16,7 +16,7 @@ const rows = jsonRows(Array.from({ length: 40 }, (_, n) => `{"n":${n}}`));
 /** A journal and a rejects file on the disk, and the tally that writes to both. */
 function begin(files: { readonly journal: string; readonly rejects: string }) {
   const { journal } = Journal.open<WriteEntry>(files.journal, writeEntries);
-  const rejects = new RejectsFile(files.rejects, files.rejects, plainOption);
+  const rejects = new RejectsFile(files.rejects, files.rejects, { option: plainOption });
   const tally = new Tally({ rejects, sourceRecord: (_, row) => `${row}`, listNotSent: false });
   const start = { input: 0, offset: 0, line: 1, ordinal: 0 };
   tally.log = new JournalledOutcomes({

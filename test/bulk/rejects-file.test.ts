@@ -155,7 +155,7 @@ describe('a rejects file that is gone on with', () => {
     const file = path.join(folder, 'rejects');
     writeFileSync(file, '');
     truncateSync(file, large.bytes + 7);
-    const rejects = new RejectsFile('rejects', file, plainOption);
+    const rejects = new RejectsFile('rejects', file, { option: plainOption });
     await rejects.resume({ file, mark });
     expect([statSync(file).size, rejects.mark]).toEqual([mark.bytes, mark]);
     await rejects.close();
@@ -164,7 +164,7 @@ describe('a rejects file that is gone on with', () => {
   it('is refused when it was changed, and stays as it is', async () => {
     const file = makeWorld().path('rejects');
     writeFileSync(file, 'edited\nmore\n');
-    const resumed = new RejectsFile('rejects', file, plainOption).resume({
+    const resumed = new RejectsFile('rejects', file, { option: plainOption }).resume({
       file,
       mark: { bytes: 7, crc: 1 },
     });

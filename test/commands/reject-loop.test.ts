@@ -224,3 +224,59 @@ it('rejects of unknown outcome are skipped by the command that is printed', asyn
   const again = ['upload', 'events.csv.rejects.ndjson', '--type', 'event', '--event-name', 'A'];
   expect((await world.run(again)).code).toBe(6);
 });
+
+describe('--rejects x.csv', () => {
+  it('has the columns of the input, line and error behind them; what is corrected there is taken', async () => {
+    const world = await serving();
+    const rows = [
+      'u1,Oslo,1',
+      'u2,"Ber""gen",x',
+      'u3,Tromsø,1,too many',
+      'u4,"open,1',
+      'u5,Bodø,2',
+    ];
+    writeFileSync(world.path('users.csv'), `identity,City,Age\n${rows.join('\n')}\n`);
+    const upload = ['upload', 'users.csv', '--types', 'Age:integer', '--rejects', 'bad.csv'];
+    const first = await world.run(upload);
+    expect(first.code).toBe(3);
+    const text = readFileSync(world.path('bad.csv'), 'utf8');
+    expect(text.split('\n')).toEqual([
+      'identity,City,Age,engagectl_line,engagectl_error',
+      expect.stringMatching(/^u3,Tromsø,1,too many,4,"parse: 4 cells, but the header has 3"$/),
+      'u2,"Ber""gen",x,3,"validate: column ""Age"": ""x"" is not an integer"',
+      expect.stringMatching(/^u4,"open,1,5,parse: quote that is never closed/),
+      '',
+    ]);
+    const right = text
+      .replace(',too many', '')
+      .replace('"open', 'open')
+      .replace('gen",x', 'gen",7');
+    writeFileSync(world.path('bad.csv'), right);
+    const again = await world.run(printed(first.stderr));
+    expect([again.code, again.stderr]).toEqual([0, expect.stringMatching(/^uploaded 3 users\n/)]);
+    const { stdout } = await world.run(['get-profile', 'u2']);
+    expect(JSON.parse(stdout)).toMatchObject({ profileData: { City: 'Ber"gen', Age: 7 } });
+    expect(stdout).not.toContain('engagectl_');
+  });
+
+  it('keeps back what an earlier run may have sent', async () => {
+    const server = await startFaultServer([reset(), accept()]);
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+    writeFileSync(world.path('events.csv'), 'identity,ts\nu1,1700000000\n');
+    const flags = ['--type', 'event', '--event-name', 'A'];
+    const upload = ['upload', 'events.csv', ...flags, '--rejects', 'bad.csv'];
+    expect((await world.run(upload)).code).toBe(6);
+    expect((await world.run(['upload', 'bad.csv', ...flags])).code).toBe(6);
+    expect(server.received).toHaveLength(1);
+    const knowingly = ['upload', 'bad.csv', ...flags, '--retry-unknown', '--fresh'];
+    expect((await world.run(knowingly)).code).toBe(0);
+  });
+
+  it('is refused for an input without columns', async () => {
+    const world = await serving();
+    writeFileSync(world.path('users.ndjson'), '{"identity":"u1"}\n');
+    const { code, stderr } = await world.run(['upload', 'users.ndjson', '--rejects', 'bad.csv']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('the input is no CSV')]);
+  });
+});

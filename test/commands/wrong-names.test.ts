@@ -55,7 +55,7 @@ describe('columns', () => {
     const world = await serving();
     writeFileSync(world.path('users.ndjson'), '{"identity":"u1","City":"Oslo"}\n');
     const { code, stderr } = await world.run(['upload', 'users.ndjson', '--types', 'Age:integer']);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('column "Age" was named')]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('named: column "Age"')]);
   });
 
   it('of a CSV export that do not occur are told at the end, with the nearest', async () => {

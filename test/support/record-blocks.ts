@@ -49,7 +49,7 @@ export function jobOf({
   readonly most?: number;
 } = {}) {
   const tally = new Tally({
-    rejects: new RejectsFile('rejects', '/nowhere/rejects', plainOption),
+    rejects: new RejectsFile('rejects', '/nowhere/rejects', { option: plainOption }),
     sourceRecord: (_, row) => `${row}`,
     listNotSent: false,
   });

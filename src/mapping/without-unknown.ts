@@ -1,0 +1,32 @@
+import type { RowBlock } from '../input/rows.js';
+import { CellText } from './cell-text.js';
+import { unknownBefore } from './json-record.js';
+import { pickedRecords } from './picked-records.js';
+import type { Mapper, RecordReject } from './records.js';
+
+/** Holds back the rows of a rejects file of CSV that an earlier run may have sent: they stay unknown. */
+export function withoutUnknown(mapper: Mapper): Mapper {
+  const text = new CellText();
+  const isUnknown = ({ cells, bytes }: RowBlock, row: number): boolean => {
+    const column = cells?.header.indexOf('engagectl_error') ?? -1;
+    if (!cells || column < 0) return false;
+    const at = 2 * (row * cells.header.length + column);
+    const error = text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
+    return error.startsWith('unknown: ');
+  };
+  return {
+    ...mapper,
+    map: (rows) => {
+      const block = mapper.map(rows);
+      if (!rows.cells?.header.includes('engagectl_error')) return block;
+      const kept: number[] = [];
+      const unknown: RecordReject[] = [];
+      for (let index = 0; index < block.count; index++) {
+        const row = block.row[index]!;
+        if (isUnknown(rows, row)) unknown.push({ row, ...unknownBefore });
+        else kept.push(index);
+      }
+      return { ...pickedRecords(block, kept), rejects: [...block.rejects, ...unknown] };
+    },
+  };
+}
