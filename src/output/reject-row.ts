@@ -1,4 +1,4 @@
-import type { Reject } from './rejects-file.js';
+import type { Reject } from './reject.js';
 
 /** Columns of a rejects file of CSV behind those of the input; uploads ignore them. */
 export const rejectColumns = ['engagectl_line', 'engagectl_error'];

@@ -4,26 +4,10 @@ import { dirname } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { syncFolder } from '../files/sync-folder.js';
 import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
+import type { Reject, RejectStage } from './reject.js';
 import { rejectHeader, rejectRow } from './reject-row.js';
 
-export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
-
-/** One line of the rejects file; `record` is JSON text of what was read. */
-export interface Reject {
-  readonly source: string;
-  readonly line: number;
-  readonly stage: RejectStage;
-  readonly code?: number | undefined;
-  readonly error: string;
-  /** JSON text of the member `record`. */
-  readonly record?: string;
-  /** Instead of `record`: bytes that are no UTF-8. */
-  readonly recordBase64?: string;
-  /** Of a line of a CSV that could not be read: what its cells would have been called, … */
-  readonly columns?: readonly string[] | undefined;
-  /** … and what stands between them, where that is no comma. */
-  readonly delimiter?: string | undefined;
-}
+export type { Reject, RejectStage };
 
 /**
  * The rejects file: created at the first reject with mode 0600; an older one is renamed to `….1`
