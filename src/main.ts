@@ -6,7 +6,9 @@ import { version } from './version.js';
 export async function main(argv: readonly string[], runtime: Runtime): Promise<ExitCode> {
   try {
     if (isVersion(argv)) {
-      runtime.stdout.write(`${version}\n`);
+      const { nodeVersion: node, platform } = runtime;
+      const about = { schemaVersion: 1, version, node, platform };
+      runtime.stdout.write(`${argv.length > 1 ? JSON.stringify(about) : version}\n`);
     } else {
       const { runProgram } = await import('./program.js');
       await runProgram(argv, runtime);
@@ -21,5 +23,7 @@ export async function main(argv: readonly string[], runtime: Runtime): Promise<E
 }
 
 /** Answered without the command tree, which takes longer to load than the rest of the answer. */
-const isVersion = (argv: readonly string[]): boolean =>
-  argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V');
+const isVersion = ([first = '', second, ...more]: readonly string[]): boolean =>
+  /^(?:--version|-V|version)$/.test(first) &&
+  (second === undefined || second === '--json') &&
+  more.length === 0;

@@ -33,6 +33,7 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     fleet: () => import('./commands/fleet/fleet-command.js'),
     completion: () => import('./commands/completion-command.js'),
     __complete: () => import('./commands/complete-command.js'),
+    version: () => import('./commands/version-command.js'),
     help: () => import('./commands/help-command.js'),
   },
 };

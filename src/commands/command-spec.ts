@@ -72,6 +72,17 @@ export function addCommand(
     refuseProblems(command);
     const operands = given.slice(0, -2).flat() as string[];
     const settings = () => resolveSettings(command, world.runtime);
-    await spec.run?.({ operands, flags: command.opts(), command, settings, ...world });
+    const runtime =
+      command.optsWithGlobals()['input'] === false ? silent(world.runtime) : world.runtime;
+    await spec.run?.({ operands, flags: command.opts(), command, settings, ...world, runtime });
   });
+}
+
+/** The same world, with the variable that stands for --no-input. Streams are opened when they are used. */
+function silent(runtime: Runtime): Runtime {
+  const env = { value: { ...runtime.env, ENGAGECTL_NO_INPUT: '1' }, enumerable: true };
+  return Object.defineProperties(
+    {},
+    { ...Object.getOwnPropertyDescriptors(runtime), env },
+  ) as Runtime;
 }

@@ -36,6 +36,7 @@ const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
     ['-q, --quiet', 'print errors only'],
     ['-v, --verbose', 'explain each request and retry in a line'],
     ['--no-color', 'no colours'],
+    ['--no-input', 'ask nothing, though it is a terminal [$ENGAGECTL_NO_INPUT]'],
   ],
 };
 

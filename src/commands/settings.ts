@@ -1,6 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Runtime } from '../runtime.js';
 import { repeatedFlag } from './option-table.js';
+import { isColored, isForced } from '../ui/colors.js';
 import { globalOptions } from './global-options.js';
 
 /** The global options as the commands use them: flag, else environment, else default. */
@@ -23,6 +24,8 @@ export interface Settings {
   readonly verbose: boolean;
   readonly progress: 'auto' | 'always' | 'never';
   readonly color: boolean;
+  /** Colours also where there is no terminal. */
+  readonly forceColor: boolean;
   /** The command line as it was typed, without the program's name. */
   readonly argv: readonly string[];
   /** Which of the settings were given as flags: a flag outranks whole groups of variables. */
@@ -88,7 +91,8 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
     logJson: logFormat === 'json',
     quiet: quiet === true,
     verbose: verbose === true,
-    color: color !== false && env['NO_COLOR'] === undefined && env['TERM'] !== 'dumb',
+    color: isColored(env, color),
+    forceColor: isForced(env),
     argv: wordsOf(command),
     flags,
   };

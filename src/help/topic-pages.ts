@@ -64,6 +64,10 @@ export const topicPages = {
 
     Terminal and continuous integration:
     NO_COLOR             no colours, like --no-color
+    FORCE_COLOR          colours also where there is no terminal
+    CLICOLOR_FORCE       the same
+    CI                   nothing is drawn: plain lines now and then
+    ENGAGECTL_NO_INPUT   nothing is asked, like --no-input
     CI                   set by runners of CI: nothing is animated
     TERM                 dumb: no colours, no bars
     CI                   set: no bars, a plain line now and then

@@ -1,4 +1,6 @@
 import { EngagectlError } from '../errors.js';
+import { zoneOf } from '../zone.js';
+import { knownRefusals } from './known-refusals.js';
 import { columnMapping } from '../mapping/mapping-file.js';
 import { uploadMapper } from '../mapping/upload.js';
 import type { UploadMapping } from '../mapping/upload-mapping.js';
@@ -27,6 +29,7 @@ export async function upload(
       meaning: { ...readMeaning(request), ...meaningOf(mapping) },
       frame: uploadFrame,
       mapper: (zone) => uploadMapper({ ...mapping, zone }),
+      refusals: (headers) => knownRefusals({ ...mapping, zone: zoneOf(world.timezone) }, headers),
     },
     request,
     world,

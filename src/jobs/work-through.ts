@@ -8,6 +8,7 @@ import {
   type WriteEntry,
 } from '../bulk/write/write-entries.js';
 import { write } from '../bulk/write/write.js';
+import type { WriteJob } from '../bulk/write/write-job.js';
 import { exitCodes } from '../errors.js';
 import type { Mapper } from '../mapping/records.js';
 import { sourceRecord } from '../mapping/source-record.js';
@@ -19,6 +20,7 @@ import type { WriteResult } from './results.js';
 import type { RunLedger } from './run-ledger.js';
 import { watched } from './watched.js';
 import { writeVerdict } from './write-verdict.js';
+import type { Refusals } from './write-request.js';
 import type { Writing } from './writing.js';
 
 interface Parts {
@@ -41,7 +43,9 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     records: () => tally.counts.accepted,
     runtime,
   });
-  const job = jobOf(writing, { ...parts, client });
+  const headers = inputs.headers.map(({ header }) => header);
+  const refusals = rehearsal === 'check' ? kind.refusals?.(headers) : undefined;
+  const job = looking(jobOf(writing, { ...parts, client }), refusals);
   const sending = write(job);
   const progress = () => ({
     read: tally.counts.read,
@@ -55,6 +59,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
   for (const warning of inputs.warnings) world.said.warn(warning);
+  for (const refusal of refusals?.found() ?? []) world.said.warn(refusal);
   const unseen = done ? (parts.mapper.unseen?.() ?? []) : [];
   if (unseen.length > 0) {
     const names = unseen.map((name) => JSON.stringify(name)).join(', ');
@@ -80,6 +85,17 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     history: history(),
     wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
   };
+}
+
+/** The same, with what it maps looked at. */
+function looking(job: WriteJob, refusals: Refusals | undefined): WriteJob {
+  if (!refusals) return job;
+  const map: WriteJob['map'] = (rows) => {
+    const block = job.map(rows);
+    refusals.look(block);
+    return block;
+  };
+  return { ...job, map };
 }
 
 /** Counts the outcomes; its rejects file is made with the first reject. */

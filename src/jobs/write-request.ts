@@ -2,7 +2,7 @@ import type { IdentitySurvey } from '../bulk/write/identities.js';
 import type { IdentitySet } from '../bulk/write/identity-set.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Inputs } from '../input/open.js';
-import type { Mapper } from '../mapping/records.js';
+import type { Mapper, RecordBlock } from '../mapping/records.js';
 import type { Zone } from '../zone.js';
 import type { WriteOptions } from './job-options.js';
 import type { JobHooks } from './job-hooks.js';
@@ -18,10 +18,19 @@ export interface WriteKind {
   /** What surrounds the records in a request body. */
   readonly frame: readonly [open: string, close: string];
   mapper(zone: Zone): Mapper;
+  /** Looks at what a check reads, for what the service is known to refuse. */
+  refusals?(headers: readonly (readonly string[])[]): Refusals;
   /** Identities that occurred, of which none is sent twice. */
   readonly seen?: IdentitySet;
   /** What is about to be done, found by reading the input once more. */
   survey?(inputs: Inputs, mapper: Mapper): Promise<IdentitySurvey>;
+}
+
+/** What records are found to be that the service refuses. */
+export interface Refusals {
+  look(block: RecordBlock): void;
+  /** A sentence for each kind. */
+  found(): readonly string[];
 }
 
 /** What the command line may ask for besides. */

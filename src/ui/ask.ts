@@ -3,8 +3,13 @@ import { Writable } from 'node:stream';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
+import { isOn } from './is-on.js';
 
-export type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal'>;
+export type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'env'>;
+
+/** Somebody sits at a terminal, and may be asked. */
+export const mayAsk = ({ stdin, stderr, env }: Omit<AskRuntime, 'signal'>): boolean =>
+  stdin.isTTY === true && stderr.isTTY === true && !isOn(env['ENGAGECTL_NO_INPUT']);
 
 /** Returns when a number or a word was typed; E-CONFIRM otherwise. Ctrl-C ends the run. */
 export async function confirm(

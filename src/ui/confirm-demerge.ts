@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { confirm, type AskRuntime } from './ask.js';
+import { confirm, mayAsk, type AskRuntime } from './ask.js';
 import { grouped } from './figures.js';
 import { inert } from './inert.js';
 
@@ -26,19 +26,18 @@ export async function confirmDemerge(
   runtime: AskRuntime,
 ): Promise<void> {
   if (yes) return;
-  const { stdin, stderr } = runtime;
-  if (inputIsStdin || stdin.isTTY !== true || stderr.isTTY !== true)
+  if (inputIsStdin || !mayAsk(runtime))
     throw new EngagectlError(
       'E-CONFIRM',
       'a demerge asks for confirmation, and nobody can be asked here',
       {
         why: inputIsStdin
           ? 'standard input carries the identities'
-          : 'standard input or standard error is not a terminal',
+          : 'standard input or standard error is not a terminal, or --no-input was given',
         fix: 'add --yes when you are sure: event data of the profiles may be lost',
       },
     );
-  stderr.write(description(demerge));
+  runtime.stderr.write(description(demerge));
   await confirm({ word: String(demerge.count), noun: 'number' }, runtime);
 }
 

@@ -1,4 +1,4 @@
-import { confirm, type AskRuntime } from './ask.js';
+import { confirm, mayAsk, type AskRuntime } from './ask.js';
 import { inert } from './inert.js';
 
 /** A write to a production account, about to begin. */
@@ -18,10 +18,9 @@ export interface ProductionWrite {
  * mistake to fear. Where nobody can be asked it returns at once. E-CONFIRM (exit 2) otherwise.
  */
 export async function confirmWrite(write: ProductionWrite, runtime: AskRuntime): Promise<void> {
-  const { stdin, stderr } = runtime;
-  if (stdin.isTTY !== true || stderr.isTTY !== true) return;
+  if (!mayAsk(runtime)) return;
   const { command, does, files, profile, accountId, region, baseUrl } = write;
   const account = `account ${accountId}, region ${region} (${baseUrl}), config profile "${profile}"`;
-  stderr.write(inert(`PRODUCTION ${account}\n  ${command} ${files.join(' ')}: ${does}\n`));
+  runtime.stderr.write(inert(`PRODUCTION ${account}\n  ${command} ${files.join(' ')}: ${does}\n`));
   await confirm({ word: region, noun: 'region' }, runtime);
 }

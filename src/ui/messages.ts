@@ -9,6 +9,8 @@ export interface DisplaySettings {
   readonly quiet?: boolean;
   readonly verbose?: boolean;
   readonly color?: boolean;
+  /** Colours also where there is no terminal. */
+  readonly forceColor?: boolean;
   readonly progress?: 'auto' | 'always' | 'never';
 }
 
@@ -26,13 +28,13 @@ export interface Messages {
 }
 
 export function messages(
-  { json, logJson, quiet, verbose, color }: DisplaySettings,
+  { json, logJson, quiet, verbose, color, forceColor }: DisplaySettings,
   { stderr, env }: Pick<Runtime, 'stderr' | 'env'>,
 ): Messages {
   const terminal = stderr.isTTY === true && env['TERM'] !== 'dumb';
   // A bar or a spinner may stand in the line: it draws itself again on the next one.
   const clearLine = terminal ? '\r\u001B[K' : '';
-  const warning = color && terminal ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
+  const warning = color && (terminal || forceColor) ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
   const write = (type: 'note' | 'warning' | 'verbose', message: string, about?: object): void => {
     if (quiet) return;
     const prefix = type === 'warning' ? warning : '';

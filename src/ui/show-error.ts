@@ -1,6 +1,7 @@
 import { errorNotes } from '../error-notes.js';
 import { EngagectlError, errorIds, exitCodes } from '../errors.js';
 import type { Runtime } from '../runtime.js';
+import { isColored, isForced } from './colors.js';
 import { inert, inertJson } from './inert.js';
 import type { DisplaySettings } from './messages.js';
 
@@ -12,7 +13,8 @@ export const errorSettings = (
   json: argv.includes('--json'),
   logJson: argv.includes('--log-format=json') || argv[argv.indexOf('--log-format') + 1] === 'json',
   verbose: argv.includes('--verbose') || argv.includes('-v'),
-  color: !argv.includes('--no-color') && env['NO_COLOR'] === undefined && env['TERM'] !== 'dumb',
+  color: isColored(env, !argv.includes('--no-color')),
+  forceColor: isForced(env),
 });
 
 /**
@@ -22,7 +24,7 @@ export const errorSettings = (
 export function showError(
   error: unknown,
   { stderr }: Pick<Runtime, 'stderr'>,
-  { json, logJson, verbose, color }: DisplaySettings,
+  { json, logJson, verbose, color, forceColor }: DisplaySettings,
 ): void {
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
   const shown = describe(error);
@@ -32,7 +34,9 @@ export function showError(
     return;
   }
   const stack = error instanceof EngagectlError || !verbose ? '' : `\n${inert(stackOf(error))}\n`;
-  stderr.write(`${asText(shown, color === true && stderr.isTTY === true)}${stack}`);
+  stderr.write(
+    `${asText(shown, color === true && (stderr.isTTY === true || forceColor === true))}${stack}`,
+  );
 }
 
 /** The members of an error's JSON object, in their order. */

@@ -84,6 +84,7 @@ test('--json has a line of each region in one object', async () => {
   const { code, stdout, stderr } = await check('--json');
   expect(code).toBe(4);
   expect(JSON.parse(stdout)).toEqual({
+    schemaVersion: 1,
     ok: false,
     profile: 'default',
     region: 'eu1',

@@ -189,6 +189,7 @@ describe('config use, list, remove, path', () => {
   test('list --json is one object', async () => {
     const { stdout } = await world.run(['config', 'list', '--json']);
     expect(JSON.parse(stdout)).toEqual({
+      schemaVersion: 1,
       file: savedFile(),
       accounts: [
         {

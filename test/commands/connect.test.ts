@@ -17,6 +17,7 @@ const local: Settings = {
   verbose: true,
   progress: 'never',
   color: false,
+  forceColor: false,
   argv: [],
   flags: new Set(['region']),
 };

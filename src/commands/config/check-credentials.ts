@@ -18,7 +18,14 @@ export async function checkCredentials({ settings, runtime }: Call): Promise<voi
   const { account, client } = connection;
   const { profile, region, accountId, baseUrl } = account;
   const { status, error } = await closing(connection, checkAccount(client, baseUrl, runtime));
-  const answer = { ok: status === 'accepted', profile, region, accountId, baseUrl };
+  const answer = {
+    schemaVersion: 1,
+    ok: status === 'accepted',
+    profile,
+    region,
+    accountId,
+    baseUrl,
+  };
   if (status === 'refused') {
     const tried = await tryOtherRegions(account, set, runtime);
     if (set.json) runtime.stdout.write(`${inertJson({ ...answer, tried })}\n`);

@@ -6,6 +6,7 @@ import type { SavedRegion } from '../../config/schema.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { askSecret } from '../../ui/ask.js';
+import { isOn } from '../../ui/is-on.js';
 
 /** Where `config set` gets the passcode from; none of them is the passcode. */
 export interface PasscodeFlags {
@@ -35,14 +36,14 @@ export async function givenPasscode(
       ),
     };
   if (!needed && passcodeStdin !== true) return {};
-  if (runtime.stdin.isTTY === true) {
+  if (runtime.stdin.isTTY === true && !isOn(runtime.env['ENGAGECTL_NO_INPUT'])) {
     return {
       passcode: checkedPasscode(await askSecret('Passcode (not shown): ', runtime), 'typed'),
     };
   }
   if (passcodeStdin !== true)
     throw new EngagectlError('E-CONFIG', 'the passcode is missing', {
-      why: 'standard input is no terminal, so nobody can be asked for it',
+      why: 'standard input is no terminal, or --no-input was given, so nobody can be asked for it',
       fix: 'add --passcode-stdin, --passcode-file <file> or --passcode-command <command>',
     });
   const piped = withoutNewline(await pipedText(runtime));

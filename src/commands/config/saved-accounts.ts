@@ -37,7 +37,7 @@ export async function listProfiles({ settings, runtime }: Call): Promise<void> {
   const file = configPath(runtime);
   const accounts = listed(await readConfig(runtime));
   if (json) {
-    stdout.write(`${inertJson({ file, accounts })}\n`);
+    stdout.write(`${inertJson({ schemaVersion: 1, file, accounts })}\n`);
     return;
   }
   const rows = accounts.map(
@@ -58,5 +58,5 @@ export async function listProfiles({ settings, runtime }: Call): Promise<void> {
 export function showPath({ settings, runtime }: Call): void {
   const { json } = settings();
   const file = configPath(runtime);
-  runtime.stdout.write(json ? `${inertJson({ file })}\n` : `${file}\n`);
+  runtime.stdout.write(json ? `${inertJson({ schemaVersion: 1, file })}\n` : `${file}\n`);
 }

@@ -29,6 +29,7 @@ export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>):
     const more = Object.fromEntries(others.map(({ key, value }) => [key, value]));
     const from = Object.fromEntries(others.map(({ key, source }) => [key, source]));
     const object = {
+      schemaVersion: 1,
       profile,
       ...shown,
       ...more,

@@ -1,0 +1,12 @@
+import type { Runtime } from '../runtime.js';
+import { isOn } from './is-on.js';
+
+type Env = Runtime['env'];
+
+/** FORCE_COLOR and CLICOLOR_FORCE ask for colours where there is no terminal. */
+export const isForced = (env: Env): boolean =>
+  isOn(env['FORCE_COLOR']) || isOn(env['CLICOLOR_FORCE']);
+
+/** `--no-color` and NO_COLOR win over what forces them; TERM=dumb does not. */
+export const isColored = (env: Env, flag: boolean | undefined): boolean =>
+  flag !== false && env['NO_COLOR'] === undefined && (env['TERM'] !== 'dumb' || isForced(env));

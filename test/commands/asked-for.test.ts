@@ -1,0 +1,74 @@
+import { writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { version } from '../../src/version.js';
+import { makeWorld } from '../support/world.js';
+
+// Small things that people look for first.
+
+it.each([['--version'], ['-V'], ['version']])(
+  '%s says the version, and with --json more',
+  async (word) => {
+    const world = makeWorld();
+    expect(await world.run([word])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+    const { stdout } = await world.run([word, '--json']);
+    const { node } = process.versions;
+    expect(JSON.parse(stdout)).toEqual({
+      schemaVersion: 1,
+      version,
+      node,
+      platform: process.platform,
+    });
+  },
+);
+
+it('a check says what the service is known to refuse, as a preview does', async () => {
+  const world = makeWorld();
+  const event = { identity: 'u1', type: 'event', ts: 1_700_000_000, evtName: 'A' };
+  writeFileSync(
+    world.path('a.ndjson'),
+    `${JSON.stringify({ ...event, evtData: { a: { b: 1 } } })}\n`,
+  );
+  const { code, stderr } = await world.run(['upload', 'a.ndjson', '--check']);
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/"a": .*line 1; the service refuses it with 512/),
+  ]);
+});
+
+it.each([
+  ['FORCE_COLOR', '1', true],
+  ['CLICOLOR_FORCE', '1', true],
+  ['FORCE_COLOR', '0', false],
+  ['PLAIN', '1', false],
+])('%s=%s colours what no terminal shows: %s', async (name, value, isColored) => {
+  const env = { [name]: value };
+  const { stderr } = await makeWorld({ env }).run(['get-profile', 'u1']);
+  expect(stderr.includes('\u001B[31merror')).toBe(isColored);
+  const without = await makeWorld({ env: { ...env, NO_COLOR: '1' } }).run(['get-profile', 'u1']);
+  expect(without.stderr).not.toContain('\u001B');
+});
+
+it.each([
+  ['--no-input', {}],
+  ['the variable', { ENGAGECTL_NO_INPUT: '1' }],
+])('%s keeps a terminal from being asked', async (how, env) => {
+  const world = makeWorld({ env, tty: true });
+  const more = how === '--no-input' ? [how] : [];
+  writeFileSync(world.path('ids.txt'), 'u1\n');
+  const demerge = await world.run(['demerge', 'ids.txt', '--region', 'local', ...more]);
+  expect([demerge.code, demerge.stderr]).toEqual([2, expect.stringContaining('add --yes')]);
+  const set = ['config', 'set', '--region', 'eu1', '--base-url', 'https://eu1.example.test'];
+  const asked = await world.run([...set, '--account-id', 'A', ...more]);
+  expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('--passcode-file')]);
+});
+
+it('every JSON answer of config names its schema', async () => {
+  const world = makeWorld();
+  for (const args of [
+    ['config', 'list'],
+    ['config', 'path'],
+  ]) {
+    const { stdout } = await world.run([...args, '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ schemaVersion: 1 });
+  }
+});
