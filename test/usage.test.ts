@@ -142,7 +142,7 @@ const fitting: Readonly<Record<string, string>> = {
   'upload --type': 'event',
   '--whitespace': 'spaced',
 };
-const repeatable = new Set(['--map', '--drop', '--only', '--types', '--header-prefix']);
+const repeatable = new Set(['--map', '--drop', '--only', '--types', '--header-prefix', '--seed']);
 
 it('every flag that takes one value is refused when it is given twice', async () => {
   const world = makeWorld();
