@@ -22,9 +22,6 @@ export const topicPages = {
     ENGAGECTL_ACCOUNT_ID     the account id; an id from here never mixes with a saved passcode
     ENGAGECTL_PASSCODE       the passcode
     ENGAGECTL_PASSCODE_FILE  a file that holds it; a newline at its end is dropped
-    ENGAGECTL_CALL_ACCOUNT_ID  the account of the calling system, with
-    ENGAGECTL_CALL_API_KEY   its key, or
-    ENGAGECTL_CALL_API_KEY_FILE  a file that holds it
 
     Credentials of the calling system, likewise:
     ENGAGECTL_CALL_ACCOUNT_ID    the calling account id
