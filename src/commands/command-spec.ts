@@ -1,5 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { addExamples, examplesIn } from '../help/examples.js';
+import { markOffline } from '../help/help-format.js';
 import { refuseProblems } from '../help/problems.js';
 import type { Runtime } from '../runtime.js';
 import { addOptions, type OptionTable } from './option-table.js';
@@ -17,6 +18,8 @@ export interface CommandSpec<Flags = object> {
   readonly takesAnyFlag?: true;
   /** Not in the help. */
   readonly hidden?: true;
+  /** It makes no requests. */
+  readonly offline?: true;
   readonly subcommands?: Readonly<Record<string, CommandSpec>>;
   /** Undefined for a command that only has subcommands. Loads by `import()` what it needs. */
   run?(call: Call<Flags>): Promise<void> | void;
@@ -55,6 +58,7 @@ export function addCommand(
   // Not `addCommand` of commander: such a command would end the process at a wrong flag.
   const command = parent.command(name, { hidden: spec.hidden ?? false });
   if (spec.hidden) command.helpOption(false);
+  if (spec.offline) markOffline(command);
   command.summary(spec.summary ?? '').description(spec.description ?? '');
   for (const [operand, help, { parse, choices } = {}] of spec.operands ?? []) {
     const argument = new Argument(operand, help);

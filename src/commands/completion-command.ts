@@ -8,6 +8,7 @@ const scripts = {
 
 /** Prints a completion script made from the command tree (contract §1). */
 export const command: CommandSpec = {
+  offline: true,
   summary: 'completion script for a shell',
   description:
     'Prints a script that completes commands, flags, their values, file names, profiles,\n' +

@@ -18,6 +18,10 @@ export const helpFormat = (helpWidth: number): Partial<Help> => ({
   formatHelp: sectionsOf,
 });
 
+/** Commands that make no requests: flags about them would only be in the way. */
+const offline = new WeakSet<Command>();
+export const markOffline = (command: Command): void => void offline.add(command);
+
 /** The program, and so on down to the command. */
 export const lineage = (command: Command): Command[] =>
   command.parent === null ? [command] : [...lineage(command.parent), command];
@@ -27,7 +31,8 @@ function optionsOf(this: Help, command: Command): Option[] {
   const inherited = lineage(command)
     .slice(0, -1)
     .flatMap(({ options }) => options)
-    .filter(({ hidden, long }) => !hidden && long !== '--version');
+    .filter(({ hidden, long }) => !hidden && long !== '--version')
+    .filter((option) => !offline.has(command) || groupOfOption(option) !== 'Requests:');
   return [...own.filter((option) => !isHelp(option)), ...inherited, ...own.filter(isHelp)];
 }
 
@@ -58,7 +63,9 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
 }
 
 const groupOfCommand = (command: Command): string => command.helpGroup() || 'Commands:';
-const groupOfOption = (option: Option): string => option.helpGroupHeading ?? 'Options:';
+/** Help stands last of all. */
+const groupOfOption = (option: Option): string =>
+  isHelp(option) ? 'Messages:' : (option.helpGroupHeading ?? 'Options:');
 
 export const commandRows = (commands: readonly Command[], help: Help): TopicTable['rows'] =>
   commands.map((each) => [help.subcommandTerm(each), help.subcommandDescription(each)]);

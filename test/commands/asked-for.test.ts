@@ -72,3 +72,13 @@ it('every JSON answer of config names its schema', async () => {
     expect(JSON.parse(stdout)).toMatchObject({ schemaVersion: 1 });
   }
 });
+
+it('help has no flags about requests where none are made, and -h last', async () => {
+  const world = makeWorld();
+  const help = async (...words: string[]) => (await world.run([...words, '-h'])).stdout;
+  expect(await help('config', 'list')).not.toContain('--max-attempts');
+  expect(await help('config', 'check')).toContain('--max-attempts');
+  for (const command of ['upload', 'config', 'runs']) {
+    expect((await help(command)).trimEnd().split('\n').at(-1)).toMatch(/^ {2}-h, --help /);
+  }
+});

@@ -40,6 +40,7 @@ const saved = () => import('./saved-accounts.js');
 /** What is saved, whichever account a command would use. */
 const savedAccounts: Readonly<Record<string, CommandSpec>> = {
   use: {
+    offline: true,
     summary: 'choose the profile, and its region, for commands that name none',
     operands: [['<profile>', 'config profile', { parse: profileName }]],
     examples: `
@@ -51,6 +52,7 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
     run: async (call) => (await saved()).useProfile(call),
   },
   remove: {
+    offline: true,
     summary: 'forget a profile, or one region of it',
     operands: [['<profile>', 'config profile', { parse: profileName }]],
     examples: `
@@ -62,6 +64,7 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
     run: async (call) => (await saved()).removeProfile(call),
   },
   list: {
+    offline: true,
     summary: 'all saved accounts, without their passcodes',
     examples: `
       # without their passcodes
@@ -72,6 +75,7 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
     run: async (call) => (await saved()).listProfiles(call),
   },
   path: {
+    offline: true,
     summary: 'where the config file is',
     examples: `
       # a path and nothing else

@@ -5,6 +5,7 @@ import { age } from '../option-values.js';
 const actions = () => import('./unfinished-runs.js');
 
 const prune: CommandSpec<{ readonly olderThan: number }> = {
+  offline: true,
   description:
     'forgets unfinished runs: they can not be resumed any more; what exports left is removed',
   examples: `
@@ -37,6 +38,7 @@ export const command: CommandSpec = {
   `,
   subcommands: {
     list: {
+      offline: true,
       description: 'the unfinished runs, the oldest first',
       examples: `
         # the oldest first
@@ -47,6 +49,7 @@ export const command: CommandSpec = {
       run: async (call) => (await actions()).listUnfinished(call),
     },
     show: {
+      offline: true,
       description: 'one run: its command, account, files and folder',
       operands: [['<id>', '']],
       examples: `
