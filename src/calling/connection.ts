@@ -145,8 +145,11 @@ export class Connection {
 
   async #connect(): Promise<Fault | undefined> {
     const link = await Link.open(this.#env);
-    if (this.#isClosed) link?.drop();
-    if (link === undefined || this.#isClosed) return { name: 'NO_NETWORK' };
+    if (!(link instanceof Link)) return link;
+    if (this.#isClosed) {
+      link.drop();
+      return { name: 'NO_NETWORK' };
+    }
     const lastSeq = this.#lastSeq === undefined ? {} : { lastSeq: this.#lastSeq };
     const answer = await link.request('auth', { ...this.#identity(), ...lastSeq });
     if (answer.kind !== 'ok' || this.#isClosed) {

@@ -2,6 +2,7 @@ import type { Environment } from './environment.js';
 import { signalPath, subprotocol } from './protocol.js';
 import type { Ack, AckData, ClientFrames, FrameRefusal, RouterFrame } from './protocol.js';
 import { readRouterFrame } from './read-frame.js';
+import type { Fault } from './response.js';
 import type { Socket } from './socket-class.js';
 
 /** What a frame's sending came to. `lost`: the socket was closed before. */
@@ -27,6 +28,8 @@ export class Link {
   #early: RouterFrame[] | undefined = [];
   #receiver: LinkReceiver | undefined;
   #isClosed = false;
+  /** What the platform says of why there is no socket. */
+  #trouble: string | undefined;
   #code: number | undefined;
 
   private constructor(env: Environment, socket: Socket) {
@@ -34,28 +37,31 @@ export class Link {
     this.#socket = socket;
     socket.addEventListener('message', ({ data }) => this.#read(data));
     socket.addEventListener('close', ({ code }) => this.#end(code));
-    // Followed by a close; without a listener, `ws` throws.
-    socket.addEventListener('error', () => undefined);
+    // A close follows.
+    socket.addEventListener('error', ({ message }) => {
+      this.#trouble = message;
+    });
   }
 
-  /** Undefined when no socket could be opened in the time for an answer. */
-  static open(env: Environment): Promise<Link | undefined> {
+  /** A fault when no socket could be opened in the time for an answer. */
+  static open(env: Environment): Promise<Link | Fault> {
     const { WebSocket, url, clock, times } = env;
     if (WebSocket === undefined)
       throw new TypeError('This platform has no WebSocket: give one as env.WebSocket');
     const socket = new WebSocket(signalUrl(url), [subprotocol]);
     const link = new Link(env, socket);
     return new Promise((resolve) => {
+      const fail = () => settle(link.#noNetwork());
       const stop = clock.after(times.answer, () => {
         link.drop();
-        resolve(undefined);
+        fail();
       });
-      const settle = (outcome: Link | undefined) => {
+      const settle = (outcome: Link | Fault) => {
         stop();
         resolve(outcome);
       };
       socket.addEventListener('open', () => settle(link));
-      socket.addEventListener('close', () => settle(undefined));
+      socket.addEventListener('close', fail);
     });
   }
 
@@ -115,6 +121,12 @@ export class Link {
     if (this.#socket.terminate === undefined) this.#socket.close();
     else this.#socket.terminate();
     this.#end(undefined);
+  }
+
+  #noNetwork(): Fault {
+    if (!this.#trouble) return { name: 'NO_NETWORK' };
+    const detail = `No socket to the router could be opened: ${this.#trouble}`;
+    return { name: 'NO_NETWORK', detail };
   }
 
   #send(frame: { readonly t: string; readonly id: number }): void {

@@ -1,6 +1,8 @@
 /** What the SDK needs of a WebSocket. Those of browsers, React Native, Node 22 and the package `ws` have it. */
 export interface Socket {
-  addEventListener(type: 'open' | 'error', listener: () => void): void;
+  addEventListener(type: 'open', listener: () => void): void;
+  /** Browsers do not say what is wrong. */
+  addEventListener(type: 'error', listener: (event: { readonly message?: string }) => void): void;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'close', listener: (event: { readonly code?: number }) => void): void;
   send(text: string): void;

@@ -184,3 +184,12 @@ it('tells on ios which of the two is missing', async () => {
   const { error } = await initialize({ ...ann, apiKey: '' });
   expect(error).toMatchObject({ errorName: 'ACCOUNT_OR_KEY_MISSING', errorCode: 2005 });
 });
+
+it('says why there is no socket, where the platform does', async () => {
+  const { initialize } = await stageOn('android');
+  const { error } = await initialize(ann, { url: 'http://127.0.0.1:1' });
+  expect(error).toMatchObject({
+    errorName: 'NO_NETWORK',
+    errorDescription: expect.stringContaining('could be opened: connect ECONNREFUSED'),
+  });
+});
