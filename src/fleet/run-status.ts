@@ -134,13 +134,14 @@ async function shardStatus(
   }
   const { worker = null, records = 0, rejected = 0, share = null } = progress;
   const begun = { ...shared, worker, records, rejected, share };
-  if (!job) return { ...begun, state: folder.isCancelled ? 'cancelled' : 'missing' };
-  const state = await job.getState();
-  if (state === 'active') return { ...begun, state: 'running' };
-  if (state !== 'failed') return { ...begun, state: 'waiting', worker: null };
-  if (job.failedReason === 'cancelled') {
+  const state = (await job?.getState()) ?? 'missing';
+  const isCancelled = job ? job.failedReason === 'cancelled' : folder.isCancelled;
+  if (isCancelled && (state === 'failed' || state === 'missing')) {
     return { ...begun, state: 'cancelled', exitCode: exitCodes.interrupted };
   }
+  if (!job) return { ...begun, state: 'missing' };
+  if (state === 'active') return { ...begun, state: 'running' };
+  if (state !== 'failed') return { ...begun, state: 'waiting', worker: null };
   const error = job.failedReason;
   return { ...begun, state: 'failed', error, exitCode: exitCodeIn(error) };
 }

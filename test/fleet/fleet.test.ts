@@ -1,55 +1,326 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { accept, after, startFaultServer, type Received } from '../support/fault-server.js';
+import { accept, after, startFaultServer, type FaultServer } from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
-import { stores } from '../support/queue-stores.js';
-import { isOver, makeFleet, passcode } from './fleet.js';
+import { recordsPage, startPageServer } from '../support/page-server.js';
+import { startRedis, stores, type TestStore } from '../support/queue-stores.js';
+import { isOver, makeFleet, passcode, type Fleet } from './fleet.js';
 
-/** So many records of so many users, in turn; each says which one it is. */
-const records = (count: number, users: number): string =>
-  ['identity,n', ...Array.from({ length: count }, (_, n) => `user-${n % users},${n}`), ''].join(
-    '\n',
+// Whole fleets: stores, workers and commands are processes that are killed, stopped and started again.
+// ENGAGECTL_FLEET_ROUNDS=10 kills each worker in turn so often.
+
+const rounds = Number(process.env['ENGAGECTL_FLEET_ROUNDS'] ?? 1);
+const perRequest = 20;
+const records = 1500;
+const users = 450;
+const limit = 60_000 * rounds;
+
+/** Records of so many users, in turn; each says which one it is. */
+const csv = ['identity,n', ...Array.from({ length: records }, (_, n) => `${userOf(n)},${n}`), ''];
+
+function userOf(n: number): string {
+  return `user-${n % users}`;
+}
+
+const upload = ['upload', 'users.csv', '--chunk-size', String(perRequest)];
+
+/** What was carried out, in that order. */
+const sent = ({ executed }: FaultServer): number[] =>
+  executed.flatMap(({ body }) =>
+    recordsOf(body).map(({ profileData, evtData }) =>
+      Number(((profileData ?? evtData) as { readonly n: string }).n),
+    ),
   );
 
-const sent = (executed: readonly Received[]) =>
-  executed
-    .flatMap(({ body }) => recordsOf(body))
-    .map(({ identity, profileData }) => ({
-      identity: String(identity),
-      n: Number((profileData as { readonly n: string }).n),
-    }));
+/** Every record was carried out, the last one of a user last, and at most so many twice. */
+function expectAll(server: FaultServer, mostTwice: number): void {
+  const all = sent(server);
+  expect(new Set(all).size).toBe(records);
+  expect(all.length - records).toBeLessThanOrEqual(mostTwice);
+  const last = new Map(all.map((n) => [userOf(n), n]));
+  const wrong = [...last.values()].filter((n) => n < records - users);
+  expect(wrong).toEqual([]);
+}
 
-describe.each(stores)('a fleet on $name', ({ start }) => {
-  it('sends every record once more or less, each user in order, within the budget, though workers are killed', async () => {
-    await using store = await start();
-    await using server = await startFaultServer([after(20, accept())]);
-    const fleet = await makeFleet(store, server.url);
-    writeFileSync(fleet.world.path('users.csv'), records(3000, 900));
-    const run = await fleet.submit(
-      'upload',
-      'users.csv',
-      '--chunk-size',
-      '20',
-      '--shards',
-      '6',
-      '--budget',
-      '3',
-    );
-    const workers = [fleet.worker(), fleet.worker(), fleet.worker()];
-    await fleet.until(run, () => server.executed.length > 20);
-    workers[0]!.signal('SIGKILL');
-    await fleet.until(run, () => server.executed.length > 60);
-    await fleet.run('budget', '2');
-    const status = await fleet.until(run, isOver);
-    expect(status).toMatchObject({ state: 'done', exitCode: 0 });
-    expect(status.figures).toMatchObject({ read: 3000, accepted: 3000 });
-    expect(server.mostInFlight).toBeLessThanOrEqual(3);
-    const all = sent(server.executed);
-    const last = new Map(all.map(({ identity, n }) => [identity, n]));
-    for (const [identity, n] of last)
-      expect(n, identity).toBe(2100 + ((Number(identity.slice(5)) + 600) % 900));
-    expect(new Set(all.map(({ n }) => n)).size).toBe(3000);
-    expect(all.length).toBeLessThanOrEqual(3000 + 3 * 20);
-    expect(readFileSync(fleet.world.path('users.csv')).includes(passcode)).toBe(false);
-  }, 60_000);
+async function start(store: TestStore, more: { inFlight?: number } = {}) {
+  const server = await startFaultServer([after(20, accept())], more);
+  const fleet = await makeFleet(store, server.url);
+  writeFileSync(fleet.world.path('users.csv'), csv.join('\n'));
+  return { server, fleet };
+}
+
+const has = (server: FaultServer, requests: number) => (): boolean =>
+  server.executed.length >= requests;
+
+describe.each(stores)('a fleet on $name', ({ start: startStore }) => {
+  it(
+    'keeps the budget, each user in order, and no credential, though workers are killed',
+    async () => {
+      await using store = await startStore();
+      const { server, fleet } = await start(store);
+      await using _ = server;
+      const run = await fleet.submit(...upload, '--shards', '6', '--budget', '3');
+      const workers = [fleet.worker(), fleet.worker(), fleet.worker()];
+      for (let round = 0; round < rounds; round += 1) {
+        for (const at of rounds === 1 ? [0] : workers.keys()) {
+          const seen = server.executed.length + 4;
+          await fleet.until(run, (status) => has(server, seen)() || isOver(status));
+          workers[at]!.signal('SIGKILL');
+          workers[at] = fleet.worker();
+        }
+      }
+      const { code } = await fleet.run('budget', '2');
+      expect(code).toBe(0);
+      const status = await fleet.until(run, isOver);
+      expect(status).toMatchObject({ state: 'done', exitCode: 0 });
+      expect(status.figures).toMatchObject({ read: records, accepted: records });
+      expect(server.mostInFlight).toBeLessThanOrEqual(3);
+      expectAll(server, perRequest * 3 * (rounds === 1 ? 1 : 3 * rounds));
+      expect(filesWith(passcode, store.folder, fleet.workDir)).toEqual([]);
+      expect(filesWith(run, store.folder, fleet.workDir)).not.toEqual([]);
+    },
+    limit,
+  );
+
+  it(
+    'goes on when the store was killed and is back',
+    async () => {
+      await using store = await startStore();
+      const { server, fleet } = await start(store);
+      await using _ = server;
+      const run = await fleet.submit(...upload, '--shards', '4', '--budget', '2');
+      fleet.worker();
+      fleet.worker();
+      await fleet.until(run, has(server, 10));
+      await store.kill();
+      await new Promise((resolve) => void setTimeout(resolve, 500));
+      await store.start();
+      expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
+      expect(server.mostInFlight).toBeLessThanOrEqual(2);
+      expectAll(server, perRequest * 2);
+    },
+    limit,
+  );
 });
+
+const hasRedis = stores.some(({ name }) => name === 'Redis');
+
+describe.skipIf(!hasRedis)('a fleet', () => {
+  it(
+    'lets a worker do nothing more that was stopped for longer than its lease',
+    async () => {
+      await using store = await startRedis();
+      const { server, fleet } = await start(store);
+      await using _ = server;
+      const run = await fleet.submit(...upload, '--shards', '1');
+      const first = fleet.worker();
+      await fleet.until(run, has(server, 10));
+      first.signal('SIGSTOP');
+      const before = server.executed.length;
+      fleet.worker();
+      await fleet.until(run, has(server, before + 10));
+      first.signal('SIGCONT');
+      const status = await fleet.until(run, isOver);
+      expect(status).toMatchObject({ state: 'done', exitCode: 0 });
+      expect(status.figures).toMatchObject({ read: records, accepted: records });
+      expectAll(server, perRequest);
+      expect(server.mostInFlight).toBe(1);
+    },
+    limit,
+  );
+
+  it(
+    'sends only what is missing when the store was emptied and the same is submitted again',
+    async () => {
+      await using store = await startRedis();
+      const { server, fleet } = await start(store);
+      await using _ = server;
+      const submit = [...upload, '--shards', '4', '--budget', '2'];
+      const run = await fleet.submit(...submit);
+      fleet.worker();
+      await fleet.until(run, ({ counts }) => (counts['done'] ?? 0) > 0);
+      await store.wipe();
+      await store.start();
+      expect(await fleet.submit(...submit)).toBe(run);
+      expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
+      expectAll(server, perRequest * 2);
+    },
+    limit,
+  );
+
+  it(
+    'sends nothing twice when a worker is told to stop, and says when none is left',
+    async () => {
+      await using store = await startRedis();
+      const { server, fleet } = await start(store);
+      await using _ = server;
+      const run = await fleet.submit(...upload, '--shards', '4', '--budget', '4');
+      const first = fleet.worker();
+      await fleet.until(run, has(server, 10));
+      first.signal('SIGTERM');
+      expect(await first.exited).toBe(0);
+      expect((await fleet.run('status', run)).code).toBe(5);
+      const second = fleet.worker('--drain');
+      await fleet.until(run, isOver);
+      expect(await second.exited).toBe(0);
+      expectAll(server, 0);
+      expect((await fleet.run('status', run)).code).toBe(0);
+    },
+    limit,
+  );
+
+  it(
+    'gives events exactly one outcome, unknown rather than twice',
+    async () => {
+      await using store = await startRedis();
+      const { server, fleet } = await start(store);
+      await using _ = server;
+      const events = ['--type', 'event', '--event-name', 'E', '--ts', 'now'];
+      const submit = [...upload, ...events, '--shards', '3', '--budget', '3'];
+      const run = await fleet.submit(...submit);
+      const first = fleet.worker();
+      await fleet.until(run, has(server, 15));
+      first.signal('SIGKILL');
+      fleet.worker();
+      const { figures, exitCode } = await fleet.until(run, isOver);
+      expect(new Set(sent(server)).size).toBe(sent(server).length);
+      const { accepted = 0, unknown = 0 } = figures;
+      expect(accepted + unknown).toBe(records);
+      expect(unknown).toBeLessThanOrEqual(3 * perRequest);
+      expect(exitCode).toBe(unknown > 0 ? 6 : 0);
+      const { stdout } = await fleet.run('collect', run, '--json');
+      expect(JSON.parse(stdout)).toMatchObject({ read: records, accepted, unknown });
+      expect(rejectedLines(fleet)).toHaveLength(unknown);
+    },
+    limit,
+  );
+
+  it(
+    'puts rejects in the order of the input, and demerges each identity once',
+    async () => {
+      await using store = await startRedis();
+      const { server, fleet } = await start(store);
+      await using _ = server;
+      const lines = Array.from({ length: 300 }, (_, n) => (n % 7 === 0 ? `"u${n}` : `u${n % 100}`));
+      writeFileSync(fleet.world.path('users.csv'), ['identity', ...lines, ''].join('\n'));
+      const demerge = ['demerge', 'users.csv', '--chunk-size', '10'];
+      expect((await fleet.run('submit', ...demerge, '--shards', '3', '--work-dir', 'w')).code).toBe(
+        2,
+      );
+      const run = await fleet.submit(...demerge, '--shards', '3', '--yes');
+      fleet.worker('--drain');
+      await fleet.until(run, isOver);
+      const identities = server.executed.flatMap(
+        ({ body }) => (JSON.parse(body.toString()) as { identities: string[] }).identities,
+      );
+      expect(new Set(identities).size).toBe(identities.length);
+      const { code, stdout } = await fleet.run('collect', run, '--json');
+      expect(code).toBe(3);
+      const figures = JSON.parse(stdout) as Record<string, number>;
+      expect(figures['accepted']! + figures['duplicates']! + figures['rejected']!).toBe(
+        figures['read'],
+      );
+      const order = rejectedLines(fleet).map(({ line }) => line);
+      expect(order.length).toBe(figures['rejected']);
+      expect(order).toEqual(order.toSorted((a, b) => a - b));
+    },
+    limit,
+  );
+
+  it(
+    'exports the same bytes as one process, though a worker is killed',
+    async () => {
+      const pages = ({ from }: { readonly from: number }) =>
+        Array.from({ length: 12 }, (_, page) => recordsPage(`{"d":${from},"p":${page}}`));
+      await using store = await startRedis();
+      await using server = await startPageServer(pages);
+      const fleet = await makeFleet(store, server.url);
+      const days = ['--from', '2024-01-01', '--to', '2024-01-08'];
+      const command = ['export-events', '--event', 'A', ...days, '-o', 'fleet.ndjson'];
+      const run = await fleet.submit(...command, '--budget', '2');
+      const first = fleet.worker();
+      await fleet.until(run, () => server.asked.length > 8);
+      first.signal('SIGKILL');
+      expect((await fleet.run('collect', run)).code).toBe(8);
+      fleet.worker();
+      await fleet.until(run, isOver);
+      expect((await fleet.run('collect', run)).code).toBe(0);
+      const alone = ['export-events', '--event', 'A', ...days, '-o', 'alone.ndjson'];
+      expect((await fleet.world.run(alone)).code).toBe(0);
+      const bytes = (name: string) => readFileSync(fleet.world.path(name), 'utf8');
+      expect(bytes('fleet.ndjson')).toBe(bytes('alone.ndjson'));
+      expect((await fleet.run('collect', run)).code).toBe(8);
+    },
+    limit,
+  );
+
+  it(
+    'works for two accounts, each by its config profile, through a storm of 429',
+    async () => {
+      await using store = await startRedis();
+      const { server, fleet } = await start(store, { inFlight: 3 });
+      await using _ = server;
+      const { world } = fleet;
+      for (const name of ['one', 'two']) {
+        const at = ['--base-url', server.url, '--account-id', name, '--passcode-stdin'];
+        const set = ['config', 'set', '--profile', name, '--region', 'r', ...at];
+        await world.run(set, { stdin: `${passcode}\n` });
+      }
+      const runs = await Promise.all(
+        ['one', 'two'].map(async (name) =>
+          fleet.submit(...upload, '--shards', '3', '--budget', '2', '--profile', name),
+        ),
+      );
+      expect(new Set(runs).size).toBe(2);
+      fleet.worker('--retry-base', '5ms');
+      fleet.worker('--retry-base', '5ms');
+      for (const run of runs) {
+        expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
+      }
+      for (const name of ['one', 'two']) {
+        const own = server.executed.filter(
+          ({ headers }) => headers['x-service-account-id'] === name,
+        );
+        const all = own.flatMap(({ body }) => recordsOf(body));
+        expect(all).toHaveLength(records);
+      }
+    },
+    limit,
+  );
+
+  it(
+    'cancels and tries again',
+    async () => {
+      await using store = await startRedis();
+      const { server, fleet } = await start(store);
+      await using _ = server;
+      const run = await fleet.submit(...upload, '--shards', '4', '--budget', '1');
+      fleet.worker();
+      await fleet.until(run, has(server, 5));
+      expect((await fleet.run('cancel', run)).code).toBe(0);
+      expect(await fleet.until(run, isOver)).toMatchObject({ state: 'cancelled', exitCode: 130 });
+      expect(server.executed.length).toBeLessThan(records / perRequest);
+      expect((await fleet.run('retry', run)).code).toBe(0);
+      expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
+      expectAll(server, 0);
+    },
+    limit,
+  );
+});
+
+/** The files that hold a text. */
+function filesWith(text: string, ...folders: readonly string[]): string[] {
+  return folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((name) => path.join(folder, name))
+      .filter((name) => statSync(name, { throwIfNoEntry: false })?.isFile())
+      .filter((name) => readFileSync(name).includes(text)),
+  );
+}
+
+const rejectedLines = (fleet: Fleet): { line: number }[] =>
+  readFileSync(fleet.world.path('users.csv.rejects.ndjson'), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { line: number });

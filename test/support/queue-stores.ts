@@ -9,6 +9,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** A store of a test's own, on a free port, its data in a temporary folder. */
 export interface TestStore {
   readonly url: string;
+  /** Where its data are. */
+  readonly folder: string;
   /** Like a power cut of the process: nothing is told. */
   kill(): Promise<void>;
   /** With the data of before; at the same port. */
@@ -114,6 +116,7 @@ async function storeOf({ url, port, folder, spawned, wipe }: StoreProcess): Prom
   await start();
   return {
     url,
+    folder,
     kill,
     start,
     wipe: async () => {

@@ -6,7 +6,7 @@ import type { WriteAnswer } from '../../contract/answers.js';
 import type { Batch } from './batch.js';
 import { checkAnswer, type Doubt, type Refusals } from './check-answer.js';
 import type { Halt } from './halt.js';
-import { ordinalOfRow } from '../ordinals.js';
+import { intend, onceOf, oncePositions } from './once-records.js';
 import { SlotRelease } from './slot-release.js';
 import type { Tally } from '../tally.js';
 import type { Traffic, WriteJob } from './write-job.js';
@@ -19,6 +19,8 @@ export interface Fate {
   readonly since: number;
   unknown: number;
   refused: number;
+  /** Its records that must not be sent twice are written down as about to be sent. */
+  intended: boolean;
   /** Resolves when all outcomes are on the disk; undefined: nobody has asked for that yet. */
   synced: Promise<void> | undefined;
   /** Called once all outcomes are on the disk. */
@@ -51,25 +53,12 @@ export class Settler {
       since,
       unknown: 0,
       refused: 0,
+      intended: false,
       synced: undefined,
       remembers: [],
     };
-    // What cannot be written down stops the run; then the batch ends as not sent.
-    await this.#halt.guard(async () => {
-      await this.#intend(batch);
-      await this.#job.memory?.intend(batch);
-    });
     await this.#send(batch, fate);
     return fate;
-  }
-
-  /** Records that must not be sent twice are written down before the first byte of them goes out. */
-  async #intend(batch: Batch): Promise<void> {
-    const once = onceOf(batch);
-    if (once.length === 0) return;
-    const { onceRefused, tally } = this.#job;
-    if (onceRefused) throw onceRefused;
-    await tally.log.intend(once, batch.holdsEvents ? 'event' : 'other');
   }
 
   async #send(batch: Batch, fate: Fate): Promise<void> {
@@ -90,6 +79,13 @@ export class Settler {
     const body = batch.body();
     const ticket = await budget.enter();
     try {
+      if (!this.#halt.error && !fate.intended) {
+        fate.intended = true;
+        await this.#halt.guard(async () => {
+          await intend(batch, this.#job);
+          await this.#job.memory?.intend(batch);
+        });
+      }
       if (this.#halt.error) return undefined;
       this.traffic.requests += 1;
       this.traffic.bytesSent += body.length;
@@ -262,12 +258,3 @@ export class Settler {
     for (const position of positions) tally.turnDown(...batch.source(position), told);
   }
 }
-
-const oncePositions = (batch: Batch): number[] =>
-  batch.positions().filter((position) => !batch.isConvergent(position));
-
-/** Ordinals of the records that must not be sent twice. */
-const onceOf = (batch: Batch): number[] =>
-  batch.converges
-    ? []
-    : oncePositions(batch).map((position) => ordinalOfRow(...batch.source(position)));

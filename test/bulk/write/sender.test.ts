@@ -20,6 +20,7 @@ function stage(most = 2) {
         since: 0,
         unknown: 0,
         refused: 0,
+        intended: false,
         synced: undefined,
         remembers: [],
       };
