@@ -2,7 +2,8 @@ import { EngagectlError } from '../../errors.js';
 import { Batch } from './batch.js';
 import type { Halt } from './halt.js';
 import { rejectLimitReached } from './reject-limit.js';
-import type { Fate, Settler } from './settler.js';
+import type { Fate } from './fate.js';
+import type { Settler } from './settler.js';
 import type { SlotRelease } from './slot-release.js';
 import type { WriteJob } from './write-job.js';
 

@@ -5,27 +5,12 @@ import { backOff, decide, isThrottled } from '../../client/retry.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import type { Batch } from './batch.js';
 import { checkAnswer, type Doubt, type Refusals } from './check-answer.js';
+import { openFate, type Fate } from './fate.js';
 import type { Halt } from './halt.js';
 import { intend, onceOf, oncePositions } from './once-records.js';
 import { SlotRelease } from './slot-release.js';
 import type { Tally } from '../tally.js';
 import type { Traffic, WriteJob } from './write-job.js';
-
-/** What became of one batch so far, over all its attempts and halves. */
-export interface Fate {
-  /** Failed attempts; 429 does not count. */
-  attempts: number;
-  /** Monotonic milliseconds. */
-  readonly since: number;
-  unknown: number;
-  refused: number;
-  /** Its records that must not be sent twice are written down as about to be sent. */
-  intended: boolean;
-  /** Resolves when all outcomes are on the disk; undefined: nobody has asked for that yet. */
-  synced: Promise<void> | undefined;
-  /** Called once all outcomes are on the disk. */
-  readonly remembers: (() => void)[];
-}
 
 /** Positions of records that the service did not process, and asks for again. */
 type Again = readonly number[];
@@ -47,16 +32,7 @@ export class Settler {
   }
 
   async settle(batch: Batch): Promise<Fate> {
-    const since = this.#job.runtime.monotonic();
-    const fate: Fate = {
-      attempts: 0,
-      since,
-      unknown: 0,
-      refused: 0,
-      intended: false,
-      synced: undefined,
-      remembers: [],
-    };
+    const fate = openFate(this.#job.runtime.monotonic());
     await this.#send(batch, fate);
     return fate;
   }

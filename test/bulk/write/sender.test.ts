@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Batch } from '../../../src/bulk/write/batch.js';
 import { Halt } from '../../../src/bulk/write/halt.js';
 import { Sender } from '../../../src/bulk/write/sender.js';
-import type { Fate } from '../../../src/bulk/write/settler.js';
+import type { Fate } from '../../../src/bulk/write/fate.js';
 import { deferred, jobOf, recordBlock } from '../../support/record-blocks.js';
 
 /** A sender whose batches are answered when they are told to. */

@@ -1,0 +1,183 @@
+// node bench/fleet.js: what shards and a fleet cost beside one process, and how soon another worker goes on. Needs the build
+// and redis-server; prints the tables of docs/scale.md.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
+const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-bench-'));
+const records = Number(process.argv[2] ?? 200_000);
+const inFlight = 8;
+
+let latency = 0;
+let received = 0;
+const server = createServer((request, response) => {
+  let lines = 0;
+  request.on('data', (chunk) => {
+    for (let at = chunk.indexOf('"identity"'); at >= 0; at = chunk.indexOf('"identity"', at + 1))
+      lines += 1;
+  });
+  request.on('end', async () => {
+    if (latency > 0) await delay(latency);
+    received += lines;
+    // A name may be cut by a chunk; upload believes a success without counts.
+    response.setHeader('Content-Type', 'application/json');
+    response.end('{"status":"success","unprocessed":[]}');
+  });
+});
+server.listen(0, '127.0.0.1');
+await once(server, 'listening');
+
+const port = 20_000 + (process.pid % 10_000);
+const redis = spawn(
+  'redis-server',
+  [
+    '--port',
+    String(port),
+    '--dir',
+    folder,
+    '--appendonly',
+    'yes',
+    '--maxmemory-policy',
+    'noeviction',
+  ],
+  { stdio: 'ignore' },
+);
+const env = {
+  ...process.env,
+  ENGAGECTL_BASE_URL: `http://127.0.0.1:${server.address().port}`,
+  ENGAGECTL_ACCOUNT_ID: 'BENCH',
+  ENGAGECTL_PASSCODE: 'passcode-of-the-bench',
+  ENGAGECTL_STATE_DIR: path.join(folder, 'state'),
+  ENGAGECTL_CONFIG_DIR: path.join(folder, 'config'),
+  ENGAGECTL_QUEUE: `redis://127.0.0.1:${port}`,
+};
+
+const input = path.join(folder, 'users.csv');
+writeFileSync(input, rows(records));
+
+function rows(count) {
+  const lines = Array.from(
+    { length: count },
+    (_, n) =>
+      `user-${n},user${n}@example.com,+4479${String(n).padStart(8, '0')},City ${n % 500},${n % 80},plan-${n % 5},some note ${n}`,
+  );
+  return `identity,Email,Phone,City,Age,Plan,Note\n${lines.join('\n')}\n`;
+}
+
+function start(...argv) {
+  const child = spawn(process.execPath, [bin, ...argv], {
+    env,
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  return { child, exited: once(child, 'exit') };
+}
+
+async function seconds(work) {
+  const before = performance.now();
+  await work();
+  return (performance.now() - before) / 1000;
+}
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+const shown = (value) => value.toFixed(2);
+
+async function run(...argv) {
+  const { exited } = start(...argv);
+  const [code] = await exited;
+  if (code !== 0) throw new Error(`${argv.join(' ')}: exit ${code}`);
+}
+
+let submits = 0;
+function submit(shards) {
+  submits += 1;
+  const argv = [
+    'fleet',
+    'submit',
+    'upload',
+    input,
+    '--shards',
+    String(shards),
+    '--budget',
+    String(inFlight),
+  ];
+  const place = ['--work-dir', path.join(folder, `work-${submits}`)];
+  const { stdout, stderr, status } = spawnSync(process.execPath, [bin, ...argv, ...place], {
+    env,
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stderr);
+  return stdout.trim();
+}
+
+async function fleetOf(workers, shards = inFlight) {
+  submit(shards);
+  const slots = String(Math.ceil(inFlight / workers));
+  const all = Array.from({ length: workers }, () =>
+    start('fleet', 'work', '--drain', '--slots', slots),
+  );
+  await Promise.all(all.map(({ exited }) => exited));
+}
+
+await delay(500);
+await run('fleet', 'init');
+
+const bytes = Buffer.byteLength(rows(records));
+console.log(`${records} records, ${(bytes / 1e6).toFixed(1)} MB, ${inFlight} requests in flight\n`);
+
+console.log('| a pass over the input, nothing sent | s | MB/s |\n| --- | --: | --: |');
+for (const shard of [[], ['--shard', '1/2'], ['--shard', '1/8'], ['--shard', '1/15']]) {
+  const times = [];
+  for (let round = 0; round < 3; round += 1)
+    times.push(await seconds(() => run('upload', input, '--check', ...shard)));
+  const time = median(times);
+  console.log(
+    `| --check ${shard.join(' ')} | ${shown(time)} | ${Math.round(bytes / 1e6 / time)} |`,
+  );
+}
+
+console.log(
+  '\n| wall, s | one process | 1 worker | 2 workers | 4 workers |\n| --- | --: | --: | --: | --: |',
+);
+for (const ms of [0, 50, 300]) {
+  latency = ms;
+  const one = await seconds(() =>
+    run('upload', input, '--concurrency', String(inFlight), '--no-journal'),
+  );
+  const walls = [];
+  for (const workers of [1, 2, 4]) walls.push(await seconds(() => fleetOf(workers)));
+  console.log(`| ${ms} ms | ${[one, ...walls].map(shown).join(' | ')} |`);
+}
+
+latency = 0;
+writeFileSync(input, rows(1000));
+const few = await seconds(() => fleetOf(1, 8));
+const many = await seconds(() => fleetOf(1, 208));
+console.log(`\noverhead of a job: ${Math.round(((many - few) / 200) * 1000)} ms`);
+
+latency = 50;
+writeFileSync(input, rows(records));
+submit(1);
+const lease = ['--lease', '10s'];
+const first = start('fleet', 'work', ...lease);
+received = 0;
+while (received === 0) await delay(20);
+const second = start('fleet', 'work', '--drain', ...lease);
+await delay(3000);
+first.child.kill('SIGKILL');
+await delay(200);
+const before = received;
+const recovery = await seconds(async () => {
+  while (received === before) await delay(20);
+});
+console.log(`another worker goes on ${shown(recovery)} s after a kill (lease of 10 s)`);
+second.child.kill('SIGKILL');
+redis.kill('SIGKILL');
+server.close();
+rmSync(folder, { recursive: true, force: true });
