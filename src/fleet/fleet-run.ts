@@ -46,6 +46,8 @@ export interface ShardResult {
   readonly worker: string;
   readonly exitCode: ExitCode;
   readonly seconds: number;
+  /** Wall clock, milliseconds since 1970. */
+  readonly ended: number;
   /** Figures of its summary. */
   readonly figures: Readonly<Record<string, number>>;
   /** In its folder. */

@@ -98,7 +98,8 @@ export class RunningShard {
   #note({ done, error: _, ...outcome }: ShardOutcome): void {
     this.lease.assertHeld();
     const { shard } = this.#data;
-    const { worker } = this.#world;
-    if (done) this.#folder.setResult(shard, { shard: shard.index, worker, ...outcome });
+    const { worker, runtime } = this.#world;
+    const ended = runtime.now();
+    if (done) this.#folder.setResult(shard, { shard: shard.index, worker, ended, ...outcome });
   }
 }

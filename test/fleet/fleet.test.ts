@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { accept, after, startFaultServer, type FaultServer } from '../support/fault-server.js';
@@ -12,8 +13,8 @@ import { isOver, makeFleet, passcode, type Fleet } from './fleet.js';
 
 const rounds = Number(process.env['ENGAGECTL_FLEET_ROUNDS'] ?? 1);
 const perRequest = 20;
-const records = 1500;
-const users = 450;
+const records = 1000;
+const users = 300;
 const limit = 60_000 * rounds;
 
 /** Records of so many users, in turn; each says which one it is. */
@@ -185,6 +186,8 @@ describe.skipIf(!hasRedis)('a fleet', () => {
       fleet.worker();
       const { figures, exitCode } = await fleet.until(run, isOver);
       expect(new Set(sent(server)).size).toBe(sent(server).length);
+      const other = [...upload, ...events, '--shards', '4', '--work-dir', fleet.workDir];
+      expect((await fleet.run('submit', ...other)).code).toBe(8);
       const { accepted = 0, unknown = 0 } = figures;
       expect(accepted + unknown).toBe(records);
       expect(unknown).toBeLessThanOrEqual(3 * perRequest);
@@ -215,8 +218,11 @@ describe.skipIf(!hasRedis)('a fleet', () => {
         ({ body }) => (JSON.parse(body.toString()) as { identities: string[] }).identities,
       );
       expect(new Set(identities).size).toBe(identities.length);
-      const { code, stdout } = await fleet.run('collect', run, '--json');
+      const { code, stdout } = await fleet.run('collect', run, '--json', '--report', 'run.html');
       expect(code).toBe(3);
+      const report = readFileSync(fleet.world.path('run.html'), 'utf8');
+      expect(report).toContain('Shards at work');
+      expect(report).toContain(hostname().slice(0, 16));
       const figures = JSON.parse(stdout) as Record<string, number>;
       expect(figures['accepted']! + figures['duplicates']! + figures['rejected']!).toBe(
         figures['read'],

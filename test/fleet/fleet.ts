@@ -79,7 +79,7 @@ export async function makeFleet(
         const { stdout } = await fleet.run('status', run, '--work-dir', workDir, '--json');
         const status = stdout === '' ? undefined : (JSON.parse(stdout) as Status);
         if (status && done(status)) return status;
-        await delay(100);
+        await delay(200);
       }
     },
   };

@@ -5,6 +5,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
 
 /** A store of a test's own, on a free port, its data in a temporary folder. */
 export interface TestStore {
@@ -55,8 +56,8 @@ export async function startRedis(): Promise<TestStore> {
   const argv = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
   return storeOf({
     url: `redis://127.0.0.1:${port}`,
-    port,
     folder,
+    isReady: async () => pongs(port),
     spawned: () => spawn(redisServer, argv, { stdio: 'ignore' }),
     wipe: async () => rmSync(path.join(folder, 'appendonlydir'), { recursive: true, force: true }),
   });
@@ -78,10 +79,11 @@ export async function startPostgres(): Promise<TestStore> {
   };
   await initialize();
   const argv = ['-D', data, '-p', String(port), '-k', folder, '-c', 'listen_addresses=127.0.0.1'];
+  const url = `postgres://fleet@127.0.0.1:${port}/postgres`;
   return storeOf({
-    url: `postgres://fleet@127.0.0.1:${port}/postgres`,
-    port,
+    url,
     folder,
+    isReady: async () => answers(url),
     spawned: () => spawn(path.join(bin, 'postgres'), argv, { ...user, stdio: 'ignore' }),
     wipe: async () => {
       rmSync(data, { recursive: true, force: true });
@@ -92,17 +94,17 @@ export async function startPostgres(): Promise<TestStore> {
 
 interface StoreProcess {
   readonly url: string;
-  readonly port: number;
   readonly folder: string;
+  readonly isReady: () => Promise<boolean>;
   readonly spawned: () => ChildProcess;
   readonly wipe: () => Promise<void>;
 }
 
-async function storeOf({ url, port, folder, spawned, wipe }: StoreProcess): Promise<TestStore> {
+async function storeOf({ url, folder, isReady, spawned, wipe }: StoreProcess): Promise<TestStore> {
   let child: ChildProcess;
   const start = async () => {
     child = spawned();
-    for (let tries = 0; !(await listens(port)); tries += 1) {
+    for (let tries = 0; !(await isReady()); tries += 1) {
       if (tries > 200 || child.exitCode !== null) throw new Error(`${url} does not start`);
       await delay(50);
     }
@@ -139,12 +141,27 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-const listens = async (port: number): Promise<boolean> =>
+/** It may listen, and not yet have read what it held before. */
+const pongs = async (port: number): Promise<boolean> =>
   new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
+    const socket = connect(port, '127.0.0.1', () => void socket.write('PING\r\n'));
+    socket.once('data', (answer) => {
       socket.destroy();
-      resolve(true);
+      resolve(answer.toString().startsWith('+PONG'));
     });
     socket.once('error', () => resolve(false));
   });
+
+async function answers(connectionString: string): Promise<boolean> {
+  const client = new Client({ connectionString });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('SELECT 1');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

@@ -7,7 +7,9 @@ import type { KnownRun } from '../../fleet/run-status.js';
 import { dateRange } from '../../jobs/date-range.js';
 import { datedOutput } from '../../jobs/dated-output.js';
 import { planEvents } from '../../jobs/export-events-job.js';
-import { messages } from '../../ui/messages.js';
+import { messages, type Messages } from '../../ui/messages.js';
+import type { Summary } from '../../ui/run-summary.js';
+import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import { showSummary } from '../../ui/summary.js';
 import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
@@ -18,6 +20,7 @@ import { commandWithin } from './command-within.js';
 export interface CollectFlags extends RunFlags {
   readonly output?: string;
   readonly overwrite?: true;
+  readonly report?: string;
 }
 
 /** `fleet collect`: one summary, one rejects file, the files of an export. */
@@ -26,44 +29,61 @@ export async function collect(call: Call<CollectFlags>): Promise<void> {
 }
 
 async function collectRun(known: KnownRun, call: Call<CollectFlags>): Promise<void> {
-  const { runtime } = call;
+  const { flags, runtime } = call;
   const { run } = known;
   const results = resultsOf(known);
-  const { figuresOf } = await import('../../fleet/run-status.js');
+  const writeReport = await openFleetReport(flags.report, runtime);
   const isExport = run.command === 'export-events';
   const output = isExport ? await putTogether(known, results, call) : null;
   const rejectsFile = isExport ? null : await oneRejectsFile(known, results, call);
-  const exitCode = mostSerious(results.map((result) => result.exitCode));
-  const { requests = 0, retries = 0, throttled: _, ...figures } = figuresOf(known);
+  const summary = await summaryOf(known, results, { output, rejectsFile });
   const settings = call.settings();
-  await showSummary(
-    {
-      command: run.command,
-      run: run.run,
-      profile: run.profile ?? null,
-      region: run.region ?? run.host,
-      accountId: run.accountId,
-      ...figures,
-      requests,
-      retries,
-      seconds: Math.max(0, ...results.map(({ seconds }) => seconds)),
-      rejectsFile,
-      output,
-      exitCode,
-    },
-    {
-      settings,
-      runtime,
-      messages: messages(settings, runtime),
-      recordsOnStdout: false,
-      nouns: nouns[run.command],
-    },
-  );
-  if (exitCode === exitCodes.ok) return;
-  const isUnknown = exitCode === exitCodes.unknown;
-  throw new EngagectlError(isUnknown ? 'E-UNKNOWN' : 'E-REJECTED', `not every record got through`, {
+  const said = messages(settings, runtime);
+  const unreported = await writeReport?.(summary, results.map(reported), said);
+  const place = { settings, runtime, messages: said, recordsOnStdout: false };
+  await showSummary(summary, { ...place, nouns: nouns[run.command] });
+  if (unreported) throw unreported;
+  if (summary.exitCode === exitCodes.ok) return;
+  const isUnknown = summary.exitCode === exitCodes.unknown;
+  throw new EngagectlError(isUnknown ? 'E-UNKNOWN' : 'E-REJECTED', 'not every record got through', {
     fix: rejectsFile === null ? undefined : `${rejectsFile} says where and why`,
   });
+}
+
+async function summaryOf(
+  known: KnownRun,
+  results: readonly ShardResult[],
+  files: Pick<Summary, 'output' | 'rejectsFile'>,
+): Promise<Summary> {
+  const { run } = known;
+  const { figuresOf } = await import('../../fleet/run-status.js');
+  const { requests = 0, retries = 0, throttled: _, ...figures } = figuresOf(known);
+  const begun = Math.min(...results.map(({ ended, seconds }) => ended - 1000 * seconds));
+  return {
+    command: run.command,
+    run: run.run,
+    profile: run.profile ?? null,
+    region: run.region ?? run.host,
+    accountId: run.accountId,
+    ...figures,
+    requests,
+    retries,
+    seconds: (Math.max(...results.map(({ ended }) => ended)) - begun) / 1000,
+    ...files,
+    exitCode: mostSerious(results.map((result) => result.exitCode)),
+  };
+}
+
+/** Undefined without `--report`. */
+async function openFleetReport(name: string | undefined, runtime: Call['runtime']) {
+  if (name === undefined) return undefined;
+  const [{ openPage }, { fleetPage }] = await Promise.all([
+    import('../../ui/report/report-file.js'),
+    import('../../ui/report/fleet-page.js'),
+  ]);
+  const write = await openPage(name, [], runtime);
+  return async (summary: Summary, shards: readonly ReportedShard[], said: Messages) =>
+    write(fleetPage(summary, shards), summary.exitCode, said);
 }
 
 const nouns: Readonly<Record<FleetCommand, string>> = {
@@ -72,6 +92,14 @@ const nouns: Readonly<Record<FleetCommand, string>> = {
   demerge: 'identities',
   'export-events': 'events',
 };
+
+const reported = ({ figures, ...result }: ShardResult): ReportedShard => ({
+  ...result,
+  records: figures['records'] ?? figures['read'] ?? 0,
+  rejected: figures['rejected'] ?? 0,
+  requests: figures['requests'] ?? 0,
+  throttled: figures['throttled'] ?? 0,
+});
 
 /** Throws E-RUN-UNFINISHED where a shard has no result. */
 function resultsOf({ run, folder }: KnownRun): ShardResult[] {

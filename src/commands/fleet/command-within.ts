@@ -16,7 +16,10 @@ const specs: Readonly<Record<FleetCommand, () => Promise<{ readonly command: Com
 
 export type FlagsWithin = Partial<WriteFlags> &
   Partial<Omit<EventExportOptions, 'shard'>> &
-  Partial<ExportFlags> & { readonly missing?: true; readonly changed?: true };
+  Partial<ExportFlags> & {
+    readonly missing?: true;
+    readonly changed?: true;
+  };
 
 /** A command line within one of `fleet`. */
 export interface CommandWithin {

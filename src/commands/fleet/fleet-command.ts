@@ -94,6 +94,7 @@ const collect: CommandSpec<CollectFlags> = {
     'Options:',
     ['-o, --output <file>', 'the rejects file, or the file of the export'],
     ['--overwrite', 'replace existing files of an export'],
+    ['--report <file.html>', 'write a page about the run: workers, shards, throughput, 429s'],
     workDir,
     queueOption,
   ],

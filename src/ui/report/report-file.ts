@@ -1,6 +1,6 @@
 import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { EngagectlError, mostSerious } from '../../errors.js';
+import { EngagectlError, mostSerious, type ExitCode } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../messages.js';
 import type { RunReport } from './run-report.js';
@@ -25,6 +25,28 @@ export async function openReport(
   runtime: Runtime,
 ): Promise<WriteReport | undefined> {
   if (name === undefined) return undefined;
+  const [{ reportPage }, write] = await Promise.all([
+    import('./report-page.js'),
+    openPage(name, others, runtime),
+  ]);
+  return async (run, said) => {
+    const page = reportPage({ ...run, ended: runtime.now() });
+    return write(page, run.summary.exitCode, said);
+  };
+}
+
+type WritePage = (
+  page: string,
+  exitCode: ExitCode,
+  said: Messages,
+) => Promise<EngagectlError | undefined>;
+
+/** The same for any page that has the shell of a report. */
+export async function openPage(
+  name: string,
+  others: readonly (string | undefined)[],
+  runtime: Runtime,
+): Promise<WritePage> {
   const file = path.resolve(runtime.cwd, name);
   if (others.some((other) => other !== undefined && path.resolve(runtime.cwd, other) === file)) {
     throw new EngagectlError('E-USAGE', `${name} is another file of this run`, {
@@ -32,13 +54,12 @@ export async function openReport(
       fix: 'name another file with --report',
     });
   }
-  const { generatorTag, reportPage } = await import('./report-page.js');
+  const { generatorTag } = await import('./report-shell.js');
   await refuseOtherContent(name, file, generatorTag);
   await access(path.dirname(file), constants.W_OK).catch((cause: unknown) => {
     throw unwritable(name, cause);
   });
-  return async (run, said) => {
-    const page = reportPage({ ...run, ended: runtime.now() });
+  return async (page, exitCode, said) => {
     const partial = `${file}.${runtime.token()}.partial`;
     try {
       // samples hold data of people
@@ -48,7 +69,7 @@ export async function openReport(
     } catch (cause) {
       await rm(partial, { force: true }).catch(() => undefined);
       const failure = unwritable(name, cause);
-      const worst = mostSerious([run.summary.exitCode, failure.exitCode]);
+      const worst = mostSerious([exitCode, failure.exitCode]);
       if (worst === failure.exitCode) return failure;
       said.warn(failure.message);
       return undefined;

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { version } from '../../version.js';
 import { grouped, msText, secondsText } from '../figures.js';
 import { verdict } from '../headline.js';
@@ -7,15 +6,9 @@ import { charts } from './charts.js';
 import { html, type Html } from './html.js';
 import { outcomes, plan } from './outcome-bars.js';
 import { rejects } from './rejects.js';
+import { reportShell } from './report-shell.js';
 import type { RunReport } from './run-report.js';
 import { days, verified } from './verified.js';
-import { style } from './style.js';
-
-/** By which a file is known to be a report, and may be replaced by the next one. */
-export const generatorTag = '<meta name="generator" content="engagectl">';
-
-/** The policy lets the browser fetch and run nothing, whatever a reject says. */
-const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 
 /** One page about a run, as HTML that needs nothing besides. */
 export function reportPage(report: RunReport): string {
@@ -42,22 +35,7 @@ export function reportPage(report: RunReport): string {
     </div>
     ${footer(report)}
   </main>`;
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-${generatorTag}
-<meta name="robots" content="noindex">
-${html`<title>${title}</title>`.text}
-<style>${style}</style>
-</head>
-<body>
-${body.text}
-</body>
-</html>
-`;
+  return reportShell(title, body);
 }
 
 const time = (milliseconds: number): string =>

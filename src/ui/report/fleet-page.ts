@@ -1,0 +1,176 @@
+import { grouped, secondsText, shortNumber } from '../figures.js';
+import { verdict } from '../headline.js';
+import type { Summary } from '../run-summary.js';
+import { summaryFigures } from '../summary.js';
+import { chart } from './chart.js';
+import { html, type Html } from './html.js';
+import { reportShell } from './report-shell.js';
+
+/** A shard of a run that was worked through, by whom, and when. */
+export interface ReportedShard {
+  readonly shard: number;
+  readonly worker: string;
+  readonly records: number;
+  readonly rejected: number;
+  readonly requests: number;
+  /** Answers of 429. */
+  readonly throttled: number;
+  /** Of its last worker. */
+  readonly seconds: number;
+  /** Wall clock, milliseconds since 1970. */
+  readonly ended: number;
+}
+
+/** Stretches of time that the charts have. */
+const stretches = 60;
+
+/** One page about a run of a fleet: workers, shards, throughput, 429s. */
+export function fleetPage(summary: Summary, shards: readonly ReportedShard[]): string {
+  const { exitCode, command } = summary;
+  const tone = exitCode === 0 ? 'good' : exitCode === 3 ? 'warn' : 'bad';
+  const rows = summaryFigures(summary).map(
+    ([label, value]) =>
+      html`<tr>
+        <th scope="row">${label}</th>
+        <td>${value}</td>
+      </tr>`,
+  );
+  const body = html`<main>
+    <header>
+      <h1>engagectl fleet: ${command}</h1>
+      <span class="badge ${tone}">${verdict(summary)}</span>
+    </header>
+    ${tiles(shards)}
+    <h2>Over time</h2>
+    <div class="charts">${charts(shards)}</div>
+    <h2>Workers</h2>
+    ${table(workerHeads, workerRows(shards))}
+    <h2>Shards</h2>
+    ${table(shardHeads, shards.map(shardRow))}
+    <h2>Summary</h2>
+    <div class="card">
+      <table>
+        <tbody>
+          ${rows}
+        </tbody>
+      </table>
+    </div>
+    <footer>
+      <p>
+        Times are of the last worker of each shard; counts are of all. The page fetches nothing.
+      </p>
+    </footer>
+  </main>`;
+  return reportShell(`fleet: ${command}: ${verdict(summary)}`, body);
+}
+
+const sum = (all: readonly number[]): number => all.reduce((total, one) => total + one, 0);
+
+function tiles(shards: readonly ReportedShard[]): Html {
+  const { seconds } = spanOf(shards);
+  const records = sum(shards.map((one) => one.records));
+  const shown: [label: string, value: string][] = [
+    ['records', grouped(records)],
+    ['records/s', grouped(Math.round(records / Math.max(seconds, 0.001)))],
+    ['shards', grouped(shards.length)],
+    ['workers', grouped(new Set(shards.map(({ worker }) => worker)).size)],
+    ['answered by 429', grouped(sum(shards.map(({ throttled }) => throttled)))],
+  ];
+  const divs = shown.map(
+    ([label, value]) =>
+      html`<div>
+        <dt>${label}</dt>
+        <dd>${value}</dd>
+      </div>`,
+  );
+  return html`<dl class="tiles">${divs}</dl>`;
+}
+
+function spanOf(shards: readonly ReportedShard[]): { begun: number; seconds: number } {
+  const begun = Math.min(...shards.map(({ ended, seconds }) => ended - 1000 * seconds));
+  const ended = Math.max(...shards.map((one) => one.ended));
+  return { begun, seconds: (ended - begun) / 1000 };
+}
+
+/** A shard's records are taken to come evenly while it ran. */
+function charts(shards: readonly ReportedShard[]): Html[] {
+  const { begun, seconds } = spanOf(shards);
+  const stretch = Math.max((1000 * seconds) / stretches, 1);
+  const throughput = Array.from({ length: stretches }, () => 0);
+  const running = Array.from({ length: stretches }, () => 0);
+  for (const { ended, seconds: lasted, records } of shards) {
+    const from = (ended - 1000 * lasted - begun) / stretch;
+    const to = Math.max((ended - begun) / stretch, from + 0.001);
+    for (let at = Math.floor(from); at < Math.min(to, stretches); at += 1) {
+      const share = (Math.min(to, at + 1) - Math.max(from, at)) / (to - from);
+      throughput[at]! += (1000 * records * share) / stretch;
+      running[at]! += Math.min(to, at + 1) - Math.max(from, at);
+    }
+  }
+  const mostRunning = shortNumber(Math.round(10 * Math.max(...running)) / 10);
+  return [
+    chart(
+      {
+        title: 'Records per second',
+        words: `At most ${grouped(Math.round(Math.max(...throughput)))}.`,
+        series: [{ name: 'records/s', values: throughput, tone: 'main', shape: 'area' }],
+        format: shortNumber,
+      },
+      seconds,
+    ),
+    chart(
+      {
+        title: 'Shards at work',
+        words: `At most ${mostRunning}, each with one request in flight.`,
+        series: [{ name: 'shards', values: running, tone: 'main', shape: 'area' }],
+        format: shortNumber,
+      },
+      seconds,
+    ),
+  ];
+}
+
+const workerHeads = ['worker', 'shards', 'records', 'requests', '429'];
+
+function workerRows(shards: readonly ReportedShard[]): string[][] {
+  const workers = [...new Set(shards.map(({ worker }) => worker))].toSorted();
+  return workers.map((worker) => {
+    const own = shards.filter((one) => one.worker === worker);
+    const figures = (['records', 'requests', 'throttled'] as const).map((name) =>
+      grouped(sum(own.map((one) => one[name]))),
+    );
+    return [worker, grouped(own.length), ...figures];
+  });
+}
+
+const shardHeads = ['shard', 'worker', 'records', 'rejected', 'requests', '429', 'time'];
+
+const shardRow = (one: ReportedShard): string[] => [
+  String(one.shard),
+  one.worker,
+  grouped(one.records),
+  grouped(one.rejected),
+  grouped(one.requests),
+  grouped(one.throttled),
+  secondsText(one.seconds),
+];
+
+function table(heads: readonly string[], rows: readonly (readonly string[])[]): Html {
+  return html`<div class="card">
+    <table>
+      <thead>
+        <tr>
+          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (cells) =>
+            html`<tr>
+              ${cells.map((cell) => html`<td>${cell}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
