@@ -15,7 +15,7 @@ const rounds = Number(process.env['ENGAGECTL_FLEET_ROUNDS'] ?? 1);
 const perRequest = 20;
 const records = 1000;
 const users = 300;
-const limit = 60_000 * rounds;
+const limit = 120_000 * rounds;
 
 /** Records of so many users, in turn; each says which one it is. */
 const csv = ['identity,n', ...Array.from({ length: records }, (_, n) => `${userOf(n)},${n}`), ''];
