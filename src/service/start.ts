@@ -1,5 +1,4 @@
 import { zoneOf } from '../zone.js';
-import { CallSystem } from './calls/call-system.js';
 import { Clock } from './clock.js';
 import { FaultRules } from './control/fault-rules.js';
 import { RequestLog } from './control/request-log.js';
@@ -25,9 +24,10 @@ export type { Variants } from './variants.js';
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const closing = new AbortController();
-  const service = serviceOf(options, closing.signal);
+  const service = await serviceOf(options, closing.signal);
   const { store, snapshots } = service;
   const end = () => {
+    service.calls?.stop();
     service.lag.finish();
     snapshots.close();
     store.close();
@@ -62,7 +62,7 @@ function nameFromHere(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
+async function serviceOf(options: ServiceOptions, closing: AbortSignal): Promise<Service> {
   const {
     headerPrefixes,
     keptBodyText,
@@ -75,6 +75,8 @@ function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
     onDefect,
   } = options;
   const zone = zoneOf(options.timezone);
+  // Most services route no calls, and need no WebSockets.
+  const Calls = calls && (await import('./calls/call-system.js')).CallSystem;
   const clock = new Clock(now);
   const store = new Database(dataDir);
   const world = { store, now: () => clock.now(), random, latencyMs, onDefect };
@@ -90,7 +92,7 @@ function serviceOf(options: ServiceOptions, closing: AbortSignal): Service {
     requests: new RequestLog({ headerPrefixes, now, clock, mostText: keptBodyText, onRequest }),
     faults: new FaultRules(),
     snapshots: new Snapshots(store, dataDir),
-    calls: calls && new CallSystem(calls, world),
+    calls: calls && Calls && new Calls(calls, world),
     closing,
   };
   return { ...service, plantSeed: () => plantSeed(service) };

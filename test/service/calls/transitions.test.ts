@@ -225,3 +225,20 @@ it('calling that is not enabled', async () => {
   await join(service.url, 'bob_1');
   expect(await ann.ask('call', { to: 'bob_1', context: 'x' })).toBe('FEATURE_OFF');
 });
+
+it('behind a slow network all comes later, and in its order', async () => {
+  const service = await runRouter({}, { latencyMs: 20 });
+  const { ann, bob, callId } = await inProgress(service);
+  for (const payload of [1, 2, 3]) void ann.ask('sdp', { callId, payload });
+  await ann.ask('hangup', {});
+  await until(() => bob.events.at(-1) === 'Ended');
+  expect(bob.events).toEqual([
+    'incoming',
+    'Answered',
+    'CallInProgress',
+    'sdp',
+    'sdp',
+    'sdp',
+    'Ended',
+  ]);
+});
