@@ -116,7 +116,7 @@ async function optionsOf(
 ): Promise<CallOptions> {
   const { callTimers } = await import('../calling/protocol.js');
   const { pushHookOf } = await import('./push-hook.js');
-  const { ringing, connecting, gone, auth, ping } = callTimers;
+  const { ringing, connecting, gone, ping } = callTimers;
   const faster = (milliseconds: number) => milliseconds / callSpeed;
   return {
     accountId: callAccountId,
@@ -125,7 +125,6 @@ async function optionsOf(
       ringing: faster(ringing),
       connecting: faster(connecting),
       gone: faster(gone),
-      auth: faster(auth),
       ping: faster(ping),
     },
     dropRate: callDrops,

@@ -38,11 +38,11 @@ async function join(url: string, cuid: string, apiKey = env.ENGAGECTL_CALL_API_K
 
 it('serves calls with the account of the environment, and tells nobody its key', async () => {
   const world = makeWorld();
-  const service = await serve(world, ['--memory', '--call-speed', '100']);
+  const service = await serve(world, ['--memory', '--call-speed', '10']);
   const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
   await ann.call('bob_1');
   await bob.got('incoming');
-  await ann.got('CallIsPlaced', 'Missed'); // after 0.3 s
+  await ann.got('CallIsPlaced', 'Missed'); // after 3 s
   expect(service.stderr()).toContain('ENGAGECTL_CALL_ACCOUNT_ID=CALLS and the API key of this');
   expect(service.stderr()).not.toContain(env.ENGAGECTL_CALL_API_KEY);
 });
