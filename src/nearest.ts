@@ -1,15 +1,18 @@
-/** The known name that was probably meant: with few other letters, or in another case; undefined: none. */
+/** The known name that was probably meant: the only one that begins so, or one with few other letters. */
 export function nearest(typed: string, known: Iterable<string>): string | undefined {
+  const names = [...known];
+  const begun = names.filter((name) => name.toLowerCase().startsWith(typed.toLowerCase()));
+  if (typed.length > 2 && begun.length === 1) return begun[0];
   let found: string | undefined;
   let least = Math.max(1, Math.floor(typed.length / 3)) + 1;
-  for (const name of known) {
+  for (const name of names) {
     const away = distance(typed.toLowerCase(), name.toLowerCase());
     if (away < least) [found, least] = [name, away];
   }
   return found;
 }
 
-/** ` - did you mean "Email"?` behind a sentence, or nothing. */
+/** `; did you mean "Email"?` behind a sentence, or nothing. */
 export function didYouMean(typed: string, known: Iterable<string>): string {
   const name = nearest(typed, known);
   return name === undefined ? '' : `; did you mean ${JSON.stringify(name)}?`;

@@ -22,7 +22,7 @@ export function headline(summary: Summary, nouns: string): string {
   if (summary.proof !== undefined) return summary.proof;
   if (verb === undefined) return `${command}: ${verdict(summary)}`;
   if (records !== undefined) {
-    const sofar = exitCode === 0 ? '' : ', and not all';
+    const sofar = exitCode === 0 ? '' : ' before it stopped';
     return `${verb} ${counted(records, nouns)}${sofar}`;
   }
   if (read === undefined) return `${command}: ${verdict(summary)}`;

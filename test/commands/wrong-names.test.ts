@@ -49,6 +49,8 @@ describe('columns', () => {
     writeFileSync(world.path('users.csv'), 'CustomerId,City\nu1,Oslo\n');
     const { code, stderr } = await world.run(['upload', 'users.csv', '--identity', 'CustomrId']);
     expect([code, stderr]).toEqual([8, expect.stringContaining('did you mean "CustomerId"?')]);
+    const begun = await world.run(['upload', 'users.csv', '--identity', 'Customer']);
+    expect(begun.stderr).toContain('did you mean "CustomerId"?');
   });
 
   it('that no JSON record has are told at the end', async () => {

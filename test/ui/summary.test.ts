@@ -96,7 +96,7 @@ describe('a summary', () => {
     const onTerminal = await shown(exported, { next, tty: true });
     expect(onTerminal.stderr).toBe(`${lines}  next      ${next}\n`);
     const failed = await shown({ ...exported, exitCode: 5, run: 'r1' }, { next, tty: true });
-    expect(failed.stderr).toMatch(/^exported 40 users, and not all\n[^]* {2}run {7}r1\n/);
+    expect(failed.stderr).toMatch(/^exported 40 users before it stopped\n[^]* {2}run {7}r1\n/);
   });
 
   test.each([
