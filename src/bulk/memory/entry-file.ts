@@ -34,10 +34,10 @@ export function headOf({ seed, owner, count, sum }: EntryHead): Buffer {
   return bytes;
 }
 
-/** Entries that are kept in memory: 80 MB. Of more, only where they begin. */
+/** Entries that are kept in memory: 60 MB. Of more, only where they begin. */
 const residentMost = 5_000_000;
-/** Entries of one bucket, on average: so few buckets that where they begin stays in the processor's cache. */
-const bucketEntries = 64;
+/** Entries of one bucket, on average: their keys fill a line of the processor's cache, or a read. */
+const bucketEntries = { inMemory: 16, inFile: 64 };
 const chunkEntries = 65_536;
 
 /** Why a file is not what it should be, in a few words. */
@@ -45,22 +45,22 @@ export class DoubtfulFile extends Error {}
 
 /**
  * Entries in the order of their keys. A key is looked for in the bucket that its first bits name:
- * hashes lie evenly. Up to five million entries are held in memory, beyond that buckets are read
- * from the file, so that memory stays flat.
+ * hashes lie evenly. Up to five million entries are held in memory, 12 bytes of each; beyond that
+ * buckets are read from the file, so that memory stays flat.
  */
 export class EntryFile {
   readonly head: EntryHead;
   readonly #file: number;
-  /** Of a hash, that name its bucket. */
-  readonly #bits: number;
   readonly #shift: number;
   /** Index of the first entry of each bucket, and the end of the last one. */
   readonly #starts: Uint32Array;
-  readonly #resident: Int32Array | undefined;
+  readonly #resident: Resident | undefined;
   #bucket = new Int32Array(0);
   /** Of the record found last. */
   low = 0;
   high = 0;
+  /** What `fetch` read, so that it is read. */
+  fetched = 0;
 
   /** Throws DoubtfulFile, or what the file system says. */
   static open(path: string, residents = residentMost): EntryFile {
@@ -80,30 +80,29 @@ export class EntryFile {
     if (fstatSync(file).size !== headBytes + entryBytes * count)
       throw new DoubtfulFile('it is cut');
     const isResident = count <= residents;
-    const bits = Math.max(1, Math.ceil(Math.log2(Math.max(1, count / bucketEntries))));
-    this.#bits = bits;
+    const each = isResident ? bucketEntries.inMemory : bucketEntries.inFile;
+    const bits = Math.max(1, Math.ceil(Math.log2(Math.max(1, count / each))));
     this.#shift = 32 - bits;
     this.#starts = new Uint32Array(2 ** bits + 1);
-    this.#resident = isResident ? new Int32Array(entryWords * count) : undefined;
+    this.#resident = isResident ? new Resident(count) : undefined;
     if (this.#read() !== sum) throw new DoubtfulFile('its checksum does not fit');
   }
 
-  /** Index of the entry with this key, or -1; its record is in `low` and `high` then. */
+  /**
+   * Index of the entry with this key, or -1; its record is in `low` and `high` then. In memory the
+   * bucket stands for a part of the key: two of five million may be taken for one, and are sent.
+   */
   find(keyLow: number, keyHigh: number): number {
     const bucket = keyHigh >>> this.#shift;
     const from = this.#starts[bucket]!;
     const to = this.#starts[bucket + 1]!;
-    const words = this.#resident ?? this.#readBucket(from, to);
-    const first = this.#resident ? from : 0;
-    const last = first + to - from - 1;
-    let at = first + this.#guess(keyHigh, to - from);
-    while (at < last && words[entryWords * at + 1]! >>> 0 < keyHigh >>> 0) at += 1;
-    while (at > first && words[entryWords * (at - 1) + 1]! >>> 0 >= keyHigh >>> 0) at -= 1;
-    for (; at <= last && words[entryWords * at + 1] === keyHigh; at += 1) {
-      if (words[entryWords * at] !== keyLow) continue;
-      this.low = words[entryWords * at + 2]!;
-      this.high = words[entryWords * at + 3]!;
-      return from + at - first;
+    if (!this.#resident) return this.#findInFile(keyLow, keyHigh, [from, to]);
+    const { keys, records } = this.#resident;
+    for (let index = from; index < to; index += 1) {
+      if (keys[index] !== keyLow) continue;
+      this.low = records[2 * index]!;
+      this.high = records[2 * index + 1]!;
+      return index;
     }
     return -1;
   }
@@ -113,31 +112,30 @@ export class EntryFile {
    * read: the processor fetches several at once, and `find` need not wait for each.
    */
   fetch(hashes: Int32Array): void {
-    const words = this.#resident;
-    if (!words) return;
-    let read = 0;
+    if (!this.#resident) return;
+    const { keys, records } = this.#resident;
     for (let at = 1; at < hashes.length; at += entryWords) {
-      const keyHigh = hashes[at]!;
-      const bucket = keyHigh >>> this.#shift;
-      const from = this.#starts[bucket]!;
-      read ^= words[entryWords * (from + this.#guess(keyHigh, this.#starts[bucket + 1]! - from))]!;
+      const index = this.#starts[hashes[at]! >>> this.#shift]!;
+      this.fetched ^= keys[index]! ^ records[2 * index]!;
     }
-    this.low = read;
   }
 
-  /** Where the key lies in its bucket of so many entries, about. */
-  #guess(keyHigh: number, count: number): number {
-    return ((((keyHigh << this.#bits) >>> 16) * count) >>> 16) | 0;
+  #findInFile(keyLow: number, keyHigh: number, [from, to]: readonly [number, number]): number {
+    const words = this.#readBucket(from, to);
+    for (let at = 0; at < words.length; at += entryWords) {
+      if (words[at] !== keyLow || words[at + 1] !== keyHigh) continue;
+      this.low = words[at + 2]!;
+      this.high = words[at + 3]!;
+      return from + at / entryWords;
+    }
+    return -1;
   }
 
-  /** All entries in order, some at a time; each array is only lent, but for those read into `all`. */
-  *chunks(all?: Int32Array): Generator<Int32Array> {
-    const chunk = all ? undefined : new Int32Array(entryWords * chunkEntries);
+  /** All entries in order, some at a time; each array is only lent. */
+  *chunks(): Generator<Int32Array> {
+    const chunk = new Int32Array(entryWords * chunkEntries);
     for (let index = 0; index < this.head.count; index += chunkEntries) {
-      const count = Math.min(chunkEntries, this.head.count - index);
-      const words = chunk
-        ? chunk.subarray(0, entryWords * count)
-        : all!.subarray(entryWords * index, entryWords * (index + count));
+      const words = chunk.subarray(0, entryWords * Math.min(chunkEntries, this.head.count - index));
       readAll(this.#file, bytesOf(words), headBytes + entryBytes * index);
       yield words;
     }
@@ -150,11 +148,14 @@ export class EntryFile {
   /** Takes in what has to be in memory; returns the checksum of all entries. */
   #read(): number {
     let sum = 0;
-    for (const words of this.chunks(this.#resident)) {
+    let index = 0;
+    for (const words of this.chunks()) {
       sum = crc32(bytesOf(words), sum);
+      this.#resident?.take(words, index);
       for (let at = 1; at < words.length; at += entryWords) {
         this.#starts[(words[at]! >>> this.#shift) + 1]! += 1;
       }
+      index += words.length / entryWords;
     }
     for (let bucket = 1; bucket < this.#starts.length; bucket += 1) {
       this.#starts[bucket]! += this.#starts[bucket - 1]!;
@@ -168,6 +169,25 @@ export class EntryFile {
     const words = this.#bucket.subarray(0, length);
     readAll(this.#file, bytesOf(words), headBytes + entryBytes * from);
     return words;
+  }
+}
+
+/** Of each entry half of its key, and its record. */
+class Resident {
+  readonly keys: Int32Array;
+  readonly records: Int32Array;
+
+  constructor(count: number) {
+    this.keys = new Int32Array(count);
+    this.records = new Int32Array(2 * count);
+  }
+
+  take(words: Int32Array, from: number): void {
+    for (let at = 0, index = from; at < words.length; at += entryWords, index += 1) {
+      this.keys[index] = words[at]!;
+      this.records[2 * index] = words[at + 2]!;
+      this.records[2 * index + 1] = words[at + 3]!;
+    }
   }
 }
 
