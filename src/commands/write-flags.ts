@@ -4,7 +4,7 @@ import type { RejectLimit } from '../jobs/job-options.js';
 import type { WriteRequest } from '../jobs/write-request.js';
 import { inputOptions } from './input-flags.js';
 import type { OptionRow, OptionTable } from './option-table.js';
-import { byteCount, choice, integer } from './option-values.js';
+import { byteCount, choice, integer, matching } from './option-values.js';
 import { reportOptions, type ReportFlag } from './output-flags.js';
 import { shardOptions, type ShardFlags } from './shard-flags.js';
 
@@ -102,6 +102,11 @@ const resumeOptions: OptionTable = [
   ['--resume', 'go on with the unfinished run of this command; without one, start afresh'],
   ['--fresh', 'forget the unfinished run of this command and start anew', { conflicts: 'resume' }],
   ['--run <id>', 'the run that `runs resume` means', { hidden: true }],
+  [
+    '--run-name <name>',
+    'resume input from a pipe by this name: its producer is run again',
+    matching(/^[\w.-]{1,64}$/, 'Use up to 64 letters, digits, and . _ -'),
+  ],
   ['--no-journal', 'keep nothing to resume from', { conflicts: 'resume' }],
 ];
 

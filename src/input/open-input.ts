@@ -47,7 +47,8 @@ export async function openInput(
   { csv, signal, digests = false }: OpenContext,
 ): Promise<OpenInput> {
   const { name } = source;
-  const text = digests ? new DigestedText() : undefined;
+  // Of a pipe, what it begins with may be asked for when it has gone by.
+  const text = digests ? new DigestedText({ keeps: source.size === undefined }) : undefined;
   const opened = source.open();
   const leave = (): void => opened.close();
   signal?.addEventListener('abort', leave, { once: true });

@@ -9,6 +9,7 @@ import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import { matchText, type MatchedText } from './match-text.js';
 import type { Position, RowBlock, TextDigest } from './rows.js';
+import { beginsLike, goOn, passOver } from './pipe-text.js';
 import { verifyText } from './verify-text.js';
 import { fileSource, stdinSource, type Source } from './source.js';
 
@@ -44,6 +45,13 @@ export interface Inputs {
   readonly ended: readonly TextDigest[];
   /** How many inputs there are, and the name of each. */
   readonly names: readonly string[];
+  /**
+   * Of a pipe: gives up the text before a place, if one is named. The text up to where an earlier
+   * process read has to be the same. Throws E-INPUT-CHANGED.
+   */
+  passOver(from: Position | undefined, digest: TextDigest): Promise<void>;
+  /** Whether a pipe begins as a text does; of a long one its first bytes tell. */
+  beginsLike(text: TextDigest): Promise<boolean>;
   /** Which of these texts the input is, or begins with. Reads it, so it must be no pipe. */
   match(input: number, texts: readonly TextDigest[]): Promise<MatchedText | undefined>;
   /** What is to be said of the files that were read to their end. */
@@ -117,6 +125,8 @@ class SequentialInputs implements Inputs {
   #isClosed = false;
   #bytesBefore = 0;
   #taken: TextDigest[] = [];
+  /** Where a pipe goes on. */
+  #pipeStart: Position | undefined;
 
   constructor(inputs: readonly CheckedInput[], options: InputOptions, csv: CsvProgram) {
     this.#csv = csv;
@@ -142,7 +152,9 @@ class SequentialInputs implements Inputs {
       let start = from;
       for (const input of this.#inputs.slice(from.input)) {
         const context = { csv: this.#csv, digests: this.#digests };
-        const open = input.open ?? (await openInput(input.source, this.#options, start, context));
+        const open = input.open
+          ? goOn(input.open, this.#pipeStart)
+          : await openInput(input.source, this.#options, start, context);
         this.#current = open;
         if (this.#isClosed) return; // meanwhile, by who did not wait for this input
         if (!isSame(open.cutter.header, input.header)) throw changed(input);
@@ -186,6 +198,16 @@ class SequentialInputs implements Inputs {
 
   async match(input: number, texts: readonly TextDigest[]): Promise<MatchedText | undefined> {
     return matchText(this.#inputs[input]!.source, texts, this.#options);
+  }
+
+  async passOver(from: Position | undefined, digest: TextDigest): Promise<void> {
+    const { source, open } = this.#inputs[0]!;
+    await passOver(open!, { name: source.name, from, digest });
+    this.#pipeStart = from;
+  }
+
+  async beginsLike(text: TextDigest): Promise<boolean> {
+    return beginsLike(this.#inputs[0]!.open!, text);
   }
 
   async verify(digests: readonly TextDigest[]): Promise<void> {

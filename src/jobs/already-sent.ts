@@ -50,9 +50,27 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
   if (late) throw sentLate(late, asked.words);
   const last = some.at(-1)!;
   if (!last.isWhole && last.text.endsInLine) throw changedInput(last.name, lineGoesOn);
-  const { line } = last;
+  return sentOf(some);
+}
+
+/** Of a pipe: what the last run of its name sent, if it begins like that. It is not read any further. */
+export async function pipedBefore(
+  inputs: Inputs,
+  { lines, name }: { readonly lines: readonly LedgerLine[]; readonly name: string },
+): Promise<SentBefore | undefined> {
+  const line = lines.findLast(({ sources }) => sources[0]?.name === name);
+  const source = line?.sources[0];
+  if (!line || !source || source.records === 0) return undefined;
+  const text = textOf(source);
+  if (!(await inputs.beginsLike(text))) return undefined;
+  return sentOf([{ text, isWhole: true, name, records: source.records, line }]);
+}
+
+/** As the journal of the run would say it. */
+function sentOf(sent: readonly SentInput[]): SentBefore {
+  const { line } = sent.at(-1)!;
   const kinds = line.once.map((of) => ({ kind: 'intent', records: [], of }) as const);
-  return { entries: [settlementOf(some), ...kinds], records: recordsOf(some), line };
+  return { entries: [settlementOf(sent), ...kinds], records: recordsOf(sent), line };
 }
 
 async function matched(

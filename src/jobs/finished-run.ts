@@ -6,7 +6,9 @@ export function ledgerSources(
   digests: readonly TextDigest[],
   names: readonly string[],
 ): readonly LedgerSource[] {
-  const byInput = digests.toSorted((a, b) => a.input - b.input);
+  // What is said last of an input holds.
+  const last = new Map(digests.map((digest) => [digest.input, digest]));
+  const byInput = [...last.values()].toSorted((a, b) => a.input - b.input);
   const ends = new Map(byInput.map(({ input, ended }) => [input, ended?.end.ordinal]));
   return byInput.flatMap(({ input, offset: bytes, hash: digest, endsInLine, ended }) => {
     const before = input === 0 ? 0 : ends.get(input - 1);

@@ -46,6 +46,8 @@ export interface WriteOptions extends ReadOptions {
   readonly resume?: boolean;
   /** Forget the unfinished run of the same job. */
   readonly fresh?: boolean;
+  /** Of input from a pipe: the name by which another process can go on with the run. */
+  readonly runName?: string;
   /** Send records that do harm when sent twice once more, though another run sent the same. */
   readonly again?: boolean;
   /** Send only what is not as the account last accepted it from us. */

@@ -6,6 +6,7 @@ import {
   hasSent,
   mayBeginAnew,
   writeEntries,
+  type EarlierParts,
   type WriteEntry,
 } from '../bulk/write/write-entries.js';
 import { writes } from '../contract/endpoints.js';
@@ -15,6 +16,7 @@ import { shardedMapper } from '../mapping/sharded-mapper.js';
 import { withoutUnknown } from '../mapping/without-unknown.js';
 import { zoneOf } from '../zone.js';
 import { openMemory } from './open-memory.js';
+import { pipeName, refuseFiles } from './pipe-name.js';
 import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
 import { inputOptions } from './read-input.js';
 import type { WriteResult } from './results.js';
@@ -36,7 +38,7 @@ export async function performWrite(
   world: World,
   hooks: WriteHooks = {},
 ): Promise<WriteResult> {
-  const { rehearsal: asked } = request;
+  const { rehearsal: asked, runName } = request;
   const rehearsal = asked && !writes[kind.name].dryRun ? 'check' : asked;
   const slots = writeSlots(kind.name, request, world);
   const options = inputOptions(request.files, request, kind.listColumn);
@@ -53,6 +55,7 @@ export async function performWrite(
       for (const doubt of mapper.doubts?.(header) ?? []) world.said.warn(`${source}: ${doubt}`);
     }
     const piped = inputs.totalBytes === undefined;
+    if (runName !== undefined) refuseFiles(inputs, world);
     if (connection && rehearsal !== 'check') {
       const identities = piped
         ? undefined
@@ -79,9 +82,10 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   try {
     const ledger = openLedger(writing, remembered);
     const sent = await sentByOthers(writing, run, ledger);
-    const entries = [...(run.kept?.entries ?? []), ...(sent?.entries ?? [])];
-    const earlier = run.kept && earlierParts(entries);
-    if (earlier) await inputs.verify([...earlier.digests.values()]);
+    const before = sent?.entries ?? [];
+    const earlier = run.kept && earlierParts([...run.kept.entries, ...before]);
+    if (earlier) await verify(writing, earlier);
+    if (before.length > 0) await run.kept?.journal.append(...before);
     const tally = await openTally(writing, { run, earlier });
     const memory = remembered?.memory;
     const ending = await workThrough(writing, { mapper, run, earlier, tally, ledger, memory });
@@ -105,19 +109,33 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   }
 }
 
-/** Runs from files are kept; a pipe cannot be read again, so there is nothing to resume. */
+/** The text that earlier parts read has to be the same. Throws E-INPUT-CHANGED. */
+async function verify({ inputs, kind }: Writing, earlier: EarlierParts): Promise<void> {
+  const { digests, watermark } = earlier;
+  if (inputs.totalBytes !== undefined) return inputs.verify([...digests.values()]);
+  const digest = digests.get(0);
+  // Of a demerge, all identities have to be seen again to tell duplicates.
+  if (digest) await inputs.passOver(kind.seen ? undefined : watermark, digest);
+}
+
+/** Runs from files are kept, and those from a pipe that have a name: its producer is run again. */
 async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
   const { kind, request, world, inputs, connection, rehearsal } = writing;
   if (!connection || rehearsal !== undefined) return unkeptRun(world);
-  if (inputs.totalBytes === undefined) {
-    if (request.resume) world.said.note('input from a pipe cannot be resumed: starting afresh');
+  const isPiped = inputs.totalBytes === undefined;
+  if (isPiped && request.runName === undefined) {
+    const how = world.words.option('runName', '<name>');
+    const note = `input from a pipe is resumed only by ${how}: starting afresh`;
+    if (request.resume) world.said.note(note);
     return unkeptRun(world);
   }
   const wanted = {
     command: kind.name,
     accountId: connection.accountId,
     host: connection.host,
-    files: request.files.map((file) => path.resolve(world.runtime.cwd, file)),
+    files: isPiped
+      ? [pipeName(request)]
+      : request.files.map((file) => path.resolve(world.runtime.cwd, file)),
     options: digest(kind.meaning),
     ...(request.shard && { shard: shardText(request.shard) }),
     resume: request.resume,

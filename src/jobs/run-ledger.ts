@@ -3,12 +3,13 @@ import type { WriteEntry } from '../bulk/write/write-entries.js';
 import { EngagectlError } from '../errors.js';
 import type { Inputs } from '../input/open.js';
 import type { TextDigest } from '../input/rows.js';
-import { sentBefore, type SentBefore } from './already-sent.js';
+import { pipedBefore, sentBefore, type SentBefore } from './already-sent.js';
 import { ledgerSources } from './finished-run.js';
 import { appendLedger, ledgerOf, readLedger, type LedgerLine } from './ledger.js';
 import type { Remembered } from './open-memory.js';
 import { folderOfRuns, type OpenRun } from './open-run.js';
 import type { WriteResult } from './results.js';
+import { pipeName } from './pipe-name.js';
 import { digest } from './run-folder.js';
 import { shardText } from './shard-of.js';
 import type { World } from './world.js';
@@ -17,6 +18,14 @@ import type { Writing } from './writing.js';
 
 /** A write, as the ledger knows it. */
 type LedgerRun = Pick<LedgerLine, 'command' | 'accountId' | 'host' | 'meaning' | 'stream'>;
+
+interface LedgerPlace {
+  readonly world: World;
+  /** What was sent before may be sent again. */
+  readonly again: boolean;
+  readonly remembers: boolean;
+  readonly pipe: string | undefined;
+}
 
 interface FinishedRun {
   readonly result: WriteResult;
@@ -46,6 +55,7 @@ export function openLedger(
     again,
     world,
     remembers: remembered?.knowsEvents === true,
+    pipe: request.runName === undefined ? undefined : pipeName(request),
   });
 }
 
@@ -59,11 +69,10 @@ export async function sentByOthers(
   { kept }: OpenRun<WriteEntry>,
   ledger: RunLedger | undefined,
 ): Promise<SentBefore | undefined> {
-  const isPiped = inputs.totalBytes === undefined;
-  if (!ledger || isPiped || kept?.resumed) return undefined;
-  const sent = await ledger.sentBefore(inputs, request.resume === true);
-  if (sent) await kept?.journal.append(...sent.entries);
-  return sent;
+  if (!ledger || kept?.resumed) return undefined;
+  const isResumed = request.resume === true;
+  if (inputs.totalBytes !== undefined) return ledger.sentBefore(inputs, isResumed);
+  return kept && isResumed ? ledger.pipedBefore(inputs) : undefined;
 }
 
 /** What a write asks of the ledger before it begins, and tells it at its end. */
@@ -77,16 +86,10 @@ export class RunLedger {
   readonly #isAgain: boolean;
   /** The events of its stream are remembered one by one: those that were accepted are not sent. */
   readonly #remembers: boolean;
+  /** What stands for standard input, where that has a name. */
+  readonly #pipe: string | undefined;
 
-  constructor(
-    file: string,
-    run: LedgerRun,
-    {
-      again,
-      world,
-      remembers,
-    }: { readonly again: boolean; readonly world: World; readonly remembers: boolean },
-  ) {
+  constructor(file: string, run: LedgerRun, { again, world, remembers, pipe }: LedgerPlace) {
     const { lines, damage } = readLedger(file, run.accountId);
     this.#file = file;
     this.#run = run;
@@ -94,6 +97,7 @@ export class RunLedger {
     this.#lines = lines;
     this.#isAgain = again;
     this.#remembers = remembers;
+    this.#pipe = pipe;
     if (damage === undefined) return;
     const error = unreadable(file, damage, world);
     world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
@@ -103,16 +107,32 @@ export class RunLedger {
   /** What of the inputs need not be sent. Throws E-ALREADY-SENT, E-INPUT-CHANGED. */
   async sentBefore(inputs: Inputs, resume: boolean): Promise<SentBefore | undefined> {
     if (this.#isAgain) return undefined;
-    const { said, words } = this.#world;
     const lines = this.#lines.filter((line) => this.#doesHarm(line));
-    const sent = await sentBefore(inputs, { lines, resume, words });
-    if (!sent) return undefined;
+    const sent = await sentBefore(inputs, { lines, resume, words: this.#world.words });
+    this.#say(sent);
+    return sent;
+  }
+
+  /** What of a pipe with a name its last run sent, if it begins like that. */
+  async pipedBefore(inputs: Inputs): Promise<SentBefore | undefined> {
+    if (this.#isAgain) return undefined;
+    const lines = this.#lines.filter((line) => this.#doesHarm(line));
+    const sent = await pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! });
+    this.#say(sent);
+    return sent;
+  }
+
+  #say(sent: SentBefore | undefined): void {
+    if (!sent) return;
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
-    said.note(
+    this.#world.said.note(
       `${sent.records} records were sent on ${when} by run ${run}: what is behind them is new`,
     );
-    return sent;
+  }
+
+  #names({ names }: Inputs): readonly string[] {
+    return this.#pipe === undefined ? names : [this.#pipe];
   }
 
   /** Notes the end of the run; false when that cannot be, and its folder is to tell of it. */
@@ -121,7 +141,7 @@ export class RunLedger {
     if (before > 0 && read === before) return true;
     const finished = new Date(this.#world.runtime.now()).toISOString();
     const accepted = result.accepted + result.resumed;
-    const sources = ledgerSources(digests, inputs.names);
+    const sources = ledgerSources(digests, this.#names(inputs));
     const counts = { read, accepted, rejected, unknown, exitCode };
     try {
       appendLedger(this.#file, {

@@ -119,7 +119,9 @@ export async function openTally(
   const tally = new Tally({
     rejects,
     sourceRecord,
-    listNotSent: inputs.totalBytes === undefined && rehearsal !== 'check',
+    // With a name, its producer is run again.
+    listNotSent:
+      inputs.totalBytes === undefined && request.runName === undefined && rehearsal !== 'check',
   });
   if (shard) tally.counts.otherShards = 0;
   if (!kept || !earlier) return tally;
