@@ -19,8 +19,8 @@ export async function passOver(
   { name, from, digest }: Passed,
 ): Promise<void> {
   const hash = text!.hashAt(digest.offset);
-  const isThere = from === undefined || (await window.skipTo(from.offset));
-  while (isThere && text!.length < digest.offset && !window.ended) await window.grow();
+  if (from) await window.skipTo(from.offset);
+  while (text!.length < digest.offset && !window.ended) await window.grow();
   const found = hash();
   if (found === undefined) throw changedInput(name, 'it is shorter now');
   if (found !== digest.hash) throw changedInput(name, 'a part that was read is another now');

@@ -444,7 +444,7 @@ describe('runs', () => {
       JSON.parse(readFileSync(path.join(folder, id, 'run.json'), 'utf8')) as { key: string };
     const [held = '', other = ''] = runsOf(world);
     const lock = await lockRun(path.join(folder, `.${headerOf(held).key}.lock`));
-    const { code, stdout, stderr } = await world.run(['runs', 'prune', '--json']);
+    const { code, stdout, stderr } = await world.run(['runs', 'prune', '--yes', '--json']);
     lock.release();
     expect([code, JSON.parse(stdout)]).toEqual([0, { pruned: [other], removed: [], left: [] }]);
     expect(stderr).toContain(`left run ${held}: another process is working on it`);
@@ -455,7 +455,7 @@ describe('runs', () => {
     await using stage = await stages(takes(2));
     writeFileSync(stage.world.path('users.csv'), csv(50));
     await run(stage.world, ['upload', 'users.csv', ...small]);
-    expect((await stage.world.run(['runs', 'prune'])).code).toBe(0);
+    expect((await stage.world.run(['runs', 'prune', '--yes'])).code).toBe(0);
     expect(runsOf(stage.world)).toEqual([]);
   });
 });

@@ -150,7 +150,7 @@ describe('runs prune', () => {
     const { world } = run;
     expect(readdirSync(world.cwd)).toEqual(leftovers);
     writeFileSync(world.path('out.ndjson.partial.slice-9'), 'not of this run');
-    const { code, stderr, stdout } = await world.run(['runs', 'prune', '--json']);
+    const { code, stderr, stdout } = await world.run(['runs', 'prune', '--yes', '--json']);
     expect([code, stderr]).toEqual([0, '']);
     expect(JSON.parse(stdout)).toMatchObject({
       removed: leftovers.map((name) => world.path(name)),
@@ -165,7 +165,7 @@ describe('runs prune', () => {
     const { world } = run;
     writeFileSync(world.path('out.ndjson.partial'), 'theirs');
     writeFileSync(world.path('out.ndjson.partial.slice-2'), 'theirs');
-    const { code, stderr } = await world.run(['runs', 'prune']);
+    const { code, stderr } = await world.run(['runs', 'prune', '--yes']);
     expect(code).toBe(0);
     expect(stderr).toContain(`removed ${world.path('out.ndjson.partial.slice-1')}\n`);
     expect(stderr).toContain(`left ${world.path('out.ndjson.partial')}: `);
@@ -192,7 +192,7 @@ describe('runs prune', () => {
     child.kill('SIGKILL');
     await once(child, 'close');
     expect(readdirSync(run.world.cwd)).toEqual(expect.arrayContaining(left));
-    expect((await run.world.run(['runs', 'prune'])).code).toBe(0);
+    expect((await run.world.run(['runs', 'prune', '--yes'])).code).toBe(0);
     expect(readdirSync(run.world.cwd)).toEqual([]);
   });
 });

@@ -103,7 +103,7 @@ it('lists of nothing are notes', async () => {
   expect(linesOf(await world.run(['runs', 'list', ...format]))).toEqual([
     { type: 'note', message: 'no unfinished runs' },
   ]);
-  expect(typesOf(await world.run(['runs', 'prune', ...format]))).toEqual(['note']);
+  expect(typesOf(await world.run(['runs', 'prune', '--yes', ...format]))).toEqual(['note']);
 });
 
 it('text that would steer a terminal, or end the line, stays inside its string', async () => {

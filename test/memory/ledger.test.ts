@@ -358,3 +358,37 @@ describe('a ledger that is', () => {
     expect(existsSync(ledgerFile(world))).toBe(true);
   });
 });
+
+describe('runs', () => {
+  it('lists and shows finished ones', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    const first = await run('upload', 'e.ndjson');
+    await run('upload', 'u.csv');
+    const listed = await world.run(['runs', 'list', '--finished', '--json']);
+    expect(JSON.parse(listed.stdout)).toMatchObject([
+      { run: first.summary.run, accepted: 3, harmfulTwice: true },
+      { command: 'upload', sources: [{ name: 'u.csv', records: 1 }] },
+    ]);
+    expect((await world.run(['runs', 'list', '--finished'])).stdout).toContain('upload e.ndjson');
+    const shown = await world.run(['runs', 'show', first.summary.run]);
+    expect(shown.stdout).toMatch(/exitCode +0/);
+    expect((await world.run(['runs', 'list', '--json'])).stdout).toBe('[]\n');
+  });
+
+  it('shows how far an unfinished one came, and forgets it only when told so', async () => {
+    const no = answer(401, { status: 'fail', error: 'no', code: 401 });
+    const { world, run } = await stage((_, index) => (index < 2 ? accept() : no));
+    writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(40)}`);
+    const chunks = ['--chunk-size', '10', '--concurrency', '1'];
+    const { summary } = await run('upload', 'e.csv', ...asEvents, ...chunks);
+    const shown = await world.run(['runs', 'show', summary.run, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ progress: { accepted: 20, rejected: 0 } });
+    const refused = await world.run(['runs', 'prune']);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--older-than')]);
+    const typed = await world.run(['runs', 'prune'], { tty: true, stdin: '1\n' });
+    expect([typed.code, typed.stderr]).toEqual([0, expect.stringContaining(summary.run)]);
+    expect((await world.run(['runs', 'prune'])).code).toBe(0);
+  });
+});

@@ -18,6 +18,7 @@ export interface Summary {
   readonly notSent: number;
   readonly resumed: number;
   readonly duplicates: number;
+  readonly unchanged: number;
   readonly exitCode: number;
 }
 
@@ -37,8 +38,9 @@ export function checkPart(
   expect([0, ...codesOfTrouble], stderr).toContain(code);
   expect(stdout, `${code}: ${stderr}`).not.toBe('');
   const summary = JSON.parse(stdout) as Summary;
-  const { read, accepted, rejected, unknown, notSent, resumed, duplicates } = summary;
-  expect(accepted + rejected + unknown + notSent + resumed + duplicates).toBe(read);
+  const { read, accepted, rejected, unknown, notSent, resumed, duplicates, unchanged } = summary;
+  const ended = accepted + rejected + unknown + notSent + resumed + duplicates + unchanged;
+  expect(ended).toBe(read);
   // An interrupt leaves the rest unread; whatever else stops a run accounts for all of its files.
   if (interrupted) expect(read).toBeLessThanOrEqual(records.length);
   else expect(read).toBe(records.length);
@@ -65,7 +67,7 @@ export function checkEnd(
   { scenario, truth, summary }: { scenario: Scenario; truth: Truth; summary: Summary },
 ): void {
   const rejects = rejectsOf(world, scenario);
-  const { rejected, unknown, accepted, resumed, duplicates } = summary;
+  const { rejected, unknown, accepted, resumed, duplicates, unchanged } = summary;
   const stages = rejects.map(({ stage }) => (stage === 'unknown' ? 'unknown' : 'rejected'));
   expect(stages.filter((stage) => stage === 'rejected')).toHaveLength(rejected);
   expect(stages.filter((stage) => stage === 'unknown')).toHaveLength(unknown);
@@ -83,7 +85,8 @@ export function checkEnd(
     seen.add(id);
   }
   expect(duplicates).toBe(repeated);
-  expect(accepted + resumed).toBe(scenario.records.length - rejected - unknown - duplicates);
+  const all = accepted + resumed + unchanged;
+  expect(all).toBe(scenario.records.length - rejected - unknown - duplicates);
   expect(runsOf(world), 'the folder of a finished run').toEqual([]);
   checkSecret(path.dirname(world.cwd));
 }
@@ -144,6 +147,40 @@ function rejectsOf(world: World, scenario: Scenario): readonly Reject[] {
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Reject);
+}
+
+/**
+ * Whatever the memory says was accepted, was, and was the last of its key: a record of which that is
+ * not so would be sent. Asked by a check, which sends nothing, of one record of each key at a time.
+ */
+export async function checkMemory(
+  world: World,
+  { records }: Scenario,
+  { executed }: Pick<Truth, 'executed'>,
+): Promise<void> {
+  const keyOf = new Map(records.map(({ id, key }) => [id, key]));
+  const last = new Map(executed.map((id) => [keyOf.get(id), id]));
+  const layers: string[][] = [];
+  const depth = new Map<string | undefined, number>();
+  for (const { id, key, fate } of records) {
+    if (fate === 'unreadable' || last.get(key) === id) continue;
+    const at = depth.get(key) ?? 0;
+    depth.set(key, at + 1);
+    (layers[at] ??= []).push(`${key},${id}\n`);
+  }
+  for (const rows of layers) {
+    writeFileSync(world.path('asked.csv'), `identity,Id\n${rows.join('')}`);
+    const { stdout, stderr } = await world.run([
+      'upload',
+      'asked.csv',
+      '--changed',
+      '--check',
+      '--json',
+    ]);
+    expect(stdout, stderr).not.toBe('');
+    const { plan } = JSON.parse(stdout) as { plan: { unchanged: number } };
+    expect(plan.unchanged, 'remembered, and not the last that was carried out').toBe(0);
+  }
 }
 
 /** Everything in the folder of unfinished runs, but the locks that killed processes left. */

@@ -5,6 +5,7 @@ import { makeWorld, type World } from '../support/world.js';
 import { hasStrace, outcomeOf, start } from './bin.js';
 import {
   checkEnd,
+  checkMemory,
   checkPart,
   checkRunsList,
   checkSecret,
@@ -24,7 +25,7 @@ import { accountAt } from '../support/account-at.js';
 // test's name; ENGAGECTL_FULL_SWEEP=1 tries every one.
 
 const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
-const kinds: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'demerge'];
+const kinds: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'demerge', 'changed'];
 /** Points of each kind of run in a sample. */
 const killsPerKind = 10;
 const powerCutsPerKind = 5;
@@ -172,11 +173,13 @@ async function survive(
   rmSync(traceOf(world));
   checkSecret(path.dirname(world.cwd));
   await checkRunsList(world);
+  if (kind === 'changed') await checkMemory(world, scenario, truth);
   const { code, stdout } = first;
   if (code !== null && stdout !== '') {
     const summary = checkPart({ ...first, code }, scenario, false);
     if (isDone(summary, scenario) && !unfinished(world)) {
       checkEnd(world, { scenario, truth, summary });
+      if (kind === 'changed') await checkMemory(world, scenario, truth);
       return 'missed';
     }
   }
@@ -189,6 +192,7 @@ async function survive(
     return 'hit';
   }
   await finish(stage, random);
+  if (kind === 'changed') await checkMemory(world, scenario, truth);
   // Of a power cut also what was answered and not synced: twice as many as may be in flight.
   expect(sentAgain(truth)).toBeLessThanOrEqual((cutsPower ? 3 : 1) * inFlight * chunk);
   return 'hit';

@@ -23,7 +23,7 @@ export interface Scenario {
   readonly records: readonly InputRecord[];
 }
 
-export type ScenarioKind = 'profiles' | 'events' | 'mixed' | 'demerge' | 'subscribe';
+export type ScenarioKind = 'profiles' | 'events' | 'mixed' | 'demerge' | 'subscribe' | 'changed';
 
 /** Random input of some `size` records: few identities, so that keys repeat; some that are no good. */
 export function scenarioOf(kind: ScenarioKind, size: number, random: Random): Scenario {
@@ -47,6 +47,10 @@ export function scenarioOf(kind: ScenarioKind, size: number, random: Random): Sc
     draft.subscriptions('s.csv', size);
     return draft.done(['subscribe', '--type', 'email']);
   }
+  if (kind === 'changed') {
+    draft.changes('c.csv', size);
+    return draft.done(['upload', '--changed']);
+  }
   draft.identities('ids.csv', size);
   return draft.done(['demerge', '--yes']);
 }
@@ -69,6 +73,15 @@ class Draft {
       const { id, fate } = add({ key: identity, once: false });
       const note = this.#random.pick(['plain', '"two\nlines"', '"a ""b"", \r\nü"', '']);
       return `${identity},${id},${note}${fate === 'unreadable' ? ',one too many' : ''}\r\n`;
+    });
+  }
+
+  /** Profiles without anything to escape, so that each can be written down once more. */
+  changes(name: string, count: number): void {
+    this.#write(name, 'identity,Id\n', count, (add) => {
+      const identity = this.#identity();
+      const { id, fate } = add({ key: identity, once: false });
+      return `${identity},${id}${fate === 'unreadable' ? ',one too many' : ''}\n`;
     });
   }
 

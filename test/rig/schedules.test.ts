@@ -6,6 +6,7 @@ import { EngagectlError } from '../../src/errors.js';
 import { makeWorld, type World } from '../support/world.js';
 import {
   checkEnd,
+  checkMemory,
   checkPart,
   checkRejectsMark,
   checkRunsList,
@@ -33,7 +34,7 @@ const partsMaximum = 7;
 
 type End = 'crash' | 'interrupt' | 'none';
 const ends: readonly [End, ...End[]] = ['crash', 'crash', 'interrupt', 'none'];
-const kinds = ['profiles', 'mixed', 'mixed', 'events', 'demerge'] as const;
+const kinds = ['profiles', 'mixed', 'mixed', 'events', 'demerge', 'changed'] as const;
 const faultRates = [0, 0.1, 0.3, 0.6] as const;
 
 it.each(seeds(schedules))('whatever happens, nothing is lost: seed %i', async (seed) => {
@@ -81,6 +82,7 @@ async function runToEnd(world: World, { scenario, truth, random }: Rig): Promise
     const resume = part > 0 || random.chance(0.5) ? ['--resume'] : [];
     const outcome = await runPart(world, [...argv, ...resume], { truth, random, end });
     checkRejectsMark(world);
+    if (scenario.argv.includes('--changed')) await checkMemory(world, scenario, truth);
     await checkRunsList(world);
     if (outcome === undefined) continue;
     const interrupted = end === 'interrupt';

@@ -1,28 +1,41 @@
 import type { CommandSpec } from '../command-spec.js';
 import { age } from '../option-values.js';
+import type { PruneFlags } from './unfinished-runs.js';
 
 /** Loaded when used: `--help` of other commands needs none of it. */
 const actions = () => import('./unfinished-runs.js');
 
-const prune: CommandSpec<{ readonly olderThan: number }> = {
+const prune: CommandSpec<PruneFlags> = {
   offline: true,
   description:
     'forgets unfinished runs: they can not be resumed any more; what exports left is removed',
   examples: `
     # those begun more than 30 days ago
     engagectl runs prune --older-than 30d
-    # all of them
-    engagectl runs prune
+    # all of them, without being asked
+    engagectl runs prune --yes
   `,
   options: [
     'Options:',
-    [
-      '--older-than <age>',
-      'only those begun longer ago, like 12h or 30d',
-      { parse: age, default: 0 },
-    ],
+    ['--older-than <age>', 'only those begun longer ago, like 12h or 30d', { parse: age }],
+    ['-y, --yes', 'do not ask, though no age is named'],
   ],
   run: async (call) => (await actions()).pruneRuns(call),
+};
+
+const list: CommandSpec<{ readonly finished?: boolean }> = {
+  offline: true,
+  description: 'the unfinished runs, the oldest first; or writes that are finished',
+  examples: `
+    # the oldest first
+    engagectl runs list
+    # for a script
+    engagectl runs list --json
+    # what was sent, and when
+    engagectl runs list --finished
+  `,
+  options: ['Options:', ['--finished', 'writes that ended with their whole input worked through']],
+  run: async (call) => (await actions()).listRunsOf(call),
 };
 
 export const command: CommandSpec = {
@@ -37,20 +50,10 @@ export const command: CommandSpec = {
     engagectl runs prune --older-than 30d
   `,
   subcommands: {
-    list: {
-      offline: true,
-      description: 'the unfinished runs, the oldest first',
-      examples: `
-        # the oldest first
-        engagectl runs list
-        # for a script
-        engagectl runs list --json
-      `,
-      run: async (call) => (await actions()).listUnfinished(call),
-    },
+    list,
     show: {
       offline: true,
-      description: 'one run: its command, account, files and folder',
+      description: 'one run: its command, account and files, and how far it came or how it ended',
       operands: [['<id>', '']],
       examples: `
         # its command, account, files and folder

@@ -11,13 +11,21 @@ import { aligned } from '../../ui/aligned.js';
 import { inert } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import { forgetRuns } from '../../jobs/forget-runs.js';
+import { progressOf } from '../../jobs/run-progress.js';
+import { confirm } from '../../ui/ask.js';
+import { asFinished, finishedRuns, listFinished } from './finished-runs.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job-words.js';
 import { runsFolder } from '../job-world.js';
 
-/** `runs list`: the oldest first. */
-export async function listUnfinished({ runtime, ...call }: Call): Promise<void> {
+/** `runs list`: the unfinished ones, the oldest first; or those that are finished. */
+export async function listRunsOf({
+  runtime,
+  flags,
+  ...call
+}: Call<{ readonly finished?: boolean }>): Promise<void> {
   const settings = call.settings();
+  if (flags.finished) return listFinished(settings, runtime);
   const runs = listRuns(runsFolder(runtime));
   const unreadable = listUnreadable(runsFolder(runtime));
   if (settings.json) {
@@ -44,10 +52,24 @@ export async function listUnfinished({ runtime, ...call }: Call): Promise<void> 
 export async function showRun({ operands, settings, runtime }: Call): Promise<void> {
   const { stdout } = runtime;
   const { json } = settings();
-  const run = runOf(operands, runtime);
-  if (json) return void stdout.write(`${JSON.stringify(asObject(run))}\n`);
-  const rows = Object.entries(asObject(run)).map(([name, value]) => [name, String(value)]);
+  const shown = shownRun(operands, runtime);
+  if (json) return void stdout.write(`${JSON.stringify(shown)}\n`);
+  const text = (value: unknown) =>
+    typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const rows = Object.entries(shown).map(([name, value]) => [name, text(value)]);
   stdout.write(inert(aligned(rows)));
+}
+
+/** One that is not finished, with how far it came; or one that is. */
+function shownRun(operands: readonly string[], runtime: Runtime): object {
+  const isUnfinished = listRuns(runsFolder(runtime)).some(
+    ({ header }) => header.run === operands[0],
+  );
+  const finished = finishedRuns(runtime).find(({ run }) => run === operands[0]);
+  if (finished && !isUnfinished) return asFinished(finished);
+  const run = runOf(operands, runtime);
+  const progress = progressOf(run);
+  return { ...asObject(run), ...(progress && { progress }) };
 }
 
 const asUnreadable = ({ path, why }: UnreadableRun) => ({
@@ -83,16 +105,24 @@ export async function resumeRun({ operands, runtime, program }: Call): Promise<v
   await program.run([...words, '--resume', ...meant], { ...runtime, cwd: header.cwd });
 }
 
-/** `runs prune`: milliseconds since they were begun. */
+/** What `runs prune` is told; the age in milliseconds since they were begun. */
+export interface PruneFlags {
+  readonly olderThan?: number;
+  readonly yes?: boolean;
+}
+
+/** `runs prune`. Throws E-CONFIRM where no age is named, and nobody says yes. */
 export async function pruneRuns({
-  flags: { olderThan },
+  flags: { olderThan, yes },
   settings,
   runtime,
-}: Call<{ readonly olderThan: number }>): Promise<void> {
+}: Call<PruneFlags>): Promise<void> {
   const { json, ...how } = settings();
   const root = runsFolder(runtime);
   const runs = listRuns(root);
-  const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= olderThan);
+  const age = olderThan ?? 0;
+  const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= age);
+  if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
   const said = messages({ json, ...how }, runtime);
   const busy = (id: string) => said.warn(`left run ${id}: another process is working on it`);
   const forgotten = await forgetRuns(old, { root, words: jobWords, busy });
@@ -100,6 +130,25 @@ export async function pruneRuns({
   for (const file of forgotten.removed) said.note(`removed ${file}`);
   for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
   said.note(`forgot ${forgotten.pruned.length} of ${runs.length} unfinished runs`);
+}
+
+/** Names what goes, and has the number typed. Throws E-CONFIRM. */
+async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promise<void> {
+  const { stdin, stderr } = runtime;
+  if (stdin.isTTY !== true || stderr.isTTY !== true) {
+    throw new EngagectlError('E-CONFIRM', `${old.length} unfinished runs would be forgotten`, {
+      why: 'they could not be resumed any more, and nobody can be asked here',
+      fix: 'add --yes when you are sure; or name an age: --older-than 30d',
+    });
+  }
+  const rows = old.map(({ header }) => [
+    header.run,
+    header.started,
+    ['engagectl', ...header.argv].join(' '),
+  ]);
+  stderr.write(inert(aligned(rows)));
+  stderr.write('They cannot be resumed any more; partial files of exports are removed.\n');
+  await confirm({ word: String(old.length), noun: 'number' }, runtime);
 }
 
 function runOf([id]: readonly string[], runtime: Runtime): RunFolder {
