@@ -8,6 +8,7 @@ import { ChangeLog } from './change-log.js';
 import { DoubtfulFile, EntryFile, entryWords, type EntryHead } from './entry-file.js';
 import { EntryWriter } from './entry-writer.js';
 import { fold } from './fold.js';
+import { onDisk, onDiskLater } from './on-disk.js';
 import { keyOfRecord, nameLine, NamesFile, type KeyName } from './names-file.js';
 
 /** What of an input is new, changed, as it was, and not in it any more. */
@@ -58,12 +59,12 @@ export class AcceptedMemory {
   readonly #syncs = new CommitQueue(async () => this.#log?.sync());
   #log: ChangeLog | undefined;
 
-  /** To be opened under the lock of its folder. Throws what the file system says. */
+  /** To be opened under the lock of its folder. Throws E-FILE-WRITE. */
   constructor(options: MemoryOptions) {
     const { owner, seed } = options;
     this.#options = options;
     this.#names = new NamesFile(this.#file('names'));
-    this.#base = this.#open();
+    this.#base = onDisk(options.folder, () => this.#open());
     this.#about = { owner, seed: this.#base?.head.seed ?? seed };
     this.#hashes = new RecordHashes(this.#about.seed);
     const count = this.#base?.head.count ?? 0;
@@ -105,13 +106,15 @@ export class AcceptedMemory {
     return isUnchanged;
   }
 
-  /** Resolves when the disk knows that these records are about to be sent. */
+  /** Resolves when the disk knows that these records are about to be sent. Throws E-FILE-WRITE. */
   async intend(texts: Texts): Promise<void> {
     if (this.#options.kind === 'event') return; // what was accepted stays so, whatever is sent again
     const doubts = this.#hashesOf(texts).slice();
     for (let at = 0; at < doubts.length; at += entryWords) doubts[at + 2] = doubts[at + 3] = 0;
-    this.#opened().write(doubts);
-    return this.#syncs.commit();
+    return onDiskLater(this.#options.folder, async () => {
+      this.#opened().write(doubts);
+      await this.#syncs.commit();
+    });
   }
 
   /** What `remember` takes when the acceptance of these records is committed. */
@@ -121,10 +124,12 @@ export class AcceptedMemory {
     return { entries, names: this.#newNames(texts, entries, positions) };
   }
 
-  /** Notes what was accepted. Throws what the file system says. */
+  /** Notes what was accepted. Throws E-FILE-WRITE. */
   remember({ entries, names }: Accepted): void {
-    this.#opened().write(entries);
-    this.#names.add(names);
+    onDisk(this.#options.folder, () => {
+      this.#opened().write(entries);
+      this.#names.add(names);
+    });
   }
 
   /** Keys that are remembered, and that no record so far had. */

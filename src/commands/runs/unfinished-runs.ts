@@ -54,11 +54,12 @@ export async function showRun({ operands, settings, runtime }: Call): Promise<vo
   const { json } = settings();
   const shown = shownRun(operands, runtime);
   if (json) return void stdout.write(`${JSON.stringify(shown)}\n`);
-  const text = (value: unknown) =>
-    typeof value === 'object' ? JSON.stringify(value) : String(value);
-  const rows = Object.entries(shown).map(([name, value]) => [name, text(value)]);
+  const rows = Object.entries(shown).map(([name, value]) => [name, asText(value)]);
   stdout.write(inert(aligned(rows)));
 }
+
+const asText = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
 
 /** One that is not finished, with how far it came; or one that is. */
 function shownRun(operands: readonly string[], runtime: Runtime): object {
