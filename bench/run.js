@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { cuids } from './cuids.js';
+import { changed } from './changed.js';
 import { exportCsv, exportFile, exportNdjson } from './export.js';
 import { exportShapes } from './export-shapes.js';
 import { calling, service, stages } from './figures.js';
@@ -21,6 +22,7 @@ const benchmarks = [
   uploadCsv,
   uploadNdjson,
   ...journals,
+  changed,
   cuids,
   exportNdjson,
   exportCsv,
