@@ -37,8 +37,8 @@ export function headOf({ seed, owner, count, sum }: EntryHead): Buffer {
 /** Entries that are kept in memory: 60 MB. Of more, only where they begin. */
 const residentMost = 5_000_000;
 /** Entries of one bucket, on average: their keys fill a line of the processor's cache, or a read. */
-const bucketEntries = { inMemory: 16, inFile: 64 };
-const chunkEntries = 65_536;
+const bucketEntries = { inMemory: 8, inFile: 64 };
+const chunkEntries = 16_384;
 
 /** Why a file is not what it should be, in a few words. */
 export class DoubtfulFile extends Error {}
@@ -54,7 +54,7 @@ export class EntryFile {
   readonly #shift: number;
   /** Index of the first entry of each bucket, and the end of the last one. */
   readonly #starts: Uint32Array;
-  readonly #resident: Resident | undefined;
+  readonly #resident: Int32Array | undefined;
   #bucket = new Int32Array(0);
   /** Of the record found last. */
   low = 0;
@@ -84,7 +84,7 @@ export class EntryFile {
     const bits = Math.max(1, Math.ceil(Math.log2(Math.max(1, count / each))));
     this.#shift = 32 - bits;
     this.#starts = new Uint32Array(2 ** bits + 1);
-    this.#resident = isResident ? new Resident(count) : undefined;
+    this.#resident = isResident ? new Int32Array(residentWords * count + 1) : undefined;
     if (this.#read() !== sum) throw new DoubtfulFile('its checksum does not fit');
   }
 
@@ -97,11 +97,11 @@ export class EntryFile {
     const from = this.#starts[bucket]!;
     const to = this.#starts[bucket + 1]!;
     if (!this.#resident) return this.#findInFile(keyLow, keyHigh, [from, to]);
-    const { keys, records } = this.#resident;
-    for (let index = from; index < to; index += 1) {
-      if (keys[index] !== keyLow) continue;
-      this.low = records[2 * index]!;
-      this.high = records[2 * index + 1]!;
+    const words = this.#resident;
+    for (let index = from, at = residentWords * from; index < to; index += 1, at += residentWords) {
+      if (words[at] !== keyLow) continue;
+      this.low = words[at + 1]!;
+      this.high = words[at + 2]!;
       return index;
     }
     return -1;
@@ -113,11 +113,12 @@ export class EntryFile {
    */
   fetch(hashes: Int32Array): void {
     if (!this.#resident) return;
-    const { keys, records } = this.#resident;
+    const words = this.#resident;
+    let read = 0;
     for (let at = 1; at < hashes.length; at += entryWords) {
-      const index = this.#starts[hashes[at]! >>> this.#shift]!;
-      this.fetched ^= keys[index]! ^ records[2 * index]!;
+      read ^= words[residentWords * this.#starts[hashes[at]! >>> this.#shift]!]!;
     }
+    this.fetched = read;
   }
 
   #findInFile(keyLow: number, keyHigh: number, [from, to]: readonly [number, number]): number {
@@ -151,7 +152,7 @@ export class EntryFile {
     let index = 0;
     for (const words of this.chunks()) {
       sum = crc32(bytesOf(words), sum);
-      this.#resident?.take(words, index);
+      if (this.#resident) takeIn(this.#resident, words, index);
       for (let at = 1; at < words.length; at += entryWords) {
         this.#starts[(words[at]! >>> this.#shift) + 1]! += 1;
       }
@@ -172,22 +173,15 @@ export class EntryFile {
   }
 }
 
-/** Of each entry half of its key, and its record. */
-class Resident {
-  readonly keys: Int32Array;
-  readonly records: Int32Array;
+/** Numbers of an entry in memory: half of its key, and its record. */
+const residentWords = 3;
 
-  constructor(count: number) {
-    this.keys = new Int32Array(count);
-    this.records = new Int32Array(2 * count);
-  }
-
-  take(words: Int32Array, from: number): void {
-    for (let at = 0, index = from; at < words.length; at += entryWords, index += 1) {
-      this.keys[index] = words[at]!;
-      this.records[2 * index] = words[at + 2]!;
-      this.records[2 * index + 1] = words[at + 3]!;
-    }
+function takeIn(resident: Int32Array, words: Int32Array, index: number): void {
+  let to = residentWords * index;
+  for (let at = 0; at < words.length; at += entryWords, to += residentWords) {
+    resident[to] = words[at]!;
+    resident[to + 1] = words[at + 2]!;
+    resident[to + 2] = words[at + 3]!;
   }
 }
 
