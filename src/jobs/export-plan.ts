@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { ExportEntry, ExportPlan, SliceOfFile } from '../bulk/export/export-entries.js';
 import type { DateRange } from './date-range.js';
 import {
@@ -53,13 +54,24 @@ export async function exportPlan(
     if (!plans[0]) await note(all);
     return { from: range.from, to: range.to, files: all, wanted };
   }
-  const begun = plans.flatMap(({ chosen = [] }) => filesOf(chosen));
+  // In the journal by their whole paths, as the next process may stand in another folder.
+  const pathOf = (file = ''): string => path.resolve(world.runtime.cwd, file);
+  const names = new Map(all.map((slices) => [pathOf(fileOf(slices)), fileOf(slices)]));
+  const begun = plans.flatMap(({ chosen = [] }) =>
+    filesOf(chosen.map((slice) => withFile(slice, names.get(slice.file ?? '') ?? slice.file))),
+  );
   const unfinished = unfinishedOf(run, begun);
   const others = all.filter((slices) => !unfinished.has(fileOf(slices)));
   const more = await filesToFetch(others, { refresh: request.refresh, to: range.to }, world);
-  if (!plans[0] || more.length > 0) await note(more, more.flat());
+  const noted = more.map((slices) => slices.map((one) => withFile(one, pathOf(one.file))));
+  if (!plans[0] || more.length > 0) await note(noted, noted.flat());
   return { from: range.from, to: range.to, files: [...begun, ...more], wanted };
 }
+
+const withFile = (slice: SliceOfFile, file: string | undefined): SliceOfFile => ({
+  ...slice,
+  file,
+});
 
 const fileOf = ([first]: FileSlices): string | undefined => first?.file;
 

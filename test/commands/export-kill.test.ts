@@ -32,6 +32,7 @@ const exports: readonly (readonly string[])[] = [
     [...byCursor, '-o', file],
   ]),
   [...byDay, '-o', '{day}.csv'],
+  [...byDay, '-o', '{day}.ndjson.gz', '--missing', '--min-records', '1'],
 ];
 
 /** Each page brings a column of its own, so that a CSV has to remember what it saw. */

@@ -19,7 +19,7 @@ export interface ExportPlan {
   readonly documents: readonly { readonly file: string; readonly slices: number }[];
   readonly from: number;
   readonly to: number;
-  /** Those that were chosen, of an export that leaves out what is there; else all of the range. */
+  /** Those that were chosen, by absolute paths, of an export that leaves out what is there; else all of the range. */
   readonly chosen?: readonly SliceOfFile[];
 }
 
