@@ -47,9 +47,9 @@ function allRejectedAlike(
   { counts, samples }: Tally,
   option: WriteJob['option'],
 ): EngagectlError | undefined {
-  const { read, rejected, accepted, resumed, unknown, duplicates } = counts;
+  const { read, rejected, accepted, resumed, unknown, duplicates, unchanged } = counts;
   if (rejected < alikeAtMost || !samples.areAlike) return undefined;
-  if (accepted + resumed + unknown + duplicates > 0) return undefined;
+  if (accepted + resumed + unknown + duplicates + unchanged > 0) return undefined;
   // Records that are under way may be taken yet, unless the service refused all others.
   if (read > rejected && !samples.first[0]?.kind.startsWith('service')) return undefined;
   const what = `each of the first ${grouped(rejected)} records was rejected, for the same reason`;
