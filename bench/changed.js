@@ -44,5 +44,5 @@ export const changed = {
 /** The first run, which sends everything. */
 function remember({ command: [program, ...args], env }) {
   const { status, stderr } = spawnSync(program, args, { env: { ...process.env, ...env } });
-  if (status !== 0) throw new Error(`the first run failed: ${stderr}`);
+  if (status !== 0) throw new Error(`the first run failed: ${stderr.toString()}`);
 }

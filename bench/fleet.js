@@ -20,7 +20,7 @@ const received = { records: 0 };
 const server = createServer((request, response) => {
   const chunks = [];
   request.on('data', (chunk) => chunks.push(chunk));
-  request.on('end', async () => {
+  const answer = async () => {
     const body = Buffer.concat(chunks);
     let processed = 0;
     for (let at = -1; (at = body.indexOf('"identity":', at + 1)) >= 0;) processed += 1;
@@ -28,7 +28,8 @@ const server = createServer((request, response) => {
     received.records += processed;
     response.setHeader('Content-Type', 'application/json');
     response.end(JSON.stringify({ status: 'success', processed, unprocessed: [] }));
-  });
+  };
+  request.on('end', () => void answer());
 });
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');

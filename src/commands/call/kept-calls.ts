@@ -26,7 +26,7 @@ export async function runLog(call: Call<LogFlags>): Promise<void> {
   await withCalling(call, async (account, world) => {
     const records = await logCalls({ ...how, since }, account, world);
     const { json } = call.settings();
-    if (!json) return world.said.note(`${records} calls`);
+    if (!json) return world.said.note(records === 1 ? '1 call' : `${records} calls`);
     const { stdout, stderr } = call.runtime;
     const summary = { schemaVersion: 1, command: 'call log', records, exitCode: 0 };
     (isStdout(how.output) ? stderr : stdout).write(`${inertJson(summary)}\n`);
