@@ -18,7 +18,7 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   const textFile = path.join(__dirname, '../dist/text.wasm');
   const words = process.argv.slice(2);
   const isExport = words.some((word) => word.startsWith('export-'));
-  const isData = isExport || words.some((word) => /^(?:upload|subscribe|demerge)$/.test(word));
+  const isData = isExport || words.some((word) => /^(?:upload|subscribe|demerge|cuid)$/.test(word));
   if (isData && !words.includes('--help') && existsSync(textFile)) {
     const text = new WebAssembly.Module(readFileSync(textFile));
     process.on('exit', () => text);

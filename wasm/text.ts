@@ -1,6 +1,6 @@
 // All that looks at text byte by byte, as one program in AssemblyScript (TypeScript with the types of WebAssembly;
 // https://www.assemblyscript.org). `src/text/text-program.ts` makes an instance of it for each use: to find the cells of
-// CSV, to write records, to read JSON, to read pages. An instance has a memory of its own, which is laid out by that use.
+// CSV, to write records, to read JSON, to read pages, to make cuids. An instance has a memory of its own, laid out by that use.
 
 export { bounds, cells, faults, keys, lines, markers, rows, text, writtenBounds } from './csv-memory';
 export {
@@ -27,6 +27,14 @@ export {
   start as writtenStart,
   write as writeRows,
 } from './csv-records';
+export {
+  hash as hashCuid,
+  made as madeCuid,
+  padding as cuidPadding,
+  setKey as setCuidKey,
+  slug as slugCuid,
+  text as cuidText,
+} from './cuid';
 export { beginElement, elementEnd, stoppedAt as elementStop } from './json-element';
 export {
   deepest,

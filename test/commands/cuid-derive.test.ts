@@ -4,13 +4,14 @@ import { gunzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { validateCuid } from '../../src/calling/validate-cuid.js';
-import { keyedHash, slug } from '../../src/jobs/cuid/cuid-style.js';
+import { cuidsBy } from '../support/cuids-by.js';
 import { makeWorld, type World } from '../support/world.js';
 
 // `cuid derive`: a column more, all others as they were; the same cuid for the same value, no two rows
 // with one, and nothing that `cuid check --strict` would turn down.
 
 const key = 'a key of more than sixteen characters';
+const slug = cuidsBy();
 
 async function derive(world: World, content: string, flags: readonly string[]) {
   writeFileSync(world.path('users.csv'), content);
@@ -148,7 +149,7 @@ const anything = fc.oneof(
 );
 
 it('makes nothing of which anything is to be said', () => {
-  const hashed = keyedHash(Buffer.from(key));
+  const hashed = cuidsBy(Buffer.from(key));
   fc.assert(
     fc.property(anything, fc.option(anything, { nil: undefined }), (value, device) => {
       expect(validateCuid(slug(value, device))).toEqual([]);

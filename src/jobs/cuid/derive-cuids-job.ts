@@ -10,10 +10,11 @@ import type { Output } from '../../output/output.js';
 import type { World } from '../world.js';
 import { lineOf } from './check-cuids-job.js';
 import { cuidKey } from './cuid-key.js';
+import { CuidMaker } from './cuid-maker.js';
 import { isUnremarkable } from './cuid-rules.js';
-import { holdsContacts, keyedHash, slug, type MakeCuid } from './cuid-style.js';
 import { derivedOutput } from './derived-output.js';
 import { derivedRows, type DerivedRows } from './derived-rows.js';
+import { holdsContacts } from './holds-contacts.js';
 import { KnownCuids, type MetBefore } from './known-cuids.js';
 import {
   performRows,
@@ -85,28 +86,35 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
   readonly #known: KnownCuids;
   readonly #value = new CellText();
   readonly #device = new CellText();
-  readonly #made = Buffer.alloc(64);
-  readonly #cuid = new CellText();
-  #style: { readonly name: 'slug' | 'hash'; readonly make: MakeCuid } | undefined;
+  readonly #hasDevice: boolean;
+  readonly #maker: CuidMaker;
+  #style: 'slug' | 'hash' | undefined;
   #output: Output | undefined;
 
   constructor(parts: DeriverParts) {
     this.#parts = parts;
     this.#known = new KnownCuids(parts.world.runtime.random);
+    this.#hasDevice = parts.options.deviceColumn !== undefined;
+    this.#maker = new CuidMaker(parts.key);
   }
 
   async take(rows: RowBlock): Promise<void> {
     const { tally } = this.#parts;
     for (const fault of rows.faults) tally.fault(rows, fault);
-    const derived: number[] = [];
+    const turnedDown: number[] = [];
     for (let row = 0; row < rows.count; row += 1) {
       const fault = this.#derive(rows, row);
-      if (fault) tally.turnDown(rows, row, { ...fault, stage: stageOf(fault) });
-      else derived.push(row);
+      if (!fault) continue;
+      tally.turnDown(rows, row, { ...fault, stage: stageOf(fault) });
+      turnedDown.push(row);
     }
     this.#known.refuseTooMany();
     await this.#write();
-    for (const row of derived) tally.accept(rows, row);
+    let first = 0;
+    for (const row of [...turnedDown, rows.count]) {
+      if (row > first) tally.accept(rows, first, row - first);
+      first = row + 1;
+    }
   }
 
   async finish(): Promise<void> {
@@ -121,7 +129,7 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
 
   more(): DeriveFigures {
     const { path = null } = this.#parts.output;
-    const style = this.#style?.name ?? null;
+    const style = this.#style ?? null;
     return { style, bytes: this.#output?.bytes ?? 0, output: path };
   }
 
@@ -149,23 +157,20 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
 
   /** What needs no change is its own cuid. */
   #make(): CellText {
-    const { bytes, start, end } = this.#value;
-    const hasDevice = this.#parts.options.deviceColumn !== undefined;
-    const isSlug = this.#style?.name === 'slug' && !hasDevice;
-    if (isSlug && isUnremarkable(bytes, start, end)) return this.#value;
-    const value = this.#value.toString();
+    const value = this.#value;
     this.#style ??= this.#chosen(value);
-    const cuid = this.#style.make(value, hasDevice ? this.#device.toString() : undefined);
-    return this.#cuid.of(this.#made, 0, this.#made.write(cuid, 'latin1'));
+    const isOwn = this.#style === 'slug' && !this.#hasDevice;
+    if (isOwn && isUnremarkable(value.bytes, value.start, value.end)) return value;
+    return this.#maker.make(value, this.#hasDevice ? this.#device : undefined);
   }
 
   /** The style that is asked for, else the one that fits the first value. */
-  #chosen(first: string) {
+  #chosen(first: CellText): 'slug' | 'hash' {
     const { options, key, world } = this.#parts;
     const { from, style } = options;
-    if (key) return { name: 'hash', make: keyedHash(key) } as const;
-    if (style === undefined && holdsContacts(from, first)) throw needsKey(from, world);
-    return { name: 'slug', make: slug } as const;
+    if (key) return 'hash';
+    if (style === undefined && holdsContacts(from, first.toString())) throw needsKey(from, world);
+    return 'slug';
   }
 
   async #write(): Promise<void> {
