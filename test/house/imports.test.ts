@@ -67,6 +67,7 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/rest/read-body.ts': 'timers',
   'service/turns.ts': 'timers',
   'service/page/page-script.ts': 'timers', // its text runs in a browser
+  'service/page/page-softphone.ts': 'clock, random', // likewise
   'service/calls/alarms.ts': 'timers',
   'service/calls/turn.ts': 'timers', // ends with the turn of the event loop
   'service/calls/call.ts': 'random', // an id that nothing else has

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { runRouter } from './calls/raw-client.js';
 import { eventRecord, headers, profileRecord, run, type Running } from './running.js';
 
 // The page at `/` in a real browser. Its screenshots are kept in the folder ENGAGECTL_SCREENSHOTS.
@@ -20,6 +21,8 @@ const args = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  '--use-fake-device-for-media-stream',
+  '--use-fake-ui-for-media-stream',
 ];
 const screenshots = process.env['ENGAGECTL_SCREENSHOTS'];
 const day = 1_700_000_000;
@@ -196,6 +199,42 @@ describe.skipIf(!hasChromium)('the page', () => {
     await page.getByText('It is as it was at the start.').waitFor();
     expect(await service.profile('identity', 'ann')).toBeUndefined();
     expect(strange).toEqual([]);
+  });
+
+  it('has a softphone: two users register, call, take, and hang up', async () => {
+    const service = await runRouter();
+    const ann = await open(service, { width: 360, colorScheme: 'dark' });
+    // A browser is one device; the other user has another.
+    const bob = await open(service);
+    for (const [cuid, { page }] of Object.entries({ ann_1: ann, bob_1: bob })) {
+      await page.getByRole('button', { name: 'Calls' }).click();
+      await page.getByLabel('Your cuid').fill(cuid);
+      await page.getByLabel('Voice').check();
+      await page.keyboard.press('Enter');
+      await page.getByText(`${cuid}: no call`).waitFor();
+    }
+    // By keys alone.
+    await ann.page.keyboard.type('bob_1');
+    await ann.page.keyboard.press('Tab');
+    await ann.page.keyboard.type('Order 25');
+    await ann.page.keyboard.press('Enter');
+    await bob.page.getByText('bob_1: is called by ann_1 about Order 25').waitFor();
+    await bob.page.getByRole('button', { name: 'Calls: it rings' }).waitFor();
+    await bob.page.getByRole('button', { name: 'Take' }).click();
+    await bob.page.getByText('Incoming: CallInProgress').waitFor();
+    await ann.page.getByText('ann_1: is in a call with bob_1 about Order 25').waitFor();
+    await shoot(ann.page, 'softphone-360-dark');
+    await shoot(bob.page, 'softphone');
+    expect(await isWide(ann.page)).toBe(false);
+    await ann.page.keyboard.press('Enter');
+    await bob.page.getByText('Incoming: Ended').waitFor();
+    await ann.page.getByRole('cell', { name: 'over, over, hangup' }).waitFor();
+    await bob.page.getByRole('button', { name: 'Log out' }).click();
+    await ann.page.getByLabel('Call', { exact: true }).fill('bob_1');
+    await ann.page.getByLabel('About').fill('again');
+    await ann.page.keyboard.press('Enter');
+    await ann.page.getByText('Outgoing: DeclinedDueToLoggedOutCuid').waitFor();
+    expect([ann.strange, bob.strange]).toEqual([[], []]);
   });
 
   it('fits 360 px in the dark, and is walked through by keys', async () => {

@@ -3,6 +3,7 @@ import { answerHealth } from './answer-health.js';
 import { moveClock, showClock } from './clock-control.js';
 import { controlRoute } from './control-route.js';
 import { addFault, deleteFault, deleteFaults, listFaults } from './fault-control.js';
+import { showCallingAccount } from './show-calling-account.js';
 import { clearRequests, listRequests } from './request-control.js';
 import { resetService } from './reset-service.js';
 import { changeSnapshot, deleteSnapshot, listSnapshots, saveSnapshot } from './snapshot-control.js';
@@ -35,5 +36,6 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('GET', '/_local/events/days', countDays),
   controlRoute('GET', '/_local/subscriptions', listSubscriptions),
   controlRoute('GET', '/_local/calls', listCalls),
+  controlRoute('GET', '/_local/calls/account', showCallingAccount),
   controlRoute('GET', '/_local/openapi.json', showOpenApi),
 ];

@@ -24,7 +24,7 @@ export const pageMarkup = `<!doctype html>
     <button data-view="requests">Requests</button>
     <button data-view="faults">Faults</button>
     <button data-view="snapshots">Snapshots</button>
-    <button data-view="calls">Calls</button>
+    <button data-view="calls" id="calls-tab">Calls</button>
   </nav>
   <main>
     <section id="users" aria-label="Users">
@@ -74,6 +74,25 @@ export const pageMarkup = `<!doctype html>
       <p id="done" role="status" class="hint"></p>
     </section>
     <section id="calls" aria-label="Calls" hidden>
+      <form id="phone-in" aria-label="Softphone">
+        <label>Your cuid <input name="cuid" required autocomplete="off" placeholder="ann_1"></label>
+        <label class="check"><input name="voice" type="checkbox"> Voice, if the other side has it, too</label>
+        <button>Register</button>
+      </form>
+      <article id="phone" aria-label="Softphone" hidden>
+        <h2 id="phone-state" role="status"></h2>
+        <form id="dial">
+          <label>Call <input name="to" required autocomplete="off" placeholder="bob_1"></label>
+          <label>About <input name="about" required maxlength="64"></label>
+          <button>Call</button>
+        </form>
+        <button id="take">Take</button>
+        <button id="decline">Decline</button>
+        <button id="hang-up">Hang up</button>
+        <button id="phone-out">Log out</button>
+        <ol id="phone-events" role="log" aria-label="What the phone says" tabindex="0"></ol>
+      </article>
+      <p id="phone-error" role="alert" class="bad"></p>
       <div class="scroll"><table><thead><tr><th>Placed</th><th>From</th><th>To</th><th>About</th><th>State</th></tr></thead>
         <tbody id="call-rows"></tbody></table></div>
       <p id="no-calls" class="hint">None. <code>engagectl serve --calls</code> routes calls.</p>

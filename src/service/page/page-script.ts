@@ -1,5 +1,6 @@
 import { faultActions } from '../control/fault-rule.js';
 import { endpointNames } from '../endpoint-names.js';
+import { pageSoftphone } from './page-softphone.js';
 import { pageViews } from './page-views.js';
 
 /** The script of the page: how it signs in, asks, draws, and shows one view at a time. */
@@ -60,6 +61,7 @@ async function tried(work) {
 }
 
 ${pageViews}
+${pageSoftphone}
 
 const views = { users: showUsers, events: showEvents, requests: showRequests, faults: showFaults,
   snapshots: showSnapshots, calls: showCalls };

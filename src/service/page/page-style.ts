@@ -22,6 +22,8 @@ button[aria-current] { background: var(--accent); border-color: var(--accent); c
 form { display: flex; flex-wrap: wrap; gap: .5rem .8rem; align-items: end; margin: .6rem 0; }
 form p { flex-basis: 100%; margin: 0; }
 label { display: grid; gap: .15rem; color: var(--dim); font-size: .9rem; }
+label.check { display: flex; gap: .4rem; align-items: center; padding: .35rem 0; }
+#phone-events { list-style: none; padding: 0; margin: .6rem 0 0; max-height: 12rem; overflow: auto; color: var(--dim); overflow-wrap: anywhere; }
 label.wide { max-width: 26rem; margin: .5rem 0; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }

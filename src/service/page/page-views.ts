@@ -198,5 +198,7 @@ async function showCalls() {
   const { calls } = await ask('GET', 'calls');
   fill('call-rows', calls.toReversed().slice(0, 200).map((call) => row(cell(isoTime(call.placedAt)), text(call.callerCuid), text(call.calleeCuid), text(call.callContext), text([call.phase, call.status, call.reason].filter(Boolean).join(', ')))));
   find('no-calls').hidden = calls.length > 0;
+  // An offer may be over without an event.
+  drawPhone();
 }
 `;
