@@ -42,8 +42,8 @@ export const command: CommandSpec<EventFlags> = {
     engagectl export-events --event Charged --event "Product Viewed" --from 7d --to today -o all.csv
     # from cron: a file a day; fetches what is missing, and goes on with one cut short
     engagectl export-events --event Charged --from 30d --to yesterday -o '{event}-{day}.ndjson' --missing --resume --quiet
-    # in a pipe
-    engagectl export-events --event Charged --from today --to today --with-event-name | head -n 3
+    # a few of them, to see what they hold
+    engagectl export-events --event Charged --from today --to today --with-event-name --limit 3
   `,
   options: [
     'Options:',

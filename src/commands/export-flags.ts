@@ -18,6 +18,11 @@ export const exportOptions = (batchSize: (text: string) => number): OptionTable 
   ],
   ['--to <date>', 'last day, inclusive', { required: true }],
   ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
+  [
+    '--limit <n>',
+    'end after the first n records: into one file, one request at a time',
+    integer({ min: 1 }),
+  ],
   ['--app', 'with app fields: versions, make and model of devices'],
   ['--no-event-summaries', "without the summaries of users' events"],
   ['--no-profile-properties', 'without custom profile properties'],

@@ -14,8 +14,8 @@ export const command: CommandSpec<ProfileFlags> = {
     engagectl export-profiles --event "App Launched" --from 30d --to yesterday -o launched.ndjson.gz
     # a table of some columns
     engagectl export-profiles --event Charged --from 2026-01-01 --to 2026-01-31 --columns identity,profileData.Email -o buyers.csv
-    # in a pipe
-    engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries | head -n 3
+    # a few of them, to see what they hold
+    engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries --limit 3
   `,
   options: [
     'Options:',

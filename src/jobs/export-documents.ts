@@ -13,6 +13,7 @@ import {
   tidyOutput,
 } from '../output/open-output.js';
 import type { Output } from '../output/output.js';
+import { limits } from '../contract/limits.js';
 import { plainOption } from '../errors.js';
 import type { DateRange } from './date-range.js';
 import {
@@ -53,7 +54,7 @@ export interface ExportRequest extends ExportOptions, DayFileOptions {
 /** What an export writes, apart from how its requests are made. */
 export type ExportWork = Pick<
   ExportJob,
-  'documents' | 'log' | 'resumed' | 'prepare' | 'restarts' | 'minRecords'
+  'documents' | 'log' | 'resumed' | 'prepare' | 'restarts' | 'minRecords' | 'limit'
 >;
 
 interface Planned {
@@ -86,6 +87,7 @@ export async function exportWork(planned: Planned): Promise<ExportWork> {
     resumed,
     restarts,
     minRecords: request.minRecords ?? 0,
+    limit: request.limit ?? Number.POSITIVE_INFINITY,
     ...fenced(prepare?.(zone), world.ports?.fence),
   };
 }
@@ -125,6 +127,7 @@ export function meaningOf({ meaning }: ExportKind, request: ExportRequest, zone:
     '--bom': bom,
     '--missing': request.missing === true,
     gzip,
+    ...(request.limit !== undefined && { '--limit': request.limit }),
     ...meaning,
   };
 }
@@ -189,9 +192,19 @@ function documentsOf({ kind, request, files, run, world }: Planned): ExportDocum
   });
 }
 
-const parameters = ({ batchSize, app, eventSummaries, profileProperties }: ExportRequest) => ({
-  batchSize: batchSize ?? exportDefaults.batchSize,
+const parameters = ({ app, eventSummaries, profileProperties, ...request }: ExportRequest) => ({
+  batchSize: pageSize(request),
   ...(app && { app: true as const }),
   ...(eventSummaries === false && { events: false as const }),
   ...(profileProperties === false && { profile: false as const }),
 });
+
+/** A page need not hold more than is wanted. */
+function pageSize({
+  batchSize = exportDefaults.batchSize,
+  limit,
+}: Pick<ExportOptions, 'batchSize' | 'limit'>): number {
+  if (limit === undefined) return batchSize;
+  const { batchStep } = limits;
+  return Math.min(batchSize, batchStep * Math.ceil(limit / batchStep));
+}

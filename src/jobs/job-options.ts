@@ -127,6 +127,8 @@ export interface ExportOptions {
   readonly to: string;
   /** Records per page; of profiles a multiple of 23. Default 4991. */
   readonly batchSize?: number;
+  /** End after so many records: of one document, by one request at a time. Default: all. */
+  readonly limit?: number;
   /** With app fields: versions, make and model of devices. */
   readonly app?: boolean;
   /** False: without the summaries of users' events. */

@@ -4,13 +4,15 @@ import { startState, type ExportState } from '../bulk/export/export-state.js';
 import { exportEntries, type ExportEntry } from '../bulk/export/export-entries.js';
 import { Gate } from '../bulk/gate.js';
 import { formatDay } from '../contract/dates.js';
-import { exitCodes } from '../errors.js';
+import { EngagectlError, exitCodes } from '../errors.js';
 import { findTarget, isStdout } from '../output/target.js';
 import { dateRange, type DateRange } from './date-range.js';
 import { datedArgv, datedOutput } from './dated-output.js';
 import {
   exportWork,
+  filesOf,
   meaningOf,
+  slicesOf,
   type ExportKind,
   type ExportRequest,
   type ExportWork,
@@ -51,7 +53,8 @@ export async function performExport(
   hooks: ExportHooks = {},
 ): Promise<ExportResult> {
   refuseFormat(request.output, request, world.words);
-  const slots = world.ports?.budget ? 1 : slotsOf(request.shard, kind.concurrency, world.words);
+  const isAlone = world.ports?.budget !== undefined || request.limit !== undefined;
+  const slots = isAlone ? 1 : slotsOf(request.shard, kind.concurrency, world.words);
   const connection = await world.connect();
   try {
     // What relative dates and `{date}` refer to.
@@ -62,10 +65,26 @@ export async function performExport(
     const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection, slots };
     const range = dateRange(request, today, world.words);
     if (request.missing) refuseToday(range, today, world.words);
+    if (request.limit !== undefined) refuseManyFiles(kind, dated, { range, words: world.words });
     return await runConnected(exporting, range);
   } finally {
     await connection.close();
   }
+}
+
+/** Which records are the first is known of one document alone. Throws E-USAGE. */
+function refuseManyFiles(
+  kind: ExportKind,
+  request: ExportRequest,
+  { range, words }: { readonly range: DateRange; readonly words: World['words'] },
+): void {
+  const isOne = filesOf(slicesOf(kind, request, range)).length <= 1;
+  if (isOne && !request.missing && !request.shard) return;
+  const limit = words.option('limit', String(request.limit));
+  throw new EngagectlError('E-USAGE', `${limit} takes the first records of one file`, {
+    why: 'among several files, or shards, it would be unclear which are the first',
+    fix: `write one file, or leave out ${words.option('limit')}`,
+  });
 }
 
 async function runConnected(exporting: Exporting, asked: DateRange) {

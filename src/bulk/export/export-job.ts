@@ -35,6 +35,8 @@ export interface ExportJob {
   readonly restarts: boolean;
   /** A document with fewer is not published. */
   readonly minRecords: number;
+  /** Most records in all; infinite, or the export is one document and takes one request at a time. */
+  readonly limit: number;
   readonly client: Client;
   readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;

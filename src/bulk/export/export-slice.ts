@@ -64,12 +64,13 @@ async function copyPages(
   earlier: SliceProgress | undefined,
 ): Promise<void> {
   const { planned, target, job } = sliceJob;
-  const { state } = job;
+  const { state, limit } = job;
   const { eventName } = planned.query;
   let waiting = 0;
   let committed = Promise.resolve();
   try {
-    for await (const { page, next } of exportPages(await trailOf(sliceJob, earlier), job)) {
+    for await (const { page: whole, next } of exportPages(await trailOf(sliceJob, earlier), job)) {
+      const page = whole && { ...whole, count: Math.min(whole.count, limit - state.records) };
       const records = page?.count ?? 0;
       if (page) {
         await target.writePage(job.prepare ? job.prepare(page, eventName) : page);
@@ -86,6 +87,7 @@ async function copyPages(
         .then(() => void (waiting -= 1)); // none after one that failed
       committed.catch(() => undefined); // it is told by whoever waits next
       if (waiting >= mostWaiting) await committed;
+      if (state.records >= limit) break;
     }
   } finally {
     await committed;

@@ -108,10 +108,11 @@ async function writeSlices(
   { document, ahead, job }: DocumentJob,
   output: Output,
 ): Promise<EngagectlError | undefined> {
-  const { log, state } = job;
+  const { log, state, limit } = job;
   const earlier = state.bytes;
   let late: EngagectlError | undefined;
   for (const planned of document.slices.filter(isOpen(log))) {
+    if (state.records >= limit) break;
     const spilled = late !== undefined || log.earlier.slices.get(planned.index)?.spilled === true;
     try {
       const spill = await ahead.take(planned, { spilled });
@@ -123,7 +124,9 @@ async function writeSlices(
         if (left !== undefined) job.warn(left);
       }
     } catch (error) {
-      if (!log.resumable || !(error instanceof EngagectlError) || !ofOneDay.has(error.id)) {
+      // The first records are not known without those of a day that failed.
+      const isWanted = log.resumable && limit === Number.POSITIVE_INFINITY;
+      if (!isWanted || !(error instanceof EngagectlError) || !ofOneDay.has(error.id)) {
         throw error;
       }
       late ??= error;
