@@ -219,6 +219,11 @@ export const errorNotes = {
     ],
     next: [fresh, 'ask for fewer days at once'],
   },
+  'E-EXPECTED': {
+    means: 'the input is not what the mapping file expects of it',
+    causes: ['a column came in that "columns": "exact" does not name'],
+    next: ['ask who made the input', 'correct the mapping file, where the input is right'],
+  },
   'E-HEADER': {
     means: 'the header line of a CSV cannot be used; nothing was sent',
     causes: [

@@ -43,6 +43,7 @@ export const errorIds = {
   'E-HEADER-DUPLICATE': exitCodes.refused,
   'E-HEADER-EMPTY': exitCodes.refused,
   'E-COLUMN-MISSING': exitCodes.refused,
+  'E-EXPECTED': exitCodes.refused,
   'E-FORMAT': exitCodes.refused,
   'E-TOO-MANY': exitCodes.refused,
   'E-ALREADY-SENT': exitCodes.refused,

@@ -19,7 +19,7 @@ export const mappingOptions: OptionTable = [
     'string, integer, number, boolean, date or json; else strings (repeatable)',
     { repeatable: true },
   ],
-  ['--mapping <file>', 'JSON file with identity, map, types and drop'],
+  ['--mapping <file>', 'JSON file with all of this, and what is expected'],
   [
     '--empty <how>',
     'empty cells: omit, null or string',

@@ -142,6 +142,12 @@ export const topicPages = {
     JSON file for --mapping:
     {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}
 
+    It may expect something of the input, too. What is
+    otherwise is rejected, or the run refused:
+    "required":["mail"]          columns with a value in every row
+    "columns":"exact"            no columns but those that the file names
+    "values":{"Plan":["a","b"]}  the values of a column, besides none
+
     Output of exports, by the name of --output or by --format:
     .ndjson  each record byte for byte as the service sent it; the default
     .csv     dotted columns (profileData.City), arrays as JSON; --columns chooses, --bom for Excel

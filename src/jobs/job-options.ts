@@ -84,7 +84,7 @@ export interface UploadOptions extends WriteOptions {
   readonly drop?: readonly string[];
   /** The only columns that are sent. */
   readonly only?: readonly string[];
-  /** Path of a JSON file with identity, map, types and drop. */
+  /** Path of a JSON file with all of this, and with what is expected of the input. */
   readonly mapping?: string;
   /** What an empty cell is sent as; default: it is left out. */
   readonly empty?: 'omit' | 'null' | 'string';

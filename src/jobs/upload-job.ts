@@ -66,7 +66,15 @@ export async function uploadMapping(
  * The mapping without the time of `ts: now`, which is another one in every part of a run, and
  * without the consent to send records of unknown outcome again, which may be given later.
  */
-const meaningOf = ({ map, types, drop, only, tsNow, ...rest }: Omit<UploadMapping, 'zone'>) => ({
+const meaningOf = ({
+  map,
+  types,
+  drop,
+  only,
+  tsNow,
+  expected,
+  ...rest
+}: Omit<UploadMapping, 'zone'>) => ({
   ...rest,
   retryUnknown: undefined,
   map: [...map],
@@ -74,4 +82,10 @@ const meaningOf = ({ map, types, drop, only, tsNow, ...rest }: Omit<UploadMappin
   drop: [...drop],
   only: only && [...only],
   tsNow: tsNow !== undefined,
+  // how many records are too few decides nothing about any of them
+  expected: expected && {
+    required: [...expected.required],
+    isExact: expected.isExact,
+    values: [...expected.values].map(([column, values]) => [column, [...values]]),
+  },
 });

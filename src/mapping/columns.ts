@@ -14,20 +14,33 @@ export interface Column {
   readonly type: CellType | undefined;
   /** `,"key":` */
   readonly prefix: Buffer;
+  /** The mapping file names all columns, and not this one. */
+  readonly isUnexpected: boolean;
+  /** That the mapping file allows; undefined: any. */
+  readonly values: ReadonlySet<string> | undefined;
 }
 
 /** What the options say about the column of this name. */
 export function columnOf(name: string, options: UploadMapping): Column {
   const key = options.map.get(name) ?? name;
   const isFlag = key.startsWith('MSG-');
+  const role = roleOf(name, key, options);
   return {
     name,
-    role: roleOf(name, key, options),
+    role,
     key,
     type: options.types.get(name) ?? (isFlag ? 'boolean' : undefined),
     prefix: Buffer.from(`,${JSON.stringify(key)}:`),
+    isUnexpected: role === 'data' || role === 'none' ? isUnexpected(name, options) : false,
+    values: options.expected?.values.get(name),
   };
 }
+
+/** Of a column that is no part of a record by itself, as the identity is. */
+const isUnexpected = (name: string, options: UploadMapping): boolean =>
+  options.expected?.isExact === true &&
+  !optionalColumns(options).includes(name) &&
+  !isOfRejects(name);
 
 /** Columns that a rejects file of CSV has behind those of its input. */
 export const isOfRejects = (name: string): boolean => /^engagectl_(?:line|error)$/.test(name);
@@ -67,6 +80,7 @@ export function columnsOf(
     if (roles.has(role) || options[option] !== undefined) continue;
     throw missingColumns([role], header, source, fix);
   }
+  refuseUnexpected(columns, source);
   const [first, second] = sharedKey(columns) ?? [];
   if (first && second) {
     const message = `${source}: columns "${first.name}" and "${second.name}" are both sent as "${first.key}"`;
@@ -74,6 +88,19 @@ export function columnsOf(
     throw new EngagectlError('E-HEADER-DUPLICATE', message, { fix, file: source, line: 1 });
   }
   return columns;
+}
+
+/** Throws E-EXPECTED. */
+function refuseUnexpected(columns: readonly Column[], source: string): void {
+  const names = columns.filter((column) => column.isUnexpected).map(({ name }) => name);
+  if (names.length === 0) return;
+  const noun = names.length === 1 ? 'column' : 'columns';
+  throw new EngagectlError('E-EXPECTED', `${source}: unexpected ${noun} ${listed(names)}`, {
+    why: 'the mapping file says "columns": "exact", and names no such column',
+    fix: 'take it out of the input, or name it in the mapping file: under "drop" it is not sent',
+    file: source,
+    line: 1,
+  });
 }
 
 const nameIdentity =
@@ -94,8 +121,15 @@ const eventColumns = [
 ] as const;
 
 /** Columns that the user named besides the key. */
-export const optionalColumns = ({ map, drop, only, types }: UploadMapping): string[] => [
-  ...new Set([...map.keys(), ...drop, ...(only ?? []), ...types.keys()]),
+export const optionalColumns = ({ map, drop, only, types, expected }: UploadMapping): string[] => [
+  ...new Set([
+    ...map.keys(),
+    ...drop,
+    ...(only ?? []),
+    ...types.keys(),
+    ...(expected?.required ?? []),
+    ...(expected?.values.keys() ?? []),
+  ]),
 ];
 
 /** Every column that the user named, and the identity unless an objectId stands in for it. */

@@ -2,6 +2,7 @@ import { writeHead, type CellRow, type Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { emptyValue, writeTyped } from './cell-types.js';
 import { columnFault, columnOf, optionalColumns, sharedKey, type Column } from './columns.js';
+import { unexpectedIn } from './unexpected-in.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import type { RecordBuilder } from './record-builder.js';
@@ -83,11 +84,13 @@ export class JsonRow implements CellRow {
     const { out } = this.#records;
     const head = writeHead(this, this.#records, this.#options);
     const members = this.#writeMembers();
-    const fault =
-      head !== undefined && members !== undefined ? `${head}; ${members}` : (head ?? members);
+    const { expected } = this.#options;
+    const columns = this.#columns.slice(0, this.#json.count);
+    const unexpected = expected && unexpectedIn(this, columns, expected);
     out.byte(token.closeObject);
     out.byte(token.closeObject);
-    return fault;
+    const faults = [head, unexpected, members].filter((fault) => fault !== undefined);
+    return faults.length > 0 ? faults.join('; ') : undefined;
   }
 
   #writeMembers(): string | undefined {

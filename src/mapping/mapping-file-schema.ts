@@ -10,5 +10,11 @@ export const mappingFileSchema = z
     types: z.record(z.string(), z.enum(cellTypes)),
     drop: z.array(z.string()),
     only: z.array(z.string()),
+    required: z.array(z.string()),
+    columns: z.literal('exact'),
+    records: z.strictObject({ min: z.int().positive() }),
+    values: z.record(z.string(), z.array(z.string()).min(1)),
   })
   .partial();
+
+export type MappingFile = z.infer<typeof mappingFileSchema>;

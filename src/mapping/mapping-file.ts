@@ -1,7 +1,13 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { readText } from '../files/read-text.js';
-import { cellTypes, type CellType, type UploadMapping } from './upload-mapping.js';
+import type { MappingFile } from './mapping-file-schema.js';
+import {
+  cellTypes,
+  type CellType,
+  type Expectations,
+  type UploadMapping,
+} from './upload-mapping.js';
 
 /** What the flags of `upload` say about columns, as typed. */
 export interface ColumnFlags {
@@ -17,7 +23,7 @@ export interface ColumnFlags {
 
 type ColumnMapping = Pick<
   UploadMapping,
-  'identity' | 'identityGiven' | 'objectId' | 'map' | 'types' | 'drop' | 'only'
+  'identity' | 'identityGiven' | 'objectId' | 'map' | 'types' | 'drop' | 'only' | 'expected'
 >;
 
 interface MappingWorld {
@@ -48,6 +54,22 @@ export async function columnMapping(
     ]),
     drop: new Set([...(file.drop ?? []), ...(flags.drop ?? [])]),
     ...(only.length > 0 && { only: new Set(only) }),
+    ...expectedBy(file),
+  };
+}
+
+/** What the file says of an input besides. */
+function expectedBy(file: MappingFile): { readonly expected?: Expectations } {
+  const { required = [], columns, values = {}, records } = file;
+  const says = [file.required, columns, file.values, records];
+  if (says.every((said) => said === undefined)) return {};
+  return {
+    expected: {
+      required: new Set(required),
+      isExact: columns === 'exact',
+      values: new Map(Object.entries(values).map(([column, list]) => [column, new Set(list)])),
+      minRecords: records?.min ?? 0,
+    },
   };
 }
 
@@ -93,13 +115,13 @@ function parseTypes(text: string): [column: string, type: CellType][] {
 }
 
 /** All of a mapping file. zod is loaded then only: other uploads need not wait for it. */
-async function readMappingFile(name: string, world: MappingWorld) {
+async function readMappingFile(name: string, world: MappingWorld): Promise<MappingFile> {
   const { mappingFileSchema } = await import('./mapping-file-schema.js');
   const parsed = mappingFileSchema.safeParse(await readJson(name, world));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new EngagectlError('E-USAGE', `${name}: ${issue?.path.join('.') ?? ''} ${issue?.message}`, {
-    why: 'a mapping file holds identity, objectId, map, types, drop and only',
+    why: 'a mapping file holds identity, objectId, map, types, drop, only, required, columns, records and values',
     fix: `correct ${name}`,
     file: name,
   });

@@ -42,10 +42,10 @@ export function formOf(columns: readonly Column[], options: UploadMapping): RowF
   return { bytes: Buffer.concat([Buffer.from(numbers.buffer), ...texts]), members: data.length };
 }
 
-/** The column of the key, if the head of a record is that and nothing more; else -1. */
-function keyColumn(columns: readonly Column[], { kind }: UploadMapping): number {
+/** The column of the key, if the head of a record is that and nothing is judged by then; else -1. */
+function keyColumn(columns: readonly Column[], { kind, expected }: UploadMapping): number {
   const isKeyedTwice = columns.some(({ role }) => role === 'objectId');
-  if (kind === 'event' || isKeyedTwice) return -1;
+  if (kind === 'event' || isKeyedTwice || expected) return -1;
   return columns.findIndex(({ role }) => role === 'identity');
 }
 

@@ -3,6 +3,7 @@ import { writeHead, type CellRow, type Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { writeString, writeTyped } from './cell-types.js';
 import { columnFault, columnsOf, type Column } from './columns.js';
+import { unexpectedIn } from './unexpected-in.js';
 import { invalid, RecordBuilder } from './record-builder.js';
 import type { RecordBlock, RecordReject } from './records.js';
 import { formOf } from './row-form.js';
@@ -111,9 +112,13 @@ export class UploadCsv implements CellRow {
   /** Writes what the writer does not: the head of a record, or a cell as the type of its column. */
   #write(place: number): string | undefined {
     if (place === HEAD) {
+      const { expected } = this.#options;
+      const unexpected = expected && unexpectedIn(this, this.#columns, expected);
       const error = writeHead(this, this.#records, this.#options);
       this.#writer.key = this.#records.key;
-      return error;
+      return unexpected !== undefined && error !== undefined
+        ? `${error}; ${unexpected}`
+        : (error ?? unexpected);
     }
     const { name, type } = this.#columns[place]!;
     const fault = writeTyped(this.text(place), type!, this.#records, this.#options.zone);

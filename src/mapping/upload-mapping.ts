@@ -4,6 +4,18 @@ import type { Zone } from '../zone.js';
 export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'json'] as const;
 export type CellType = (typeof cellTypes)[number];
 
+/** What a mapping file expects of an input, beside how it is mapped. All names are input columns. */
+export interface Expectations {
+  /** Columns that have a value in every row. */
+  readonly required: ReadonlySet<string>;
+  /** Every column is one that the mapping names. */
+  readonly isExact: boolean;
+  /** The values that a column may have; an empty one too, unless it is required. */
+  readonly values: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Fewer records are too few. */
+  readonly minRecords: number;
+}
+
 /** How `upload` turns rows into records (contract §2, upload). All names are input columns. */
 export interface UploadMapping {
   /** What flat rows become; a record that says its own type keeps it. */
@@ -30,4 +42,6 @@ export interface UploadMapping {
   readonly zone: Zone;
   /** Whether lines of a rejects file with stage `unknown` are sent. */
   readonly retryUnknown: boolean;
+  /** What else the mapping file says of an input; undefined where it says nothing. */
+  readonly expected?: Expectations;
 }

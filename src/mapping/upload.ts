@@ -28,6 +28,9 @@ export function uploadMapper(options: UploadMapping): Mapper {
   };
 }
 
+/** Of records that have no columns. */
+const shapeFault =
+  'the mapping file expects columns, and this is a record of the service or of an export';
 const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
 
 /** JSON rows to upload records. A line of a rejects file has the record within it looked at. */
@@ -64,9 +67,12 @@ class UploadJson {
     const json = this.#json;
     const records = this.#records;
     const type = json.find('type');
-    if (type >= 0) return writeTypedRecord(json, type, records);
-    if (json.find('event_props') >= 0) return writeExportedEvent(json, records, this.#options);
     const isExported = profileMarks.some((mark) => json.find(mark) >= 0);
+    const isEvent = json.find('event_props') >= 0;
+    const isFlat = type < 0 && !isEvent && !isExported;
+    if (this.#options.expected && !isFlat) return shapeFault;
+    if (type >= 0) return writeTypedRecord(json, type, records);
+    if (isEvent) return writeExportedEvent(json, records, this.#options);
     if (isExported) return writeExportedProfile(json, records);
     return this.#row.next() ?? this.#row.write(); // like a CSV row
   }
