@@ -156,6 +156,28 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect(strange).toEqual([]);
   });
 
+  it('shows the cursors that are open, until they expire', async () => {
+    const service = await filled();
+    const { page, strange } = await open(service);
+    await page.getByRole('button', { name: 'Cursors' }).click();
+    await page.getByText('None is open.').waitFor();
+    await service.open('profiles', 'View', 20231114, 20231114, '?batch_size=10');
+    await service.open('events', 'Buy', 20231114, 20231117, '?batch_size=230');
+    const rows = page.locator('#cursor-rows tr');
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    const [from, to] = ['2023-11-14 00:00:00', '2023-11-18 00:00:00'];
+    await expect
+      .poll(() => rows.first().locator('td').allInnerTexts())
+      .toEqual([time, 'events, Buy', from, to, '230', time, time]);
+    await page.getByRole('cell', { name: 'all at once' }).waitFor();
+    await shoot(page, 'cursors');
+    // Those of events live four hours, those of profiles four days.
+    await service.call('PUT', '/_local/clock', { advanceSeconds: 5 * 3600 });
+    await expect.poll(() => rows.count()).toBe(1);
+    await page.getByRole('cell', { name: 'profiles, View' }).waitFor();
+    expect(strange).toEqual([]);
+  });
+
   it('sets a fault, shows how often it happened, and deletes it', async () => {
     const service = await filled();
     const { page, strange } = await open(service);
@@ -245,7 +267,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     await shoot(page, 'users-360-dark');
     expect(await isWide(page)).toBe(false);
     await page.getByRole('button', { name: 'Users', exact: true }).focus();
-    for (const name of ['Events', 'Requests', 'Faults', 'Snapshots', 'Calls']) {
+    for (const name of ['Events', 'Requests', 'Cursors', 'Faults', 'Snapshots', 'Calls']) {
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('Enter');
       await page.getByRole('region', { name }).waitFor();

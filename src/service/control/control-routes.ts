@@ -4,6 +4,7 @@ import { moveClock, showClock } from './clock-control.js';
 import { controlRoute } from './control-route.js';
 import { addFault, deleteFault, deleteFaults, listFaults } from './fault-control.js';
 import { showCallingAccount } from './show-calling-account.js';
+import { listCursors } from './open-cursors.js';
 import { clearRequests, listRequests } from './request-control.js';
 import { resetService } from './reset-service.js';
 import { changeSnapshot, deleteSnapshot, listSnapshots, saveSnapshot } from './snapshot-control.js';
@@ -20,6 +21,7 @@ export const controlRoutes: readonly Route[] = [
   controlRoute('GET', '/_local/requests', listRequests),
   controlRoute('DELETE', '/_local/requests', clearRequests),
   controlRoute('POST', '/_local/reset', (_, service) => resetService(service)),
+  controlRoute('GET', '/_local/cursors', listCursors),
   controlRoute('GET', '/_local/snapshots', listSnapshots),
   controlRoute('PUT', '/_local/snapshots/*', saveSnapshot),
   controlRoute('POST', '/_local/snapshots/*', changeSnapshot),

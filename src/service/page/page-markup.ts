@@ -22,6 +22,7 @@ export const pageMarkup = `<!doctype html>
     <button data-view="users">Users</button>
     <button data-view="events">Events</button>
     <button data-view="requests">Requests</button>
+    <button data-view="cursors">Cursors</button>
     <button data-view="faults">Faults</button>
     <button data-view="snapshots">Snapshots</button>
     <button data-view="calls" id="calls-tab">Calls</button>
@@ -48,6 +49,11 @@ export const pageMarkup = `<!doctype html>
       <p id="no-requests" class="hint">None yet. They appear here as they come.</p>
       <button id="clear-requests">Clear the list</button>
       <pre id="body" tabindex="0" hidden></pre>
+    </section>
+    <section id="cursors" aria-label="Cursors" hidden>
+      <div class="scroll"><table><thead><tr><th>Opened</th><th>Export of</th><th>From (UTC)</th><th>Before</th><th>A page</th><th>Used</th><th>Expires</th></tr></thead>
+        <tbody id="cursor-rows"></tbody></table></div>
+      <p id="no-cursors" class="hint">None is open. An export opens one.</p>
     </section>
     <section id="faults" aria-label="Faults" hidden>
       <form id="fault">

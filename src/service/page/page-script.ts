@@ -63,7 +63,7 @@ async function tried(work) {
 ${pageViews}
 ${pageSoftphone}
 
-const views = { users: showUsers, events: showEvents, requests: showRequests, faults: showFaults,
+const views = { users: showUsers, events: showEvents, requests: showRequests, cursors: showCursors, faults: showFaults,
   snapshots: showSnapshots, calls: showCalls };
 let view;
 function show(name) {
@@ -87,9 +87,11 @@ for (const [at, tab] of tabs.entries()) {
 document.addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.target.matches('input, select')) return;
   event.preventDefault();
-  show('users').then(() => find('search').focus());
+  show('users');
+  // Not when the users are there: what is typed until then would be lost.
+  find('search').focus();
 });
-const live = { requests: showRequests, faults: showFaults, calls: showCalls };
+const live = { requests: showRequests, cursors: showCursors, faults: showFaults, calls: showCalls };
 setInterval(() => { if (account && live[view] && !document.hidden) tried(live[view]); }, 1000);
 
 async function signIn() {

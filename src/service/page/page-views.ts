@@ -139,6 +139,15 @@ find('clear-requests').addEventListener('click', () => tried(async () => {
   await showRequests();
 }));
 
+async function showCursors() {
+  const { cursors } = await ask('GET', 'cursors');
+  fill('cursor-rows', cursors.map((one) => {
+    const page = one.pendingPolls > 0 ? 'after ' + one.pendingPolls + ' polls' : one.batch === 0 ? 'all at once' : one.batch.toLocaleString('en');
+    return row(...[isoTime(one.openedAt), one.kind + ', ' + (one.event ?? 'nobody did it'), isoTime(one.from), isoTime(one.before), page, isoTime(one.usedAt), isoTime(one.expiresAt)].map(text));
+  }));
+  find('no-cursors').hidden = cursors.length > 0;
+}
+
 const answers = { 'answer 429': { status: 429, headers: { 'Retry-After': '1' } }, 'answer 500': { status: 500 }, 'answer 401': { status: 401 } };
 const faultForm = find('fault').elements;
 faultForm.what.append(...[...Object.keys(answers), ...actions, 'delay'].map((what) => make('option', {}, what)));

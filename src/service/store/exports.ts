@@ -60,6 +60,8 @@ export function useExport(store: Database, id: number, now: number): Export | un
   });
 }
 
-export function isExpired({ kind, opened_at, used_at }: Export, now: number): boolean {
-  return now - opened_at > lives[kind].whole || now - used_at > lives[kind].idle;
-}
+export const isExpired = (opened: Export, now: number): boolean => now > expiryOf(opened);
+
+/** The last millisecond in which its cursors are answered, when it is not used again. */
+export const expiryOf = ({ kind, opened_at, used_at }: Export): number =>
+  Math.min(opened_at + lives[kind].whole, used_at + lives[kind].idle);
