@@ -1,8 +1,8 @@
 // npm run demo: the tool's main job on the input of fixtures/, against the local service. Every command
-// line is shown before it runs, and its summary after; what comes out must be what fixtures/expected.json
-// says, else the demo fails. It keeps to its own folder (demo-output, or the argument) and starts afresh
-// each time.
-import { spawn, spawnSync } from 'node:child_process';
+// line is shown before it runs; what comes out must be what fixtures/expected.json says, else the demo
+// fails. One upload is really killed, and goes on. It keeps to its own folder (demo-output, or the
+// argument) and starts afresh each time.
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -15,22 +15,39 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const output = process.argv[2] ?? 'demo-output';
+const stateFolder = join(output, '.state');
 /** Says that the folder may be removed. */
 const marker = join(output, '.demo');
 const expected = JSON.parse(readFileSync(join(root, 'fixtures/expected.json'), 'utf8'));
 const charged = expected['events.ndjson'].events['Charged'];
 const added = expected['events.csv.gz'].events['Added To Cart'];
+const users = { file: join(output, 'users.csv'), count: 20_000 };
+/** A journal of this size, in bytes, tells that a third of the users or so are there. */
+const midway = 2_000;
 const october = ['--from', '2026-10-01', '--to', '2026-10-14'];
 
-/** What each command must do: its exit code, figures of its summary, and further `checks`. */
+/** What each command must do: its exit code, figures that the ledger keeps of it, and further `checks`. */
 const steps = [
   {
-    say: 'User profiles from a CSV. Five of its 5,000 rows are wrong on purpose: the rest goes through, exit code 3.',
+    say: 'A file that somebody made: what would be sent, and what is wrong with it. Nothing is sent yet.',
+    args: [
+      'upload',
+      'fixtures/profiles.csv',
+      '--mapping',
+      'fixtures/mapping.json',
+      '--preview',
+      '1',
+    ],
+    exitCode: 3,
+  },
+  {
+    say: 'Five of its 5,000 rows are wrong: the rest goes through, exit code 3, and a page tells of the run.',
     args: [
       'upload',
       'fixtures/profiles.csv',
@@ -38,10 +55,28 @@ const steps = [
       'fixtures/mapping.json',
       '--rejects',
       `${output}/profiles.rejects.ndjson`,
+      '--report',
+      `${output}/report.html`,
     ],
     exitCode: 3,
     figures: figuresOf('profiles.csv'),
     checks: [rejectsAreAsExpected],
+  },
+  {
+    say: 'Twenty thousand users, and a process that is killed in the middle.',
+    killed: true,
+    args: ['upload', users.file],
+    exitCode: null,
+  },
+  {
+    args: ['runs', 'list'],
+    region: false,
+    checks: [(stdout) => (stdout.includes(users.file) ? undefined : 'the run is not listed')],
+  },
+  {
+    say: 'The same command goes on where that one was. Every user is counted once.',
+    args: ['upload', users.file, '--resume'],
+    figures: { read: users.count, accepted: users.count, rejected: 0 },
   },
   {
     say: 'More user profiles, as gzipped NDJSON.',
@@ -69,13 +104,8 @@ const steps = [
   },
   {
     say: 'Everybody who bought something in the first half of October.',
-    args: ['export-profiles', '--event', 'Charged', ...october, '-o', `${output}/buyers.ndjson`],
-    figures: { records: charged.users },
-    checks: [hasLines(`${output}/buyers.ndjson`, charged.users)],
-  },
-  {
     args: ['export-profiles', '--event', 'Charged', ...october, '-o', `${output}/buyers.csv`],
-    figures: { records: charged.users },
+    checks: [hasLines(`${output}/buyers.csv`, charged.users + 1)],
   },
   {
     say: 'The events themselves.',
@@ -89,12 +119,7 @@ const steps = [
       '-o',
       `${output}/events.ndjson.gz`,
     ],
-    figures: { records: charged.records + added.records },
     checks: [hasLines(`${output}/events.ndjson.gz`, charged.records + added.records)],
-  },
-  {
-    args: ['export-events', '--event', 'Charged', ...october, '-o', `${output}/charged.csv`],
-    figures: { records: charged.records },
   },
   {
     say: 'Two users said that the same device is theirs, so the service has made them one profile.',
@@ -104,7 +129,7 @@ const steps = [
   {
     say: 'Demerging takes such profiles apart. It cannot be undone, so a script must say --yes.',
     args: ['demerge', 'fixtures/demerge.csv', '--yes'],
-    figures: { read: 152, accepted: 150, duplicates: 2 },
+    figures: { read: 152, accepted: 150 },
   },
   {
     args: ['get-profile', 'eu-10'],
@@ -134,6 +159,13 @@ const steps = [
   },
 ];
 
+/** Ready to be typed: they find what the demo has done. */
+const next = [
+  ['get-profile', 'crm-00003', '--region', 'local'],
+  ['verify', 'fixtures/events.ndjson', '--type', 'event', '--region', 'local'],
+  ['runs', 'list', '--finished'],
+];
+
 async function runDemo() {
   process.chdir(root);
   if (existsSync(output) && !existsSync(marker)) {
@@ -143,53 +175,109 @@ async function runDemo() {
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output);
   writeFileSync(marker, 'Made by npm run demo, which removes this folder when it runs again.\n');
+  writeUsers();
 
   const surprises = [];
   for (const step of steps) surprises.push(...(await runStep(step)));
   showFolder();
   if (surprises.length === 0) {
     console.log(
-      `\nAll ${steps.length} commands did what was planned. Their output is in ${output}/`,
+      `\nAll ${steps.length} commands did what was planned. The page of the first upload is`,
     );
+    console.log(`${output}/report.html. What they did is still there; type next:\n`);
+    const variable = `ENGAGECTL_STATE_DIR=${shellQuoted(stateFolder)}`;
+    for (const args of next) console.log(`  ${variable} ${commandLine(args)}`);
     return 0;
   }
   console.error(`\nNot as planned:\n  ${surprises.join('\n  ')}`);
   return 1;
 }
 
+/** Rows of people who do not exist. */
+function writeUsers() {
+  const rows = Array.from(
+    { length: users.count },
+    (_, at) => `user-${at},user-${at}@example.test,${(at * 7) % 500}\n`,
+  );
+  writeFileSync(users.file, `identity,Email,Points\n${rows.join('')}`);
+}
+
 /** Shows and runs one command, and the one `beside` it; returns what differs from the plan. */
-async function runStep({ say, beside, args, exitCode = 0, figures = {}, checks = [] }) {
-  const line = [...args, '--region', 'local'];
+async function runStep(step) {
+  const {
+    say,
+    beside,
+    args,
+    region = true,
+    killed,
+    exitCode = 0,
+    figures = {},
+    checks = [],
+  } = step;
+  const line = region ? [...args, '--region', 'local'] : args;
   if (say) console.log(`\n# ${say}`);
   const other = beside && (await runBeside([...beside, '--region', 'local']));
-  console.log(`\n$ npx engagectl ${line.map(shellQuoted).join(' ')}`);
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/engagectl.js', ...line], {
-    env: ownEnvironment(),
-    encoding: 'utf8',
-    maxBuffer: 2 ** 26,
-  });
-  process.stdout.write(stdout + stderr);
+  console.log(`\n$ ${commandLine(line)}${killed ? ' &' : ''}`);
+  const { status, stdout } = await run(line, killed);
   await other?.ended();
 
-  const shown = figuresIn(stderr);
+  const kept = Object.keys(figures).length > 0 ? lastOfLedger() : {};
   const differences = Object.entries(figures)
-    .filter(([name, figure]) => (shown[name] ?? 0) !== figure)
-    .map(([name, figure]) => `${name} is ${shown[name]}, not ${figure}`);
+    .filter(([name, figure]) => kept[name] !== figure)
+    .map(([name, figure]) => `${name} is ${kept[name]}, not ${figure}`);
   if (status !== exitCode) differences.push(`exit code ${status}, not ${exitCode}`);
   differences.push(...checks.map((check) => outcomeOf(check, stdout)).filter(Boolean));
   return differences.map((difference) => `${args[0]}: ${difference}`);
 }
 
+/** Its messages go straight to where the demo's own go: on a terminal they have colours and a bar. */
+async function run(line, killed) {
+  const child = spawn(process.execPath, ['bin/engagectl.js', ...line], {
+    env: ownEnvironment(),
+    stdio: ['ignore', 'pipe', 1],
+  });
+  const closed = once(child, 'close');
+  if (killed) await killMidway(child);
+  let stdout = '';
+  for await (const part of child.stdout.setEncoding('utf8')) {
+    process.stdout.write(part);
+    stdout += part;
+  }
+  const [status] = await closed;
+  return { status, stdout };
+}
+
+/** Kills an upload of which a part has arrived. One that ends before that is left to end. */
+async function killMidway(child) {
+  while (child.exitCode === null && journalSize() < midway) await sleep(5);
+  if (!child.kill('SIGKILL')) return;
+  await once(child, 'exit');
+  console.log(`\n$ kill -9 ${child.pid}`);
+}
+
+/** Bytes of the journal of the only unfinished run; 0 before there is one. */
+function journalSize() {
+  const runs = join(stateFolder, 'runs');
+  const [run] = existsSync(runs) ? readdirSync(runs).filter((name) => !name.startsWith('.')) : [];
+  return statSync(join(runs, run ?? '', 'journal.ndjson'), { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** What the last write command came to, as the tool itself keeps it. */
+function lastOfLedger() {
+  const lines = readFileSync(join(stateFolder, 'ledger.ndjson'), 'utf8').trimEnd().split('\n');
+  return JSON.parse(lines.at(-1));
+}
+
 /** A command that goes on while another one runs. It is ready when it says what it waits for. */
 async function runBeside(line) {
-  console.log(`\n$ npx engagectl ${line.map(shellQuoted).join(' ')} &`);
+  console.log(`\n$ ${commandLine(line)} &`);
   const child = spawn(process.execPath, ['bin/engagectl.js', ...line], { env: ownEnvironment() });
   const closed = once(child, 'close');
   child.stdout.pipe(process.stdout, { end: false });
   await new Promise((resolve, reject) => {
-    child.stderr.on('data', (text) => {
-      process.stdout.write(text);
-      if (text.includes('waits for')) resolve();
+    child.stderr.on('data', (message) => {
+      process.stdout.write(message);
+      if (message.includes('waits for')) resolve();
     });
     child.on('exit', () => reject(new Error(`${line.join(' ')}: it ended before it was ready`)));
   });
@@ -204,27 +292,21 @@ function outcomeOf(check, stdout) {
   }
 }
 
-/** The environment without the user's own settings for engagectl, and with folders of the demo's own. */
+/**
+ * The environment without the user's own settings for engagectl, and with folders of the demo's own. By
+ * npm_command the tool knows that it is called by npx, as the lines that are shown have it.
+ */
 function ownEnvironment() {
   const kept = Object.entries(process.env).filter(([name]) => !changesEngagectl(name));
   return {
     ...Object.fromEntries(kept),
     ENGAGECTL_CONFIG_DIR: resolve(output, '.config'),
-    ENGAGECTL_STATE_DIR: resolve(output, '.state'),
+    ENGAGECTL_STATE_DIR: resolve(stateFolder),
+    npm_command: 'exec',
   };
 }
 
 const changesEngagectl = (name) => /^(ENGAGECTL_|GITHUB_STEP_SUMMARY$)/.test(name);
-
-/** Numbers of the headline on stderr: `uploaded 4,995 of 5,000 users; 5 rejected`. */
-function figuresIn(text) {
-  const headline =
-    /^(?:uploaded|set|demerged|exported) .*$/m.exec(text)?.[0].replaceAll(',', '') ?? '';
-  const [, done, all = done] = /^[a-z]+ (\d+)(?: of (\d+))?/.exec(headline) ?? [];
-  const count = (word) => Number(new RegExp(`(\\d+) ${word}`).exec(headline)?.[1] ?? 0);
-  const [rejected, duplicates] = [count('rejected'), count('duplicate')];
-  return { read: Number(all), accepted: Number(done), records: Number(done), rejected, duplicates };
-}
 
 function figuresOf(file) {
   const { read, rejected } = expected[file];
@@ -269,8 +351,8 @@ function callWasAbout(context) {
   };
 }
 
-const linesIn = (text) =>
-  text
+const linesIn = (stdout) =>
+  stdout
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
@@ -278,8 +360,8 @@ const linesIn = (text) =>
 function hasLines(file, wanted) {
   return () => {
     const bytes = readFileSync(file);
-    const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
-    const found = text.split('\n').length - 1;
+    const content = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+    const found = content.split('\n').length - 1;
     return found === wanted ? undefined : `${file} has ${found} lines, not ${wanted}`;
   };
 }
@@ -291,6 +373,8 @@ function showFolder() {
     console.log(`${size.toLocaleString('en-US').padStart(12)}  ${name}`);
   }
 }
+
+const commandLine = (args) => `npx engagectl ${args.map(shellQuoted).join(' ')}`;
 
 function shellQuoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

@@ -29,8 +29,7 @@ it('names every bad file in its README', () => {
 it('has a recording that ends on success', () => {
   const recording = readFileSync(join(fixtures, 'recording.svg'), 'utf8');
   expect(recording).toContain('engagectl upload users.csv --region local --resume');
-  expect(recording).toMatch(/resumed +[1-9]/);
-  expect(recording).toContain('upload: done');
+  expect(recording).toMatch(/uploaded 60,000 users, [1-9][\d,]* of them by an earlier part/);
   expect(recording).not.toMatch(/error E-/);
 });
 

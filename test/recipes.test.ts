@@ -179,10 +179,10 @@ const postgres = stores.find(({ name }) => name === 'PostgreSQL');
 const withPsql = hasCommand('psql', 'the recipe of the warehouse is not run');
 
 it.skipIf(!postgres || !withPsql)(
-  'a warehouse: its rows are users, each time as they are',
+  'a warehouse: its rows are users, each time as they are; a run cut short goes on',
   async () => {
     await using store = await postgres!.start();
-    const { run, env } = await kitchen();
+    const { run, bash, here, env } = await kitchen();
     env['WAREHOUSE'] = store.url;
     const rows = Array.from({ length: 30 }, (_, at) => `('w${at}', 'Oslo')`).join(',');
     const table = 'CREATE TABLE customers (id text, city text)';
@@ -193,6 +193,15 @@ it.skipIf(!postgres || !withPsql)(
     await run(`psql "$WAREHOUSE" -q -c "UPDATE customers SET city = 'Rome' WHERE id = 'w29'"`);
     await run(nightly);
     expect(await run('engagectl get-profile w29')).toContain('"City":"Rome"');
+
+    const many = "SELECT 'm' || to_char(n, 'FM00000'), 'Lima' FROM generate_series(1, 12000) AS n";
+    await run(`psql "$WAREHOUSE" -q -c "INSERT INTO customers ${many}"`);
+    await here.service.faults.add({ endpoint: 'upload', after: 3, answer: { status: 401 } });
+    expect(await bash(nightly)).toMatchObject({ code: 4 });
+    here.service.faults.clear();
+    const resumed = await bash(nightly);
+    expect(resumed.stderr).toMatch(/uploaded 12,030 records, [1-9],000 of them by an earlier part/);
+    expect(resumed.code).toBe(0);
   },
 );
 
