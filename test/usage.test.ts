@@ -144,21 +144,25 @@ const fitting: Readonly<Record<string, string>> = {
 };
 const repeatable = new Set(['--map', '--drop', '--only', '--types', '--header-prefix', '--seed']);
 
-it('every flag that takes one value is refused when it is given twice', async () => {
-  const world = makeWorld();
-  const program = await buildProgram(world.runtime());
-  for (const command of program.commands.filter(isVisible)) {
-    for (const { long, required } of [...program.options, ...command.options]) {
-      if (!required || typeof long !== 'string' || repeatable.has(long)) continue;
-      if (`${command.name()} ${long}` === 'export-events --event') continue;
-      const value = fitting[`${command.name()} ${long}`] ?? fitting[long] ?? '1';
-      const flag = [long, value];
-      const argv = [command.name(), ...flag, ...flag];
-      const { code, stderr } = await world.run(argv);
-      expect(stderr, argv.join(' ')).toContain('given twice');
-      expect(code).toBe(2);
+it(
+  'every flag that takes one value is refused when it is given twice',
+  { timeout: 240_000 },
+  async () => {
+    const world = makeWorld();
+    const program = await buildProgram(world.runtime());
+    for (const command of program.commands.filter(isVisible)) {
+      for (const { long, required } of [...program.options, ...command.options]) {
+        if (!required || typeof long !== 'string' || repeatable.has(long)) continue;
+        if (`${command.name()} ${long}` === 'export-events --event') continue;
+        const value = fitting[`${command.name()} ${long}`] ?? fitting[long] ?? '1';
+        const flag = [long, value];
+        const argv = [command.name(), ...flag, ...flag];
+        const { code, stderr } = await world.run(argv);
+        expect(stderr, argv.join(' ')).toContain('given twice');
+        expect(code).toBe(2);
+      }
     }
-  }
-  const around = await world.run(['--region', 'local', 'upload', '--region', 'local']);
-  expect(around.stderr).toContain('given twice');
-});
+    const around = await world.run(['--region', 'local', 'upload', '--region', 'local']);
+    expect(around.stderr).toContain('given twice');
+  },
+);

@@ -31,8 +31,8 @@ export function headline(summary: Summary, nouns: string): string {
 }
 
 function mainPart(summary: Summary, verb: string, nouns: string): string {
-  const { read = 0, accepted = 0, resumed = 0, rejected = 0, rehearsal } = summary;
-  if (rehearsal === 'check') return `check: ${ofAll(read - rejected, read, nouns)} would be sent`;
+  const { read = 0, accepted = 0, resumed = 0, notSent = 0, rehearsal } = summary;
+  if (rehearsal === 'check') return `check: ${ofAll(notSent, read, nouns)} would be sent`;
   const taken = ofAll(accepted + resumed, read, nouns);
   if (rehearsal === 'dryRun') return `dry run: the service would take ${taken}`;
   const before = resumed > 0 ? `, ${grouped(resumed)} of them by an earlier part of the run` : '';

@@ -281,11 +281,11 @@ const reads: readonly Behaviour[] = [
   {
     title: 'export-events: an event that the service does not know',
     argv: ['export-events', ...chargedInOctober, '--no-split'],
-    code: 7,
+    code: 2,
     recordings: ['events-invalid-event'],
     see: ({ stderr }) => {
       expect(stderr).toContain('Invalid event : Charged');
-      expect(stderr).toContain('correct what its answer names');
+      expect(stderr).toContain('names are case-sensitive');
     },
   },
 ];

@@ -59,7 +59,7 @@ describe('the first signal', () => {
     const outcome = await ended;
     expect(outcome.code).toBe(code);
     expect(summaryOf(outcome.stdout).accepted).toBe(20);
-    expect(outcome.stderr).toContain('engagectl runs resume');
+    expect(outcome.stderr).toContain('engagectl.js runs resume');
 
     const { stdout, code: resumed } = await outcomeOf(run.start('--resume'));
     expect([resumed, summaryOf(stdout).resumed, summaryOf(stdout).accepted]).toEqual([0, 20, 40]);
