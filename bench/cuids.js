@@ -7,6 +7,7 @@ import { engagectl } from './harness/sides.js';
 const check = 'engagectl upload --check';
 const cuidCheck = 'engagectl cuid check';
 const readable = 'engagectl cuid derive, readable';
+const digested = 'engagectl cuid derive, with digests';
 const keyed = 'engagectl cuid derive, keyed';
 
 export const cuids = {
@@ -15,6 +16,8 @@ export const cuids = {
   size: 1_000_000,
   guards: [
     { what: 'cuid check ÷ upload --check', of: cuidCheck, to: check, most: 2 },
+    { what: 'cuid derive, with digests ÷ upload --check', of: digested, to: check, most: 2 },
+    { what: 'cuid derive, keyed ÷ upload --check', of: keyed, to: check, most: 2 },
     { what: 'cuid check: peak MiB', of: cuidCheck, key: 'peakBytes', most: 143 },
     { what: 'cuid derive: peak MiB', of: keyed, key: 'peakBytes', most: 143 },
   ],
@@ -31,6 +34,8 @@ export const cuids = {
         ours(check, ['upload', input, '--check', '--json']),
         ours(cuidCheck, ['cuid', 'check', input, '--column', 'identity', '--json']),
         ours(readable, derive),
+        // An identity has a `_`: without a digest two pairs could be joined to one.
+        ours(digested, [...derive, '--device-column', 'Plan']),
         ours(keyed, [...derive, '--key-file', key]),
       ],
       async watch({ output }, run) {
