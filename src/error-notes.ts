@@ -221,7 +221,10 @@ export const errorNotes = {
   },
   'E-EXPECTED': {
     means: 'the input is not what the mapping file expects of it',
-    causes: ['a column came in that "columns": "exact" does not name'],
+    causes: [
+      'a column came in that "columns": "exact" does not name',
+      'it has fewer records than "records": {"min": …} asks for: it was cut short',
+    ],
     next: ['ask who made the input', 'correct the mapping file, where the input is right'],
   },
   'E-HEADER': {

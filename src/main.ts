@@ -16,8 +16,13 @@ export async function main(argv: readonly string[], runtime: Runtime): Promise<E
     return exitCodes.ok;
   } catch (thrown) {
     const error = thrown === runtime.signal.reason ? interruption(thrown) : thrown;
-    const { errorSettings, showError } = await import('./ui/show-error.js');
-    showError(error, runtime, errorSettings(argv, runtime));
+    const [{ errorSettings, showError }, { annotateError }] = await Promise.all([
+      import('./ui/show-error.js'),
+      import('./ui/annotations.js'),
+    ]);
+    const settings = errorSettings(argv, runtime);
+    showError(error, runtime, settings);
+    annotateError(error, { settings, runtime });
     return exitCodeOf(error);
   }
 }

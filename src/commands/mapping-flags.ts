@@ -16,7 +16,7 @@ export const mappingOptions: OptionTable = [
   ['--only <a,b>', 'send these columns only (repeatable)', { repeatable: true }],
   [
     '--types <column:type,…>',
-    'string, integer, number, boolean, date or json; else strings (repeatable)',
+    'string, integer, number, boolean, date, json or phone:+91; else strings (repeatable)',
     { repeatable: true },
   ],
   ['--mapping <file>', 'JSON file with all of this, and what is expected'],

@@ -11,7 +11,7 @@ export interface ProfileField {
 const anything = { wanted: 'text', pattern: /^/ };
 const yesOrNo = { wanted: 'Y or N', pattern: /^[YN]$/ };
 const emailAddress = /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/;
-const phoneNumber = /^\+[1-9]\d{5,14}$/;
+export const phoneNumber = /^\+[1-9]\d{5,14}$/;
 const schools = /^(School|College|Graduate)$/;
 
 /**

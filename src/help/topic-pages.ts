@@ -136,6 +136,7 @@ export const topicPages = {
     boolean          true, false, 1, 0, yes, no, in any case
     date             ISO 8601 or epoch seconds
     json             any JSON value
+    phone:+91        phone numbers of this country code
 
     A cell that does not fit its type rejects its record, and the rejects file says why. Empty
     cells are left out; --empty null or string sends them. For wide files all of this goes into a
@@ -146,6 +147,7 @@ export const topicPages = {
     otherwise is rejected, or the run refused:
     "required":["mail"]          columns with a value in every row
     "columns":"exact"            no columns but those that the file names
+    "records":{"min":1000}       fewer records are too few
     "values":{"Plan":["a","b"]}  the values of a column, besides none
 
     Output of exports, by the name of --output or by --format:

@@ -78,7 +78,7 @@ export interface UploadOptions extends WriteOptions {
   readonly objectId?: string;
   /** `column=key` each: send a column under another name. */
   readonly map?: readonly string[];
-  /** `column:type` each, of string, integer, number, boolean, date, json; else strings. */
+  /** `column:type` each, of string, integer, number, boolean, date, json, `phone:+91`; else strings. */
   readonly types?: readonly string[];
   /** Columns that are not sent. */
   readonly drop?: readonly string[];

@@ -15,6 +15,7 @@ import type { Mapper } from '../mapping/records.js';
 import { shardedMapper } from '../mapping/sharded-mapper.js';
 import { withoutUnknown } from '../mapping/without-unknown.js';
 import { zoneOf } from '../zone.js';
+import { needRecords } from './need-records.js';
 import { openMemory } from './open-memory.js';
 import { pipeName, refuseFiles } from './pipe-name.js';
 import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from './open-run.js';
@@ -55,6 +56,13 @@ export async function performWrite(
       for (const doubt of mapper.doubts?.(header) ?? []) world.said.warn(`${source}: ${doubt}`);
     }
     const piped = inputs.totalBytes === undefined;
+    if (kind.minRecords && !piped) {
+      await needRecords(
+        kind.minRecords,
+        await openInputs(options, world.runtime),
+        world.runtime.signal,
+      );
+    }
     if (runName !== undefined) refuseFiles(inputs, world);
     if (connection && rehearsal !== 'check') {
       const identities = piped

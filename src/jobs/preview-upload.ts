@@ -9,6 +9,7 @@ import { uploadMapper, type UploadMapping } from '../mapping/upload.js';
 import { zoneOf } from '../zone.js';
 import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';
 import { writeDefaults, type UploadOptions } from './job-options.js';
+import { needRecords } from './need-records.js';
 import { inputOptions } from './read-input.js';
 import { uploadFrame, uploadMapping } from './upload-job.js';
 import type { World } from './world.js';
@@ -71,8 +72,13 @@ export async function previewUpload(
 ): Promise<Preview> {
   const { runtime, timezone } = world;
   const mapping = { ...(await uploadMapping(request, world)), zone: zoneOf(timezone) };
-  const inputs = await openInputs(inputOptions(request.files, request), runtime);
+  const options = inputOptions(request.files, request);
+  const inputs = await openInputs(options, runtime);
+  const least = mapping.expected?.minRecords;
   try {
+    if (least && inputs.totalBytes !== undefined) {
+      await needRecords(least, await openInputs(options, runtime), runtime.signal);
+    }
     return await readPreview(request, mapping, inputs, runtime.signal);
   } finally {
     await inputs.close();

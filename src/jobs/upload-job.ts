@@ -29,6 +29,7 @@ export async function upload(
       meaning: { ...readMeaning(request), ...meaningOf(mapping) },
       frame: uploadFrame,
       mapper: (zone) => uploadMapper({ ...mapping, zone }),
+      minRecords: mapping.expected?.minRecords,
       refusals: (headers) => knownRefusals({ ...mapping, zone: zoneOf(world.timezone) }, headers),
     },
     request,

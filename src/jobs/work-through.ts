@@ -15,6 +15,7 @@ import { sourceRecord } from '../mapping/source-record.js';
 import { jobOf } from './engine-job.js';
 import type { JobEnding } from './job-hooks.js';
 import { openRejects } from './open-rejects.js';
+import { tooFew } from './need-records.js';
 import type { OpenRun } from './open-run.js';
 import type { WriteResult } from './results.js';
 import type { RunLedger } from './run-ledger.js';
@@ -65,7 +66,13 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     const names = unseen.map((name) => JSON.stringify(name)).join(', ');
     world.said.warn(`no record has what was named: column ${names}`);
   }
-  const error = writeVerdict(tally, { stopped, job: kind.name, rehearsal, words });
+  const short = done ? shortOf(writing, tally) : undefined;
+  const error = writeVerdict(tally, {
+    stopped: stopped ?? short,
+    job: kind.name,
+    rehearsal,
+    words,
+  });
   return {
     result: {
       run: run.id,
@@ -85,6 +92,15 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     history: history(),
     wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
   };
+}
+
+/** Of a pipe the number of records is known at its end only. */
+function shortOf({ kind, request, inputs }: Writing, { counts }: Tally) {
+  const { minRecords = 0 } = kind;
+  const records = counts.read + (counts.otherShards ?? 0);
+  const isCutByUs = request.limit !== undefined;
+  if (isCutByUs || inputs.totalBytes !== undefined || records >= minRecords) return undefined;
+  return tooFew(records, minRecords, inputs.names);
 }
 
 /** The same, with what it maps looked at. */

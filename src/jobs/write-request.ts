@@ -18,6 +18,8 @@ export interface WriteKind {
   /** What surrounds the records in a request body. */
   readonly frame: readonly [open: string, close: string];
   mapper(zone: Zone): Mapper;
+  /** Of a whole input; fewer are not what was expected. */
+  readonly minRecords?: number | undefined;
   /** Looks at what a check reads, for what the service is known to refuse. */
   refusals?(headers: readonly (readonly string[])[]): Refusals;
   /** Identities that occurred, of which none is sent twice. */

@@ -1,16 +1,22 @@
+import { phoneNumber } from '../contract/profile-fields.js';
 import type { Zone } from '../zone.js';
 import type { CellText } from './cell-text.js';
 import { shown } from './identity.js';
 import { instantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import type { RecordBuilder } from './record-builder.js';
-import type { CellType, UploadMapping } from './upload-mapping.js';
+import {
+  isPhoneType,
+  type CellType,
+  type PlainType,
+  type UploadMapping,
+} from './upload-mapping.js';
 
 /** Writes a text as a type; or says why it does not fit, to be read behind the text. */
 type Write = (text: CellText, records: RecordBuilder, zone: Zone) => string | undefined;
 
 /** Numbers and JSON stay as they are written. */
-const writers: Readonly<Record<CellType, Write>> = {
+const writers: Readonly<Record<PlainType, Write>> = {
   string: writeString,
   integer: (text, records) => (isInteger(text) ? copy(text, records) : 'is not an integer'),
   number: (text, records) => (isNumber(text) ? copy(text, records) : 'is not a number'),
@@ -48,8 +54,18 @@ export function writeTyped(
   records: RecordBuilder,
   zone: Zone,
 ): string | undefined {
-  const fault = text.broken ? 'has half of a surrogate pair' : writers[type](text, records, zone);
+  const fault = text.broken
+    ? 'has half of a surrogate pair'
+    : isPhoneType(type)
+      ? writePhone(text, records, type.slice('phone:'.length))
+      : writers[type](text, records, zone);
   return fault === undefined ? undefined : `${shown(text)} ${fault}`;
+}
+
+function writePhone(text: CellText, records: RecordBuilder, country: string): string | undefined {
+  const number = text.toString();
+  if (number.startsWith(country) && phoneNumber.test(number)) return writeString(text, records);
+  return `is no phone number of ${country}, which is ${country} and digits only`;
 }
 
 export function writeString({ bytes, start, end }: CellText, { out }: RecordBuilder): undefined {
@@ -69,7 +85,7 @@ export function emptyValue(
   type: CellType | undefined,
   { empty }: UploadMapping,
 ): Buffer | undefined {
-  const isString = type === undefined || type === 'string';
+  const isString = type === undefined || type === 'string' || isPhoneType(type);
   return empty === 'string' && !isString ? undefined : emptyValues[empty];
 }
 

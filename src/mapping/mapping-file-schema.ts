@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { cellTypes } from './upload-mapping.js';
+import { cellTypes, isCellType, type CellType } from './upload-mapping.js';
+
+const noType = `is none of ${cellTypes.join(', ')} and phone:+91, with any country code`;
 
 /** All of a mapping file. A file of its own: what is imported as a whole by `import()` is bundled as a whole. */
 export const mappingFileSchema = z
@@ -7,7 +9,7 @@ export const mappingFileSchema = z
     identity: z.string(),
     objectId: z.string(),
     map: z.record(z.string(), z.string()),
-    types: z.record(z.string(), z.enum(cellTypes)),
+    types: z.record(z.string(), z.custom<CellType>(isCellType, noType)),
     drop: z.array(z.string()),
     only: z.array(z.string()),
     required: z.array(z.string()),

@@ -4,6 +4,7 @@ import { readText } from '../files/read-text.js';
 import type { MappingFile } from './mapping-file-schema.js';
 import {
   cellTypes,
+  typePattern,
   type CellType,
   type Expectations,
   type UploadMapping,
@@ -104,12 +105,12 @@ function parseMap(text: string): [column: string, key: string] {
 /** `column:type,…`: a list ends at a type, so that a column's name may hold `:` and `,`. */
 function parseTypes(text: string): [column: string, type: CellType][] {
   const types: [string, CellType][] = [];
-  const entry = new RegExp(`(.+?):(${cellTypes.join('|')})(?:,|$)`, 'gsy');
+  const entry = new RegExp(`(.+?):(${typePattern})(?:,|$)`, 'gsy');
   for (const [, column = '', type] of text.matchAll(entry)) types.push([column, type as CellType]);
   const read = types.map(([column, type]) => `${column}:${type}`).join(',');
   if (read === text.replace(/,$/, '') && types.length > 0) return types;
   throw new EngagectlError('E-USAGE', `--types "${text}" is no list of <column>:<type>`, {
-    why: `types are ${cellTypes.join(', ')}`,
+    why: `types are ${cellTypes.join(', ')} and phone:+91, with any country code`,
     fix: '--types Age:integer,Born:date',
   });
 }

@@ -2,7 +2,20 @@ import type { Zone } from '../zone.js';
 
 /** What a column's cells are sent as. */
 export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'json'] as const;
-export type CellType = (typeof cellTypes)[number];
+export type PlainType = (typeof cellTypes)[number];
+/** Phone numbers of one country, by its code. */
+type PhoneType = `phone:+${string}`;
+export type CellType = PlainType | PhoneType;
+
+/** A type as it is written, to be found in a longer text. */
+export const typePattern = `${cellTypes.join('|')}|phone:\\+[1-9]\\d{0,2}`;
+const wholeType = new RegExp(`^(?:${typePattern})$`);
+
+export const isCellType = (word: unknown): word is CellType =>
+  typeof word === 'string' && wholeType.test(word);
+
+export const isPhoneType = (type: CellType | undefined): type is PhoneType =>
+  type?.startsWith('phone:') === true;
 
 /** What a mapping file expects of an input, beside how it is mapped. All names are input columns. */
 export interface Expectations {

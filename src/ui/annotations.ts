@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { EngagectlError } from '../errors.js';
 import type { FirstReject } from '../jobs/job-hooks.js';
 import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
@@ -18,19 +19,43 @@ export function annotate(
   rejects: readonly FirstReject[],
   { settings, runtime }: AnnotationWorld,
 ): boolean {
-  const { env, stderr, cwd } = runtime;
-  if (env['GITHUB_ACTIONS'] !== 'true' || settings.json || settings.logJson) return false;
-  const root = env['GITHUB_WORKSPACE'] ?? cwd;
+  if (!isPlace({ settings, runtime })) return false;
   for (const { source, line, kind, error } of rejects) {
-    const title = `title=${property(`engagectl: ${kind}`)}`;
-    const file = property(path.relative(root, path.resolve(cwd, source)));
-    const annotation =
-      source === 'stdin'
-        ? `${title}::${data(`line ${line}: ${error}`)}`
-        : `file=${file},line=${line},${title}::${data(error)}`;
-    stderr.write(`::error ${annotation}\n`);
+    write({ source, line, title: kind, text: error }, runtime);
   }
   return true;
+}
+
+/** The same of what refused a file as a whole, like a column that its header lacks. */
+export function annotateError(error: unknown, world: AnnotationWorld): void {
+  if (!(error instanceof EngagectlError) || !isPlace(world)) return;
+  const { file, line = 1 } = error.details;
+  if (file === undefined) return;
+  write({ source: file, line, title: error.id, text: error.message }, world.runtime);
+}
+
+const isPlace = ({ settings, runtime }: AnnotationWorld): boolean =>
+  runtime.env['GITHUB_ACTIONS'] === 'true' && !settings.json && settings.logJson !== true;
+
+interface Annotation {
+  readonly source: string;
+  readonly line: number;
+  readonly title: string;
+  readonly text: string;
+}
+
+function write(
+  { source, line, title, text }: Annotation,
+  { env, stderr, cwd }: AnnotationWorld['runtime'],
+): void {
+  const root = env['GITHUB_WORKSPACE'] ?? cwd;
+  const titled = `title=${property(`engagectl: ${title}`)}`;
+  const file = property(path.relative(root, path.resolve(cwd, source)));
+  const annotation =
+    source === 'stdin' || source === '-'
+      ? `${titled}::${data(`line ${line}: ${text}`)}`
+      : `file=${file},line=${line},${titled}::${data(text)}`;
+  stderr.write(`::error ${annotation}\n`);
 }
 
 /** The runner ends a command at a line end; what looks like one in the text must not begin one. */

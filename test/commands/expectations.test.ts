@@ -29,9 +29,11 @@ async function worldWith(files: Readonly<Record<string, unknown>>, env = {}) {
 const upload = (world: World, ...argv: string[]) =>
   world.run(['upload', ...argv, '--mapping', 'm.json']);
 
-/** Lines and errors of the only rejects file. */
-function rejectsIn(world: World): [line: number, error: string][] {
-  const name = readdirSync(world.cwd).find((file) => file.includes('rejects')) ?? '';
+/** Lines and errors of a rejects file; else of the only one. */
+function rejectsIn(
+  world: World,
+  name = readdirSync(world.cwd).find((file) => file.includes('rejects')) ?? '',
+): [line: number, error: string][] {
   const lines = readFileSync(world.path(name), 'utf8').trimEnd().split('\n');
   return lines.map((text) => {
     const { line, error } = JSON.parse(text) as { line: number; error: string };
@@ -134,5 +136,103 @@ describe('a mapping file that expects something', () => {
     expect(stderr).toContain(
       '::error file=u.csv,line=3,title=engagectl%3A validate::column "mail": a value is required; ',
     );
+  });
+
+  it('annotates the header, too', async () => {
+    const env = { GITHUB_ACTIONS: 'true' };
+    const { world } = await worldWith({ 'm.json': mapping, 'u.csv': 'Id,Age,Plan\n' }, env);
+    const { stderr } = await upload(world, 'u.csv', '--check');
+    expect(stderr).toContain(
+      '\n::error file=u.csv,line=1,title=engagectl%3A E-COLUMN-MISSING::u.csv: column "mail" missing\n',
+    );
+    expect((await upload(world, 'u.csv', '--check', '--json')).stderr).not.toContain('::error');
+  });
+});
+
+describe('the type of phones of one country', () => {
+  const numbers = ['+919876543210', '+447911123456', '9876543210', '+91 98765 43210', '+91', ''];
+
+  it('rejects the others, from a file or a flag, as CSV or JSON', async () => {
+    const csv = `Id,Phone\n${numbers.map((number, index) => `u${index},${number}\n`).join('')}`;
+    const json = numbers.map((Phone, index) => `${JSON.stringify({ Id: `u${index}`, Phone })}\n`);
+    const types = { identity: 'Id', types: { Phone: 'phone:+91' } };
+    const files = { 'm.json': types, 'u.csv': csv, 'u.ndjson': json.join('') };
+    const { world, server } = await worldWith(files);
+    const flags = ['--identity', 'Id', '--types', 'Phone:phone:+91'];
+    const runs = [
+      ['u.csv', '--mapping', 'm.json'],
+      ['u.csv', ...flags, '--fresh'],
+      ['u.ndjson', ...flags],
+    ];
+    for (const argv of runs) {
+      const { code, stdout } = await world.run([
+        'upload',
+        ...argv,
+        '--json',
+        '--rejects',
+        'r.ndjson',
+        '--fresh',
+      ]);
+      expect([code, JSON.parse(stdout)]).toMatchObject([3, { accepted: 2, rejected: 4 }]);
+    }
+    const [line, error] = rejectsIn(world, 'r.ndjson')[0]!;
+    expect([line, error]).toEqual([
+      2,
+      'column "Phone": "+447911123456" is no phone number of +91, which is +91 and digits only',
+    ]);
+    expect(String(server.received[0]?.body)).toBe(
+      '{"d":[{"identity":"u0","type":"profile","profileData":{"Phone":"+919876543210"}},' +
+        '{"identity":"u5","type":"profile","profileData":{}}]}',
+    );
+  });
+
+  it.each(['phone', 'phone:91', 'phone:+', 'phone:+0', 'phone:+9198', 'phone:+91x'])(
+    'is not %s',
+    async (type) => {
+      const files = { 'm.json': { types: { Phone: type } }, 'u.csv': 'identity,Phone\n' };
+      const { world } = await worldWith(files);
+      const { code, stderr } = await upload(world, 'u.csv');
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining('m.json: types.Phone is none of '),
+      ]);
+    },
+  );
+});
+
+describe('the least number of records', () => {
+  const least = { records: { min: 3 } };
+  const two = 'identity,Name\na1,A\n"b\n';
+  const three = 'identity,Name\na1,A\nb2,B\nc3,C\n';
+
+  it('is looked for before anything is sent: exit 8', async () => {
+    const { world, server } = await worldWith({ 'm.json': least, 'u.csv': two, 'ok.csv': three });
+    for (const rehearsal of [[], ['--check'], ['--preview']]) {
+      const { code, stderr } = await upload(world, 'u.csv', ...rehearsal);
+      expect([code, stderr]).toEqual([
+        8,
+        expect.stringContaining('E-EXPECTED: u.csv: 2 records, at least 3 expected'),
+      ]);
+    }
+    expect(server.received).toEqual([]);
+    expect((await upload(world, 'ok.csv', '--limit', '1')).code).toBe(0);
+    expect((await upload(world, 'u.csv', 'ok.csv', '--check')).code).toBe(3);
+  });
+
+  it('is judged at the end of a pipe', async () => {
+    const { world, server } = await worldWith({ 'm.json': least });
+    const piped = (text: string, ...argv: string[]) =>
+      world.run(['upload', '-', '--mapping', 'm.json', ...argv], { stdin: text });
+    const short = 'identity,Name\na1,A\nb2,B\n';
+    const { code, stdout, stderr } = await piped(short, '--json');
+    expect([code, stderr]).toEqual([
+      8,
+      expect.stringContaining('stdin: 2 records, at least 3 expected'),
+    ]);
+    expect(JSON.parse(stdout)).toMatchObject({ accepted: 2, exitCode: 8 });
+    expect(server.received).toHaveLength(1);
+    expect((await piped(short, '--check')).code).toBe(8);
+    expect((await piped(short, '--limit', '2')).code).toBe(0);
+    expect((await piped(three)).code).toBe(0);
   });
 });
