@@ -28,7 +28,9 @@ it('names every bad file in its README', () => {
 
 it('has a recording that ends on success', () => {
   const recording = readFileSync(join(fixtures, 'recording.svg'), 'utf8');
-  expect(recording).toContain('engagectl upload users.csv --region local --resume');
+  expect(recording).toContain(
+    'engagectl upload users.csv --types Points:integer --region local --resume',
+  );
   expect(recording).toMatch(/uploaded 60,000 users, [1-9][\d,]* of them by an earlier part/);
   expect(recording).not.toMatch(/error E-/);
 });
