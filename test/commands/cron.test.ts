@@ -218,7 +218,12 @@ describe('under GitHub Actions', () => {
     const refused = await world.run(['upload', 'u.csv']);
     const unknown = await world.run(['get-profile', 'a']);
     expect(unknown.stderr).toContain('set-output');
-    for (const { stderr } of [refused, unknown]) expect(stderr).not.toMatch(/^\s*::|##\[/m);
+    expect(commands(refused.stderr)).toEqual([
+      '::error file=u.csv,line=1,title=engagectl%3A E-HEADER-DUPLICATE::' +
+        String.raw`u.csv: column "x\n::error::a" appears twice`,
+    ]);
+    expect(unknown.stderr).not.toMatch(/^\s*::/m);
+    for (const { stderr } of [refused, unknown]) expect(stderr).not.toContain('##[');
   });
 
   it('an export adds its figures to the step summary', async () => {
