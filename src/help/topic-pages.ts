@@ -65,9 +65,7 @@ export const topicPages = {
     CLICOLOR_FORCE       the same
     CI                   nothing is drawn: plain lines now and then
     ENGAGECTL_NO_INPUT   nothing is asked, like --no-input
-    CI                   set by runners of CI: nothing is animated
     TERM                 dumb: no colours, no bars
-    CI                   set: no bars, a plain line now and then
     COLUMNS              width of help; 60 to 120, else that of the terminal
     GITHUB_ACTIONS       true: the first rejects become annotations of the run
     GITHUB_WORKSPACE     folder that the file names in them are relative to
