@@ -27,8 +27,8 @@ import { accountAt } from '../support/account-at.js';
 const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
 const kinds: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'demerge', 'changed'];
 /** Points of each kind of run in a sample. */
-const killsPerKind = 10;
-const powerCutsPerKind = 5;
+const killsPerKind = 6;
+const powerCutsPerKind = 3;
 const failuresPerKind = 2;
 const chunk = 5;
 const inFlight = 2;
