@@ -142,7 +142,15 @@ const fitting: Readonly<Record<string, string>> = {
   'upload --type': 'event',
   '--whitespace': 'spaced',
 };
-const repeatable = new Set(['--map', '--drop', '--only', '--types', '--header-prefix', '--seed']);
+const repeatable = new Set([
+  '--map',
+  '--drop',
+  '--only',
+  '--types',
+  '--header-prefix',
+  '--seed',
+  '--allow-host',
+]);
 
 it(
   'every flag that takes one value is refused when it is given twice',
