@@ -1,6 +1,6 @@
 import { checkedBaseUrl } from './config/base-url.js';
-import { accountOf } from './jobs/library-account.js';
-import type { Account, ConnectOptions } from './jobs/library.js';
+import { accountOf } from './jobs/library/library-account.js';
+import type { Account, ConnectOptions } from './jobs/library/library.js';
 import { nodeRuntime } from './runtime.js';
 
 /**
@@ -22,7 +22,7 @@ export type {
   VerifyDifference,
   VerifyRun,
   WriteRun,
-} from './jobs/library.js';
+} from './jobs/library/library.js';
 export type {
   DayFileOptions,
   DemergeOptions,

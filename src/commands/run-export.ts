@@ -1,6 +1,6 @@
 import { exitCodes, type EngagectlError } from '../errors.js';
 import type { Shard } from '../jobs/job-options.js';
-import type { ExportHooks } from '../jobs/perform-export.js';
+import type { ExportHooks } from '../jobs/export/perform-export.js';
 import type { ExportProgress, ExportResult } from '../jobs/results.js';
 import type { World } from '../jobs/world.js';
 import type { Messages } from '../ui/messages.js';

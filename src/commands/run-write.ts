@@ -2,7 +2,7 @@ import type { Account } from '../config/account.js';
 import { writes, type WriteEndpoint } from '../contract/endpoints.js';
 import type { Rehearsal } from '../jobs/job-options.js';
 import type { WriteResult } from '../jobs/results.js';
-import type { WriteAbout, WriteHooks, WriteRequest } from '../jobs/write-request.js';
+import type { WriteAbout, WriteHooks, WriteRequest } from '../jobs/write/write-request.js';
 import type { World } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import { confirmWrite } from '../ui/confirm-write.js';

@@ -80,7 +80,7 @@ async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Promise<voi
   needInput(files, call);
   const settings = call.settings();
   const [{ previewUpload }, { showPreview }, { jobWords }] = await Promise.all([
-    import('../jobs/preview-upload.js'),
+    import('../jobs/write/preview-upload.js'),
     import('../ui/show-preview.js'),
     import('./job-words.js'),
   ]);

@@ -4,7 +4,7 @@ import { EngagectlError, type ExitCode } from '../errors.js';
 import { syncFolder } from '../files/sync-folder.js';
 import { writeSynced } from '../files/write-synced.js';
 import type { Shard } from '../jobs/job-options.js';
-import { digest } from '../jobs/run-folder.js';
+import { digest } from '../jobs/run/run-folder.js';
 import { shardName } from '../jobs/shard-of.js';
 
 /** What a fleet can do. */

@@ -6,8 +6,8 @@ import type { WriteResult } from './results.js';
 import type { World } from './world.js';
 import { readMeaning } from './read-input.js';
 import type { DemergeOptions } from './job-options.js';
-import { performWrite } from './perform-write.js';
-import type { WriteHooks, WriteRequest } from './write-request.js';
+import { performWrite } from './write/perform-write.js';
+import type { WriteHooks, WriteRequest } from './write/write-request.js';
 
 /** Demerges profiles by identity; each identity is sent once. */
 export async function demerge(

@@ -3,12 +3,12 @@ import { unexportableEvents } from '../contract/codes.js';
 import { EngagectlError } from '../errors.js';
 import { eventNamer } from '../output/event-name.js';
 import { exportDefaults, type EventExportOptions } from './job-options.js';
-import { daysOf, type DateRange } from './date-range.js';
+import { daysOf, type DateRange } from './export/date-range.js';
 import type { SliceOfFile } from '../bulk/export/export-entries.js';
-import type { ExportRequest } from './export-documents.js';
-import { performExport, type ExportHooks } from './perform-export.js';
+import type { ExportRequest } from './export/export-documents.js';
+import { performExport, type ExportHooks } from './export/perform-export.js';
 import type { ExportResult } from './results.js';
-import { refuseDays } from './wanted-days.js';
+import { refuseDays } from './export/wanted-days.js';
 import type { Words } from './words.js';
 import type { World } from './world.js';
 

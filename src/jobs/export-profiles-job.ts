@@ -1,6 +1,6 @@
 import type { ProfileExportOptions } from './job-options.js';
-import type { ExportRequest } from './export-documents.js';
-import { performExport, type ExportHooks } from './perform-export.js';
+import type { ExportRequest } from './export/export-documents.js';
+import { performExport, type ExportHooks } from './export/perform-export.js';
 import type { ExportResult } from './results.js';
 import type { World } from './world.js';
 

@@ -12,7 +12,7 @@ import type { ReadOptions } from './job-options.js';
 import { openRejects } from './open-rejects.js';
 import { inputOptions } from './read-input.js';
 import type { RunResult, WriteProgress } from './results.js';
-import { runId } from './run-id.js';
+import { runId } from './run/run-id.js';
 import type { World } from './world.js';
 
 export interface RowsOptions extends ReadOptions {

@@ -1,6 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import { zoneOf } from '../zone.js';
-import { knownRefusals } from './known-refusals.js';
+import { knownRefusals } from './write/known-refusals.js';
 import { columnMapping } from '../mapping/mapping-file.js';
 import { uploadMapper } from '../mapping/upload.js';
 import type { UploadMapping } from '../mapping/upload-mapping.js';
@@ -10,8 +10,8 @@ import type { Words } from './words.js';
 import type { World } from './world.js';
 import { readMeaning } from './read-input.js';
 import type { UploadOptions } from './job-options.js';
-import { performWrite } from './perform-write.js';
-import type { WriteHooks, WriteRequest } from './write-request.js';
+import { performWrite } from './write/perform-write.js';
+import type { WriteHooks, WriteRequest } from './write/write-request.js';
 
 /** What surrounds the records in a request body. */
 export const uploadFrame = ['{"d":[', ']}'] as const;

@@ -9,7 +9,7 @@ import type { JobHooks } from './job-hooks.js';
 import { verifyDefaults, type VerifyOptions } from './job-options.js';
 import { inputOptions } from './read-input.js';
 import type { VerifyResult, WriteProgress } from './results.js';
-import { runId } from './run-id.js';
+import { runId } from './run/run-id.js';
 import { uploadMapping } from './upload-job.js';
 import { checkAll, type Checking } from './verify/check-all.js';
 import { EventBook } from './verify/event-book.js';

@@ -1,4 +1,4 @@
-import type { Preview } from '../jobs/preview-upload.js';
+import type { Preview } from '../jobs/write/preview-upload.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
 import { bytesText, grouped, secondsText } from './figures.js';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { lockRun } from '../../src/files/run-lock.js';
-import { lockOf, runKey } from '../../src/jobs/run-folder.js';
+import { lockOf, runKey } from '../../src/jobs/run/run-folder.js';
 import { accountAt } from '../support/account-at.js';
 import { makeWorld } from '../support/world.js';
 

@@ -20,7 +20,7 @@ async function begun(
   change: (header: Record<string, unknown>) => string,
   argv: readonly string[],
 ) {
-  const { createRun, runKey } = await import('../../src/jobs/run-folder.js');
+  const { createRun, runKey } = await import('../../src/jobs/run/run-folder.js');
   const runs = path.join(world.stateDir, 'runs');
   const what = {
     command: 'upload',
@@ -28,7 +28,7 @@ async function begun(
     host: '127.0.0.1:9',
     files: [world.path('users.csv')],
   };
-  const { makeRoot } = await import('../../src/jobs/run-folder.js');
+  const { makeRoot } = await import('../../src/jobs/run/run-folder.js');
   makeRoot(runs);
   const { path: folder, header } = createRun(runs, {
     version: 2,

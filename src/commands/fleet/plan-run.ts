@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
-import { dateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
+import { dateRange, daysOf, type DateRange } from '../../jobs/export/date-range.js';
 import type { Connection } from '../connect.js';
 import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
 import { jobWords } from '../job-words.js';

@@ -1,4 +1,4 @@
-import { ledgerOf, readLedger, type LedgerLine } from '../../jobs/ledger.js';
+import { ledgerOf, readLedger, type LedgerLine } from '../../jobs/run/ledger.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { grouped } from '../../ui/figures.js';

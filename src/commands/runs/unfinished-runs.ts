@@ -4,14 +4,14 @@ import {
   listUnreadable,
   type RunFolder,
   type UnreadableRun,
-} from '../../jobs/run-folder.js';
+} from '../../jobs/run/run-folder.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { inert } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
-import { forgetRuns } from '../../jobs/forget-runs.js';
-import { progressOf } from '../../jobs/run-progress.js';
+import { forgetRuns } from '../../jobs/run/forget-runs.js';
+import { progressOf } from '../../jobs/run/run-progress.js';
 import { confirm } from '../../ui/ask.js';
 import { asFinished, finishedRuns, listFinished } from './finished-runs.js';
 import type { Call } from '../command-spec.js';

@@ -1,7 +1,7 @@
 import type { SliceOfFile } from '../../bulk/export/export-entries.js';
 import type { Output } from '../../output/output.js';
 import { exactText, parseExact } from '../../text/exact-json.js';
-import { performExport } from '../perform-export.js';
+import { performExport } from '../export/perform-export.js';
 import type { Connection, World } from '../world.js';
 import { Again } from './again.js';
 import type { EqualEvents, EventBook, EventDays } from './event-book.js';

@@ -1,0 +1,216 @@
+import path from 'node:path';
+import { runExport } from '../../bulk/export/export.js';
+import { startState, type ExportState } from '../../bulk/export/export-state.js';
+import { exportEntries, type ExportEntry } from '../../bulk/export/export-entries.js';
+import { Gate } from '../../bulk/gate.js';
+import { formatDay } from '../../contract/dates.js';
+import { EngagectlError, exitCodes } from '../../errors.js';
+import { findTarget, isStdout } from '../../output/target.js';
+import { dateRange, type DateRange } from './date-range.js';
+import { datedArgv, datedOutput } from './dated-output.js';
+import {
+  exportWork,
+  filesOf,
+  meaningOf,
+  slicesOf,
+  type ExportKind,
+  type ExportRequest,
+  type ExportWork,
+} from './export-documents.js';
+import { exportPlan, type PlannedExport } from './export-plan.js';
+import { refuseFormat } from '../output-of.js';
+import { exportDefaults } from '../job-options.js';
+import { failureOf } from '../failure-of.js';
+import type { JobEnding, JobHooks } from '../job-hooks.js';
+import { openRun, unkeptRun, type OpenRun } from '../run/open-run.js';
+import type { ExportProgress, ExportResult } from '../results.js';
+import { digest } from '../run/run-folder.js';
+import { shardText, slotsOf } from '../shard-of.js';
+import { dayCounts, refuseToday, shortDays } from './wanted-days.js';
+import { watched } from '../watched.js';
+import { waitsOf, type Connection, type World } from '../world.js';
+
+export type ExportHooks = JobHooks<ExportResult, ExportProgress>;
+
+interface Exporting {
+  readonly kind: ExportKind;
+  readonly request: ExportRequest;
+  readonly world: World;
+  readonly hooks: ExportHooks;
+  readonly connection: Connection;
+  /** Most requests in flight. */
+  readonly slots: number;
+}
+
+/**
+ * Does an export from its options to its result. Throws what was in the way before anything was
+ * asked for; from then on what goes wrong is part of the result.
+ */
+export async function performExport(
+  kind: ExportKind,
+  request: ExportRequest,
+  world: World,
+  hooks: ExportHooks = {},
+): Promise<ExportResult> {
+  refuseFormat(request.output, request, world.words);
+  const isAlone = world.ports?.budget !== undefined || request.limit !== undefined;
+  const slots = isAlone ? 1 : slotsOf(request.shard, kind.concurrency, world.words);
+  const connection = await world.connect();
+  try {
+    // What relative dates and `{date}` refer to.
+    const today = { zone: connection.zone, now: world.runtime.now() };
+    const output = datedOutput(request.output, today);
+    const argv = datedArgv(world.argv, request.output, output);
+    const dated = { ...request, output };
+    const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection, slots };
+    const range = dateRange(request, today, world.words);
+    if (request.missing) refuseToday(range, today, world.words);
+    if (request.limit !== undefined) refuseManyFiles(kind, dated, { range, words: world.words });
+    return await runConnected(exporting, range);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Which records are the first is known of one document alone. Throws E-USAGE. */
+function refuseManyFiles(
+  kind: ExportKind,
+  request: ExportRequest,
+  { range, words }: { readonly range: DateRange; readonly words: World['words'] },
+): void {
+  const isOne = filesOf(slicesOf(kind, request, range)).length <= 1;
+  if (isOne && !request.missing && !request.shard) return;
+  const limit = words.option('limit', String(request.limit));
+  throw new EngagectlError('E-USAGE', `${limit} takes the first records of one file`, {
+    why: 'among several files, or shards, it would be unclear which are the first',
+    fix: `write one file, or leave out ${words.option('limit')}`,
+  });
+}
+
+async function runConnected(exporting: Exporting, asked: DateRange) {
+  const { kind, request, world, connection, hooks } = exporting;
+  const { zone } = connection;
+  const run = await openRunOf(exporting);
+  let keep = run.kept?.resumed === true;
+  try {
+    const plan = await exportPlan(run, { kind, request, world, zone }, asked);
+    const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
+    world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
+    const { files } = plan;
+    const work = await exportWork({ kind, request, zone, files, run, world });
+    keep = true;
+    const ending = await perform(exporting, run, { ...work, ...plan });
+    const isTold = (await hooks.ended?.(ending)) ?? true;
+    keep = ending.result.unfinished || (!isTold && isKept(work));
+    return { ...ending.result, unfinished: keep };
+  } finally {
+    run.close({ keep });
+  }
+}
+
+/** What goes to a file is kept; a pipe cannot be gone on with. */
+async function openRunOf({
+  kind,
+  request,
+  world,
+  connection,
+}: Exporting): Promise<OpenRun<ExportEntry>> {
+  const { accountId, host, zone } = connection;
+  const { resume, fresh, output = '', into } = request;
+  if (into) return unkeptRun(world);
+  const target = await findTarget(request.output, {
+    cwd: world.runtime.cwd,
+    option: world.words.option,
+  });
+  if (target.kind === 'file') {
+    const files = [path.resolve(world.runtime.cwd, output)];
+    const options = digest(meaningOf(kind, request, zone));
+    const shard = request.shard && shardText(request.shard);
+    const wanted = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
+    return openRun({ ...wanted, exports: true }, exportEntries, world);
+  }
+  const name = target.kind === 'stdout' ? 'standard output' : target.name;
+  if (resume) world.said.warn(`${name} cannot be resumed: the export starts from its beginning`);
+  return unkeptRun(world);
+}
+
+async function perform(
+  { request, world, connection, hooks, slots }: Exporting,
+  run: OpenRun<ExportEntry>,
+  work: ExportWork & PlannedExport,
+): Promise<JobEnding<ExportResult>> {
+  const { runtime, said } = world;
+  const state = { ...startState(), ...work.log.earlier.counts };
+  const started = runtime.monotonic();
+  const waits = waitsOf(connection.host, world);
+  const { client, history } = watched(connection.client, {
+    isWanted: hooks.history === true,
+    records: () => state.records,
+    runtime,
+  });
+  const exported = runExport({
+    ...work,
+    client,
+    policy: connection.policy,
+    runtime,
+    signal: runtime.signal,
+    option: world.words.option,
+    waits,
+    verbose: (line) => said.verbose(line),
+    warn: (text) => said.warn(text),
+    state,
+    budget: world.ports?.budget?.() ?? new Gate(slots),
+    scanners: [],
+    pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
+    pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
+  });
+  hooks.begun?.(() => progressOf(state, waits.text, runtime.monotonic() - started));
+  const failure = await failureOf(exported, runtime.signal);
+  const { minRecords } = work;
+  const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
+  const { records, pages, requests, retries, pendingMs, bytes } = state;
+  return {
+    result: {
+      run: run.id,
+      accountId: connection.accountId,
+      from: formatDay(work.from),
+      to: formatDay(work.to),
+      timezone: connection.zone.name,
+      records,
+      pages,
+      requests,
+      retries,
+      pendingSeconds: inSeconds(pendingMs),
+      bytes,
+      seconds: inSeconds(runtime.monotonic() - started),
+      output: request.into || isStdout(request.output) ? null : namedOutput(request, run),
+      ...((request.missing || minRecords > 0) && { days: dayCounts(work, state) }),
+      exitCode: error?.exitCode ?? exitCodes.ok,
+      error,
+      unfinished: failure !== undefined && isKept(work),
+    },
+    history: history(),
+    wasResumed: work.resumed,
+  };
+}
+
+function progressOf(
+  { records, pages, bytesReceived, slices, slicesDone, note }: ExportState,
+  wait: string | undefined,
+  milliseconds: number,
+): ExportProgress {
+  const waiting = wait ?? note;
+  return { records, pages, bytesReceived, slices, slicesDone, waiting, milliseconds };
+}
+
+/** The name that was asked for; where a shard has one file of its own, that. */
+function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportEntry>) {
+  const first = shard && kept?.read()[0];
+  const documents = first?.kind === 'plan' ? first.plan.documents : [];
+  return documents.length === 1 ? documents[0]!.file : (output ?? null);
+}
+
+/** There is something to go on with, and something to go on from. */
+const isKept = ({ log }: ExportWork): boolean => log.resumable && !log.isEmpty;
+
+const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;

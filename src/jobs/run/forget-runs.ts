@@ -1,0 +1,52 @@
+import { EngagectlError } from '../../errors.js';
+import { lockRun } from '../../files/run-lock.js';
+import { removePartials } from '../export/export-leftovers.js';
+import { lockOf, removeRun, type RunFolder } from './run-folder.js';
+import type { Words } from '../words.js';
+
+export interface ForgottenRuns {
+  readonly pruned: readonly string[];
+  /** Files of unfinished exports that are gone with them. */
+  readonly removed: readonly string[];
+  /** Those that are not as the export left them. */
+  readonly left: readonly string[];
+}
+
+/**
+ * Forgets unfinished runs, with the partial files of exports. A run that a process works on stays,
+ * and is told to `busy`.
+ */
+export async function forgetRuns(
+  runs: readonly RunFolder[],
+  {
+    root,
+    words,
+    busy,
+  }: { readonly root: string; readonly words: Words; readonly busy: (run: string) => void },
+): Promise<ForgottenRuns> {
+  const pruned: string[] = [];
+  const removed: string[] = [];
+  const left: string[] = [];
+  for (const run of runs) {
+    const { key, run: id } = run.header;
+    const lock = await lockRun(lockOf(root, key)).catch(undefinedIfHeld);
+    if (!lock) {
+      busy(id);
+      continue;
+    }
+    try {
+      const files = await removePartials(run);
+      removed.push(...files.removed);
+      left.push(...files.left);
+      removeRun(run, words);
+      pruned.push(id);
+    } finally {
+      lock.release();
+    }
+  }
+  return { pruned, removed, left };
+}
+
+function undefinedIfHeld(error: unknown): undefined {
+  if (!(error instanceof EngagectlError && error.id === 'E-RUN-LOCKED')) throw error;
+}

@@ -1,0 +1,135 @@
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  writeSync,
+} from 'node:fs';
+import path from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { OnceKind } from '../../bulk/outcome-log.js';
+import { syncFolder } from '../../files/sync-folder.js';
+import { makeRoot } from './run-folder.js';
+
+/** A write that ended with its whole input worked through. */
+export interface LedgerLine {
+  readonly schemaVersion: number;
+  readonly run: string;
+  /** ISO 8601. */
+  readonly finished: string;
+  readonly command: string;
+  readonly accountId: string;
+  readonly host: string;
+  readonly sources: readonly LedgerSource[];
+  /** Digest of the options that change what is sent. */
+  readonly meaning: string;
+  readonly read: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly unknown: number;
+  readonly exitCode: number;
+  /** Kinds of records it sent that do harm when they are sent twice. */
+  readonly once: readonly OnceKind[];
+  /** Of a run that sent only what had changed: where that is remembered. */
+  readonly stream?: string;
+}
+
+/** An input of a run, whose decoded text is `bytes` long. */
+export interface LedgerSource {
+  readonly name: string;
+  readonly bytes: number;
+  /** Of all of it, and of its beginning; see DigestedText. */
+  readonly digest: string;
+  readonly head: string;
+  readonly records: number;
+  /** Behind its last record; see Position. */
+  readonly offset: number;
+  readonly line: number;
+  readonly state?: string;
+  /** It did not end with a line end. */
+  readonly endsInLine: boolean;
+}
+
+export interface Ledger {
+  readonly lines: readonly LedgerLine[];
+  /** What keeps other lines from being read, if there are any. */
+  readonly damage: string | undefined;
+}
+
+const schemaVersion = 1;
+
+/** The ledger that belongs to a folder of runs. */
+export const ledgerOf = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
+
+const nothing: Ledger = { lines: [], damage: undefined };
+
+/**
+ * What the runs of an account did; of all accounts where none is named. A last line without its end
+ * is no damage: who wrote it was killed meanwhile, and left the folder of the run.
+ */
+export function readLedger(file: string, accountId?: string): Ledger {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? nothing : { lines: [], damage: message };
+  }
+  const lines: LedgerLine[] = [];
+  let damage: string | undefined;
+  const account = accountId === undefined ? '' : JSON.stringify({ accountId }).slice(1, -1);
+  for (const [index, line] of text.split('\n').slice(0, -1).entries()) {
+    if (isTorn(line)) continue;
+    const found = parsed(line);
+    if (typeof found === 'string') damage ??= `line ${index + 1} ${found}`;
+    else if (line.includes(account)) lines.push(found);
+  }
+  return { lines, damage };
+}
+
+/**
+ * Its writer was killed, or the power was cut, before the disk had it: so the folder of its run is
+ * there, and tells more.
+ */
+const isTorn = (line: string): boolean => line.endsWith(torn) || line.includes('\0');
+
+/** Ends what a killed process left of its line. */
+const torn = ' torn';
+
+/** The line, or why it is none. */
+function parsed(line: string): LedgerLine | string {
+  const end = line.lastIndexOf(',"checksum":"');
+  const json = `${line.slice(0, end)}}`;
+  if (end < 0 || !line.endsWith(`,"checksum":"${checksum(json)}"}`)) return 'is damaged';
+  const found = JSON.parse(json) as LedgerLine;
+  if (found.schemaVersion === schemaVersion) return found;
+  return `is of version ${found.schemaVersion}, and this program knows ${schemaVersion}`;
+}
+
+const checksum = (json: string): string => crc32(json).toString(16).padStart(8, '0');
+
+/** Adds a line, and waits until the disk has it. Throws what stands in the way. */
+export function appendLedger(file: string, line: Omit<LedgerLine, 'schemaVersion'>): void {
+  const json = JSON.stringify({ schemaVersion, ...line });
+  const text = `${json.slice(0, -1)},"checksum":"${checksum(json)}"}\n`;
+  makeRoot(path.dirname(file));
+  const descriptor = openSync(file, 'a+', 0o600);
+  try {
+    const isNew = fstatSync(descriptor).size === 0;
+    const bytes = Buffer.from(endsInLine(descriptor) ? `${torn}\n${text}` : text);
+    for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+    fsyncSync(descriptor);
+    if (isNew) syncFolder(path.dirname(file));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Whether something follows its last line end. */
+function endsInLine(descriptor: number): boolean {
+  const { size } = fstatSync(descriptor);
+  const last = Buffer.alloc(1);
+  return size > 0 && readSync(descriptor, last, 0, 1, size - 1) === 1 && last[0] !== 0x0a;
+}

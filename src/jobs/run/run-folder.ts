@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { aboutJournal } from '../../bulk/journal/journal-lines.js';
+import { createJournal } from '../../bulk/journal/journal.js';
+import { EngagectlError } from '../../errors.js';
+import { makeFolder } from '../../files/make-folder.js';
+import { syncFolder } from '../../files/sync-folder.js';
+import { writeSynced } from '../../files/write-synced.js';
+import type { Words } from '../words.js';
+
+/** What a run is, without secrets: written once, at its beginning. */
+export interface RunHeader {
+  readonly version: 2;
+  readonly run: string;
+  /** Runs of the same command, account and files have the same key; see `runKey`. */
+  readonly key: string;
+  readonly command: string;
+  /** The command line without the program's name, and the folder it was typed in. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** ISO 8601. */
+  readonly started: string;
+  readonly accountId: string;
+  /** Host of the service; for `local` the region's name. */
+  readonly host: string;
+  /** Absolute paths of the inputs of a write, of the output of an export. */
+  readonly files: readonly string[];
+  /** The part of the input or the range that it takes, like `2/8`. */
+  readonly shard?: string | undefined;
+  /** Digest of the options that change what is sent or asked for. */
+  readonly options: string;
+}
+
+/** What tells a run from others. */
+export type RunIdentity = Pick<RunHeader, 'command' | 'accountId' | 'host' | 'files' | 'shard'>;
+
+/** A folder (0700) that holds what is known of one unfinished run. */
+export interface RunFolder {
+  readonly path: string;
+  readonly header: RunHeader;
+}
+
+const version = 2;
+const headerFile = 'run.json';
+const journalFile = 'journal.ndjson';
+
+/** The file that tells how far the run came. */
+export const journalOf = ({ path: folder }: RunFolder): string => path.join(folder, journalFile);
+
+export const runKey = (what: RunIdentity): string =>
+  digest([
+    what.command,
+    what.accountId,
+    what.host,
+    what.files,
+    ...(what.shard === undefined ? [] : [what.shard]),
+  ]);
+
+/** SHA-256 of a value's JSON, hexadecimal. */
+export const digest = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex');
+
+/** The file that who works on a run of this key holds a lock on. */
+export const lockOf = (root: string, key: string): string => path.join(root, `.${key}.lock`);
+
+/** Makes the folder that holds the runs. */
+export function makeRoot(root: string): void {
+  for (const made of makeFolder(root)) syncFolder(path.dirname(made));
+}
+
+/**
+ * Makes a run folder under `root`, to be called while holding the run's lock. It exists for
+ * others once its files are on the disk: a journal that is missing later is lost. The journal
+ * begins with the header, too, so that the damage of one file does not hide the run.
+ */
+export function createRun(root: string, header: RunHeader): RunFolder {
+  const folder = path.join(root, header.run);
+  const draft = draftOf(root, header);
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { mode: 0o700 });
+  const checked = { ...header, checksum: digest(header) };
+  writeSynced(path.join(draft, headerFile), `${JSON.stringify(checked, null, 2)}\n`);
+  createJournal(path.join(draft, journalFile), checked);
+  syncFolder(draft);
+  renameSync(draft, folder);
+  syncFolder(root);
+  return { path: folder, header };
+}
+
+/**
+ * Where a run folder is made and taken apart. There is one for each key, and the next run of that
+ * key uses it again: so no crash leaves a folder behind for ever.
+ */
+const draftOf = (root: string, { key }: RunHeader): string => path.join(root, `.${key}`);
+
+/** The unfinished runs under `root`, the oldest first. */
+export const listRuns = (root: string): readonly RunFolder[] =>
+  foldersIn(root).flatMap((folder) => ('why' in folder ? [] : [folder]));
+
+/** A run that this version cannot go on with. */
+export interface UnreadableRun {
+  readonly path: string;
+  /** In a few words. */
+  readonly why: string;
+  /** What its header says, where that is an object. */
+  readonly header?: Readonly<Record<string, unknown>>;
+}
+
+/** The runs under `root` whose header is of another version, or damaged. */
+export const listUnreadable = (root: string): readonly UnreadableRun[] =>
+  foldersIn(root).flatMap((folder) => ('why' in folder ? [folder] : []));
+
+function foldersIn(root: string): (RunFolder | UnreadableRun)[] {
+  const names = namesIn(root).filter((name) => !name.startsWith('.'));
+  return names
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .flatMap((name) => readRun(path.join(root, name)) ?? []);
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** Undefined for a folder that is no run: it holds none of the files of one. */
+function readRun(folder: string): RunFolder | UnreadableRun | undefined {
+  const read = (name: string) => readFileSync(path.join(folder, name));
+  const found = headerIn(() => JSON.parse(read(headerFile).toString()));
+  if ('header' in found) return { path: folder, ...found };
+  const second = found.isOther ? found : headerIn(() => aboutJournal(read(journalFile)));
+  if ('header' in second) return { path: folder, ...second };
+  const { why, said } = found;
+  if (!said && !namesIn(folder).some(isOfRun)) return undefined;
+  return { path: folder, why, ...(said && { header: said }) };
+}
+
+const isOfRun = (name: string): boolean => name === headerFile || name.startsWith(journalFile);
+
+type Said = Readonly<Record<string, unknown>>;
+
+interface NoHeader {
+  readonly why: string;
+  /** What it says all the same. */
+  readonly said?: Said;
+  /** It is whole, and of another version. */
+  readonly isOther?: true;
+}
+
+/** A header whose checksum fits, or why there is none. */
+function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeader {
+  let said: Said;
+  try {
+    const value = read();
+    if (typeof value !== 'object' || value === null) throw new Error('it is no object');
+    said = value as Said;
+  } catch (error) {
+    return { why: `${headerFile} cannot be read: ${(error as Error).message}` };
+  }
+  const { checksum, ...header } = said;
+  const isWhole = checksum === digest(header);
+  const known = header['version'];
+  if (isWhole && known === version) return { header: header as unknown as RunHeader };
+  // The first version had no checksum.
+  if (!isWhole && (checksum !== undefined || known === version)) {
+    return { why: `${headerFile} is damaged: its checksum does not fit` };
+  }
+  const why = `it is of version ${JSON.stringify(known)}, and this program knows ${version}`;
+  return { why, said, isOther: true };
+}
+
+/** To be called while holding the run's lock. Throws E-FILE-WRITE. */
+export function removeRun({ path: folder, header }: RunFolder, words: Words): void {
+  const draft = draftOf(path.dirname(folder), header);
+  try {
+    rmSync(draft, { recursive: true, force: true });
+    renameSync(folder, draft);
+    try {
+      // A power cut must not bring it back without its journal: it would be begun once more.
+      syncFolder(path.dirname(folder));
+    } catch (error) {
+      renameSync(draft, folder); // it would be begun once more by --resume, too
+      throw error;
+    }
+    rmSync(draft, { recursive: true, force: true });
+  } catch (cause) {
+    throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
+      why: cause instanceof Error ? cause.message : String(cause),
+      fix: `make the state folder writable; ${words.option('resume')} then finds what is left to do, if anything`,
+      file: folder,
+      cause,
+    });
+  }
+}

@@ -1,0 +1,186 @@
+import type { OnceKind } from '../../bulk/outcome-log.js';
+import type { WriteEntry } from '../../bulk/write/write-entries.js';
+import { EngagectlError } from '../../errors.js';
+import type { Inputs } from '../../input/open.js';
+import type { TextDigest } from '../../input/rows.js';
+import { pipedBefore, sentBefore, type SentBefore } from './already-sent.js';
+import { ledgerSources } from './finished-run.js';
+import { appendLedger, ledgerOf, readLedger, type LedgerLine } from './ledger.js';
+import type { Remembered } from '../write/open-memory.js';
+import { folderOfRuns, type OpenRun } from './open-run.js';
+import type { WriteResult } from '../results.js';
+import { pipeName } from './pipe-name.js';
+import { digest } from './run-folder.js';
+import { shardText } from '../shard-of.js';
+import type { World } from '../world.js';
+import type { WriteKind, WriteRequest } from '../write/write-request.js';
+import type { Writing } from '../write/writing.js';
+
+/** A write, as the ledger knows it. */
+type LedgerRun = Pick<LedgerLine, 'command' | 'accountId' | 'host' | 'meaning' | 'stream'>;
+
+interface LedgerPlace {
+  readonly world: World;
+  /** What was sent before may be sent again. */
+  readonly again: boolean;
+  readonly remembers: boolean;
+  readonly pipe: string | undefined;
+}
+
+interface FinishedRun {
+  readonly result: WriteResult;
+  /** Of all inputs that were read to their end, by any part of the run. */
+  readonly digests: readonly TextDigest[];
+  readonly once: ReadonlySet<OnceKind>;
+  /** Records that the run began behind. */
+  readonly before: number;
+  /** Its folder is there, and can stay. */
+  readonly isKept: boolean;
+}
+
+/** Undefined for a rehearsal, and where there is no place for a ledger. */
+export function openLedger(
+  { kind, request, world, connection, rehearsal }: Writing,
+  remembered: Remembered | undefined,
+) {
+  if (!connection || rehearsal !== undefined) return undefined;
+  const runs = folderOfRuns(world);
+  if (runs === undefined) return undefined;
+  const { accountId, host } = connection;
+  const meaning = meaningOf(kind, request);
+  const stream = remembered && { stream: remembered.stream };
+  const run = { command: kind.name, accountId, host, meaning, ...stream };
+  const again = request.again === true;
+  return new RunLedger(ledgerOf(runs), run, {
+    again,
+    world,
+    remembers: remembered?.knowsEvents === true,
+    pipe: request.runName === undefined ? undefined : pipeName(request),
+  });
+}
+
+/** A shard's part of the records is not that of another. */
+const meaningOf = ({ meaning }: WriteKind, { shard }: WriteRequest): string =>
+  digest(shard ? [meaning, shardText(shard)] : meaning);
+
+/** Lets a run that begins now begin behind what other runs sent. Throws E-ALREADY-SENT. */
+export async function sentByOthers(
+  { request, inputs }: Writing,
+  { kept }: OpenRun<WriteEntry>,
+  ledger: RunLedger | undefined,
+): Promise<SentBefore | undefined> {
+  if (!ledger || kept?.resumed) return undefined;
+  const isResumed = request.resume === true;
+  if (inputs.totalBytes !== undefined) return ledger.sentBefore(inputs, isResumed);
+  return kept && isResumed ? ledger.pipedBefore(inputs) : undefined;
+}
+
+/** What a write asks of the ledger before it begins, and tells it at its end. */
+export class RunLedger {
+  /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
+  readonly refused: EngagectlError | undefined;
+  readonly #file: string;
+  readonly #run: LedgerRun;
+  readonly #world: World;
+  readonly #lines: readonly LedgerLine[];
+  readonly #isAgain: boolean;
+  /** The events of its stream are remembered one by one: those that were accepted are not sent. */
+  readonly #remembers: boolean;
+  /** What stands for standard input, where that has a name. */
+  readonly #pipe: string | undefined;
+
+  constructor(file: string, run: LedgerRun, { again, world, remembers, pipe }: LedgerPlace) {
+    const { lines, damage } = readLedger(file, run.accountId);
+    this.#file = file;
+    this.#run = run;
+    this.#world = world;
+    this.#lines = lines;
+    this.#isAgain = again;
+    this.#remembers = remembers;
+    this.#pipe = pipe;
+    if (damage === undefined) return;
+    const error = unreadable(file, damage, world);
+    world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
+    if (!again) this.refused = error;
+  }
+
+  /** What of the inputs need not be sent. Throws E-ALREADY-SENT, E-INPUT-CHANGED. */
+  async sentBefore(inputs: Inputs, resume: boolean): Promise<SentBefore | undefined> {
+    if (this.#isAgain) return undefined;
+    const lines = this.#lines.filter((line) => this.#doesHarm(line));
+    const sent = await sentBefore(inputs, { lines, resume, words: this.#world.words });
+    this.#say(sent);
+    return sent;
+  }
+
+  /** What of a pipe with a name its last run sent, if it begins like that. */
+  async pipedBefore(inputs: Inputs): Promise<SentBefore | undefined> {
+    if (this.#isAgain) return undefined;
+    const lines = this.#lines.filter((line) => this.#doesHarm(line));
+    const sent = await pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! });
+    this.#say(sent);
+    return sent;
+  }
+
+  #say(sent: SentBefore | undefined): void {
+    if (!sent) return;
+    const { run, finished } = sent.line;
+    const when = finished.slice(0, 10);
+    this.#world.said.note(
+      `${sent.records} records were sent on ${when} by run ${run}: what is behind them is new`,
+    );
+  }
+
+  #names({ names }: Inputs): readonly string[] {
+    return this.#pipe === undefined ? names : [this.#pipe];
+  }
+
+  /** Notes the end of the run; false when that cannot be, and its folder is to tell of it. */
+  note({ result, digests, once, before, isKept }: FinishedRun, inputs: Inputs): boolean {
+    const { run, read, rejected, unknown, exitCode } = result;
+    if (before > 0 && read === before) return true;
+    const finished = new Date(this.#world.runtime.now()).toISOString();
+    const accepted = result.accepted + result.resumed;
+    const sources = ledgerSources(digests, this.#names(inputs));
+    const counts = { read, accepted, rejected, unknown, exitCode };
+    try {
+      appendLedger(this.#file, {
+        run,
+        finished,
+        ...this.#run,
+        sources,
+        ...counts,
+        once: [...once],
+      });
+      return true;
+    } catch (error) {
+      return this.#notNoted(run, { error: error as Error, mustStay: isKept && once.size > 0 });
+    }
+  }
+
+  /** The same command with the same content would do harm. */
+  #doesHarm(line: LedgerLine): boolean {
+    const { command, host, meaning } = this.#run;
+    const isSame = line.command === command && line.host === host && line.meaning === meaning;
+    const isRemembered = this.#remembers && line.stream === this.#run.stream;
+    const harm = isRemembered ? line.once.filter((kind) => kind !== 'event') : line.once;
+    return isSame && harm.length > 0 && line.accepted + line.unknown > 0;
+  }
+
+  #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
+    const { said, words } = this.#world;
+    const what = `the end of run ${run} cannot be noted in ${this.#file}: ${error.message}`;
+    const next = mustStay
+      ? `; its folder stays, so that nothing is sent twice: ${words.goOn(run)} notes it`
+      : '';
+    said.warn(`${what}${next}`);
+    return !mustStay;
+  }
+}
+
+const unreadable = (file: string, damage: string, { words }: World): EngagectlError =>
+  new EngagectlError('E-LEDGER', `the ledger ${file} cannot be read`, {
+    why: `${damage}; so nobody can tell whether these records, which do harm when sent twice, were sent before`,
+    fix: `put the file back as it was; or move it away, or give ${words.option('again')}, when you are sure`,
+    file,
+  });

@@ -1,0 +1,174 @@
+import path from 'node:path';
+import { readJournal } from '../../bulk/journal/journal.js';
+import {
+  earlierParts,
+  hasRecords,
+  hasSent,
+  mayBeginAnew,
+  writeEntries,
+  type EarlierParts,
+  type WriteEntry,
+} from '../../bulk/write/write-entries.js';
+import { writes } from '../../contract/endpoints.js';
+import { openInputs } from '../../input/open.js';
+import type { Mapper } from '../../mapping/records.js';
+import { shardedMapper } from '../../mapping/sharded-mapper.js';
+import { withoutUnknown } from '../../mapping/without-unknown.js';
+import { zoneOf } from '../../zone.js';
+import { needRecords } from './need-records.js';
+import { openMemory } from './open-memory.js';
+import { pipeName, refuseFiles } from '../run/pipe-name.js';
+import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from '../run/open-run.js';
+import { inputOptions } from '../read-input.js';
+import type { WriteResult } from '../results.js';
+import { digest, journalOf, type RunFolder } from '../run/run-folder.js';
+import { openLedger, sentByOthers } from '../run/run-ledger.js';
+import { shardText, writeSlots } from '../shard-of.js';
+import { openTally, workThrough } from './work-through.js';
+import type { Connection, World } from '../world.js';
+import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
+import type { Writing } from './writing.js';
+
+/**
+ * Does a write from its input to its result. Throws what was in the way before anything was sent;
+ * from then on what goes wrong is part of the result.
+ */
+export async function performWrite(
+  kind: WriteKind,
+  request: WriteRequest,
+  world: World,
+  hooks: WriteHooks = {},
+): Promise<WriteResult> {
+  const { rehearsal: asked, runName } = request;
+  const rehearsal = asked && !writes[kind.name].dryRun ? 'check' : asked;
+  const slots = writeSlots(kind.name, request, world);
+  const options = inputOptions(request.files, request, kind.listColumn);
+  const inputs = await openInputs({ ...options, digests: rehearsal === undefined }, world.runtime);
+  let connection: Connection | undefined;
+  try {
+    // What is remembered belongs to an account.
+    if (rehearsal !== 'check' || request.changed) connection = await world.connect();
+    const mapped = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
+    const whole = request.retryUnknown ? mapped : withoutUnknown(mapped);
+    const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
+    for (const { header, source } of inputs.headers) {
+      mapper.check(header, source);
+      for (const doubt of mapper.doubts?.(header) ?? []) world.said.warn(`${source}: ${doubt}`);
+    }
+    const piped = inputs.totalBytes === undefined;
+    if (kind.minRecords && !piped) {
+      await needRecords(
+        kind.minRecords,
+        await openInputs(options, world.runtime),
+        world.runtime.signal,
+      );
+    }
+    if (runName !== undefined) refuseFiles(inputs, world);
+    if (connection && rehearsal !== 'check') {
+      const identities = piped
+        ? undefined
+        : await kind.survey?.(await openInputs(options, world.runtime), mapper);
+      await hooks.confirm?.({ piped, identities });
+    }
+    const writing = { kind, request, world, hooks, rehearsal, inputs, connection, slots };
+    return await runConnected(writing, mapper);
+  } finally {
+    await inputs.close();
+    await connection?.close();
+  }
+}
+
+async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
+  const { hooks, inputs, world } = writing;
+  const remembered = await openMemory(writing);
+  const run = await openRunOf(writing).catch((error: unknown) => {
+    remembered?.close();
+    throw error;
+  });
+  let done = false;
+  let unfinished = false;
+  try {
+    const ledger = openLedger(writing, remembered);
+    const sent = await sentByOthers(writing, run, ledger);
+    const before = sent?.entries ?? [];
+    const earlier = run.kept && earlierParts([...run.kept.entries, ...before]);
+    if (earlier) await verify(writing, earlier);
+    if (before.length > 0) await run.kept?.journal.append(...before);
+    const tally = await openTally(writing, { run, earlier });
+    const memory = remembered?.memory;
+    const ending = await workThrough(writing, { mapper, run, earlier, tally, ledger, memory });
+    if (ending.result.done) await remembered?.writeGone();
+    const isTold = (await hooks.ended?.(ending)) ?? true;
+    done = ending.result.done && isTold;
+    if (done && ledger) {
+      const digests = [...(earlier?.digests.values() ?? []), ...inputs.ended];
+      const { once } = tally.log;
+      const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
+      done = ledger.note({ ...end, isKept: run.kept !== undefined }, inputs);
+    }
+    if (ending.result.stopped?.id === 'E-REJECTED')
+      await run.kept?.journal.append({ kind: 'refused' });
+    unfinished = !done && isWorthKeeping(run);
+    return { ...ending.result, unfinished };
+  } finally {
+    remembered?.close();
+    run.close({ keep: !done && isWorthKeeping(run) });
+    if (unfinished) world.said.note(`unfinished: ${world.words.goOn(run.id)} goes on with it`);
+  }
+}
+
+/** The text that earlier parts read has to be the same. Throws E-INPUT-CHANGED. */
+async function verify({ inputs, kind }: Writing, earlier: EarlierParts): Promise<void> {
+  const { digests, watermark } = earlier;
+  if (inputs.totalBytes !== undefined) return inputs.verify([...digests.values()]);
+  const digest = digests.get(0);
+  // Of a demerge, all identities have to be seen again to tell duplicates.
+  if (digest) await inputs.passOver(kind.seen ? undefined : watermark, digest);
+}
+
+/** Runs from files are kept, and those from a pipe that have a name: its producer is run again. */
+async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
+  const { kind, request, world, inputs, connection, rehearsal } = writing;
+  if (!connection || rehearsal !== undefined) return unkeptRun(world);
+  const isPiped = inputs.totalBytes === undefined;
+  if (isPiped && request.runName === undefined) {
+    const how = world.words.option('runName', '<name>');
+    const note = `input from a pipe is resumed only by ${how}: starting afresh`;
+    if (request.resume) world.said.note(note);
+    return unkeptRun(world);
+  }
+  const wanted = {
+    command: kind.name,
+    accountId: connection.accountId,
+    host: connection.host,
+    files: isPiped
+      ? [pipeName(request)]
+      : request.files.map((file) => path.resolve(world.runtime.cwd, file)),
+    options: digest(kind.meaning),
+    ...(request.shard && { shard: shardText(request.shard) }),
+    resume: request.resume,
+    fresh: request.fresh,
+    run: request.run,
+    mayBeginAnew: (folder: RunFolder) =>
+      mayBeginAnew(earlierParts(readJournal(journalOf(folder), writeEntries))),
+  };
+  if (request.journal) return openRun(wanted, writeEntries, world);
+  await refuseUnfinished(wanted, world);
+  return unkeptRun(world);
+}
+
+/**
+ * An outcome, an intent or the beginning of a rejects file was written down; or the journal cannot
+ * be read now, and may be readable later. A run that its rejects ended before anything was sent has
+ * nothing to go on with.
+ */
+function isWorthKeeping({ kept }: OpenRun<WriteEntry>): boolean {
+  if (!kept) return false;
+  try {
+    const earlier = earlierParts(kept.read());
+    if (earlier.isRefused && !hasSent(earlier)) return false;
+    return hasRecords(earlier) || earlier.rejectsFile !== undefined;
+  } catch {
+    return true;
+  }
+}

@@ -1,0 +1,156 @@
+import { endedOf } from '../../bulk/counts.js';
+import type { StreamMemory } from '../../bulk/memory/stream-memory.js';
+import { Tally } from '../../bulk/tally.js';
+import { JournalledOutcomes } from '../../bulk/write/journalled-outcomes.js';
+import {
+  elsewhereBefore,
+  type EarlierParts,
+  type WriteEntry,
+} from '../../bulk/write/write-entries.js';
+import { write } from '../../bulk/write/write.js';
+import type { WriteJob } from '../../bulk/write/write-job.js';
+import { exitCodes } from '../../errors.js';
+import type { Mapper } from '../../mapping/records.js';
+import { sourceRecord } from '../../mapping/source-record.js';
+import { jobOf } from './engine-job.js';
+import type { JobEnding } from '../job-hooks.js';
+import { openRejects } from '../open-rejects.js';
+import { tooFew } from './need-records.js';
+import type { OpenRun } from '../run/open-run.js';
+import type { WriteResult } from '../results.js';
+import type { RunLedger } from '../run/run-ledger.js';
+import { watched } from '../watched.js';
+import { writeVerdict } from './write-verdict.js';
+import type { Refusals } from './write-request.js';
+import type { Writing } from './writing.js';
+
+interface Parts {
+  readonly mapper: Mapper;
+  readonly run: OpenRun<WriteEntry>;
+  readonly earlier: EarlierParts | undefined;
+  readonly tally: Tally;
+  readonly ledger: RunLedger | undefined;
+  readonly memory: StreamMemory | undefined;
+}
+
+/** Reads the input to its end, and sends what is to be sent. */
+export async function workThrough(writing: Writing, parts: Parts): Promise<JobEnding<WriteResult>> {
+  const { kind, world, hooks, rehearsal, inputs, connection } = writing;
+  const { run, earlier, tally, memory } = parts;
+  const { runtime, words } = world;
+  const started = runtime.monotonic();
+  const { client, history } = watched(rehearsal === 'check' ? undefined : connection?.client, {
+    isWanted: hooks.history === true,
+    records: () => tally.counts.accepted,
+    runtime,
+  });
+  const headers = inputs.headers.map(({ header }) => header);
+  const refusals = rehearsal === 'check' ? kind.refusals?.(headers) : undefined;
+  const job = looking(jobOf(writing, { ...parts, client }), refusals);
+  const sending = write(job);
+  const progress = () => ({
+    read: tally.counts.read,
+    settled: endedOf(tally.counts) - (rehearsal === 'check' ? 0 : tally.counts.notSent),
+    rejected: tally.counts.rejected,
+    bytesRead: inputs.bytesRead(),
+    totalBytes: inputs.totalBytes,
+    inFlight: job.budget.inFlight,
+    waiting: job.waits.text,
+  });
+  hooks.begun?.(progress, inputs.first);
+  const { done, stopped, ...traffic } = await sending;
+  for (const warning of inputs.warnings) world.said.warn(warning);
+  for (const refusal of refusals?.found() ?? []) world.said.warn(refusal);
+  const unseen = done ? (parts.mapper.unseen?.() ?? []) : [];
+  if (unseen.length > 0) {
+    const names = unseen.map((name) => JSON.stringify(name)).join(', ');
+    world.said.warn(`no record has what was named: column ${names}`);
+  }
+  const short = done ? shortOf(writing, tally) : undefined;
+  const error = writeVerdict(tally, {
+    stopped: stopped ?? short,
+    job: kind.name,
+    rehearsal,
+    words,
+  });
+  return {
+    result: {
+      run: run.id,
+      accountId: connection?.accountId ?? null,
+      ...tally.counts,
+      ...(memory && { plan: memory.plan }),
+      ...traffic,
+      seconds: Math.round(runtime.monotonic() - started) / 1000,
+      rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
+      exitCode: error?.exitCode ?? exitCodes.ok,
+      error,
+      done,
+      stopped,
+      unfinished: run.kept !== undefined && !done && tally.hasSent,
+    },
+    told: tally,
+    history: history(),
+    wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
+  };
+}
+
+/** Of a pipe the number of records is known at its end only. */
+function shortOf({ kind, request, inputs }: Writing, { counts }: Tally) {
+  const { minRecords = 0 } = kind;
+  const records = counts.read + (counts.otherShards ?? 0);
+  const isCutByUs = request.limit !== undefined;
+  if (isCutByUs || inputs.totalBytes !== undefined || records >= minRecords) return undefined;
+  return tooFew(records, minRecords, inputs.names);
+}
+
+/** The same, with what it maps looked at. */
+function looking(job: WriteJob, refusals: Refusals | undefined): WriteJob {
+  if (!refusals) return job;
+  const map: WriteJob['map'] = (rows) => {
+    const block = job.map(rows);
+    refusals.look(block);
+    return block;
+  };
+  return { ...job, map };
+}
+
+/** Counts the outcomes; its rejects file is made with the first reject. */
+export async function openTally(
+  { kind, request, world, hooks, rehearsal, inputs }: Writing,
+  { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
+): Promise<Tally> {
+  const { files, rejects: named, shard } = request;
+  const rejects = openRejects(
+    {
+      job: kind.name,
+      named,
+      files,
+      first: inputs.first,
+      headers: inputs.headers,
+      heard: hooks.rejected,
+      shard,
+    },
+    world,
+  );
+  const tally = new Tally({
+    rejects,
+    sourceRecord,
+    // With a name, its producer is run again.
+    listNotSent:
+      inputs.totalBytes === undefined && request.runName === undefined && rehearsal !== 'check',
+  });
+  if (shard) tally.counts.otherShards = 0;
+  if (!kept || !earlier) return tally;
+  await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
+  tally.resume(earlier.counts);
+  if (shard && !kind.seen) tally.counts.otherShards = elsewhereBefore(earlier);
+  const journalled = new JournalledOutcomes({
+    journal: kept.journal,
+    rejects,
+    digests: () => inputs.takeDigests(),
+    start: earlier.watermark,
+    once: earlier.once,
+  });
+  tally.log = world.ports?.outcomes?.(journalled) ?? journalled;
+  return tally;
+}

@@ -1,0 +1,59 @@
+import type { IdentitySurvey } from '../../bulk/write/identities.js';
+import type { IdentitySet } from '../../bulk/write/identity-set.js';
+import type { WriteEndpoint } from '../../contract/endpoints.js';
+import type { Inputs } from '../../input/open.js';
+import type { Mapper, RecordBlock } from '../../mapping/records.js';
+import type { Zone } from '../../zone.js';
+import type { WriteOptions } from '../job-options.js';
+import type { JobHooks } from '../job-hooks.js';
+import type { WriteProgress, WriteResult } from '../results.js';
+
+/** What makes one write different from the others. */
+export interface WriteKind {
+  readonly name: WriteEndpoint;
+  /** Column name of a bare list, where one is taken. */
+  readonly listColumn?: string | undefined;
+  /** All that decides what is sent, for a run that is resumed. */
+  readonly meaning: unknown;
+  /** What surrounds the records in a request body. */
+  readonly frame: readonly [open: string, close: string];
+  mapper(zone: Zone): Mapper;
+  /** Of a whole input; fewer are not what was expected. */
+  readonly minRecords?: number | undefined;
+  /** Looks at what a check reads, for what the service is known to refuse. */
+  refusals?(headers: readonly (readonly string[])[]): Refusals;
+  /** Identities that occurred, of which none is sent twice. */
+  readonly seen?: IdentitySet;
+  /** What is about to be done, found by reading the input once more. */
+  survey?(inputs: Inputs, mapper: Mapper): Promise<IdentitySurvey>;
+}
+
+/** What records are found to be that the service refuses. */
+export interface Refusals {
+  look(block: RecordBlock): void;
+  /** A sentence for each kind. */
+  found(): readonly string[];
+}
+
+/** What the command line may ask for besides. */
+export interface WriteRequest extends WriteOptions {
+  readonly files: readonly string[];
+  /** The unfinished run that is meant, and no other. */
+  readonly run?: string | undefined;
+  /** False: keep nothing to resume from. */
+  readonly journal: boolean;
+}
+
+/** Who asked for a write, and wants to be asked and told. */
+export interface WriteHooks extends JobHooks<WriteResult, WriteProgress> {
+  /** Last chance to refuse, before the first request. */
+  confirm?(about: WriteAbout): Promise<void>;
+  /** More is read when it resolves. */
+  readonly ready?: () => Promise<void>;
+}
+
+export interface WriteAbout {
+  /** The input can be read only once. */
+  readonly piped: boolean;
+  readonly identities: IdentitySurvey | undefined;
+}

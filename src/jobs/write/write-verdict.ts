@@ -1,0 +1,67 @@
+import type { Tally } from '../../bulk/tally.js';
+import { EngagectlError, exitCodes, grouped, mostSerious, type ExitCode } from '../../errors.js';
+import type { Rehearsal } from '../job-options.js';
+import type { Words } from '../words.js';
+
+interface EndedWrite {
+  readonly stopped: EngagectlError | undefined;
+  readonly job: string;
+  readonly rehearsal: Rehearsal | undefined;
+  readonly words: Words;
+}
+
+/** The most serious thing that can be said of a write that ended; undefined when all went well. */
+export function writeVerdict(
+  tally: Tally,
+  { stopped, job, rehearsal, words }: EndedWrite,
+): EngagectlError | undefined {
+  const { rejects } = tally;
+  const { read, rejected, unknown } = tally.counts;
+  const codes: ExitCode[] = [];
+  if (stopped) codes.push(stopped.exitCode);
+  if (unknown > 0) codes.push(exitCodes.unknown);
+  if (rejected > 0) codes.push(exitCodes.rejected);
+  const worst = mostSerious(codes);
+
+  if (stopped?.exitCode === worst) return stopped;
+  if (worst === exitCodes.unknown) {
+    const again = `sending that file with ${words.option('retryUnknown')} sends them again`;
+    const message = `the outcome of ${grouped(unknown)} of ${grouped(read)} records is unknown`;
+    return new EngagectlError('E-UNKNOWN', message, {
+      why: stopped?.message ?? 'no answer told whether the service processed them',
+      fix: rejects.missing > 0 ? stopped?.details.fix : `look them up in ${rejects.path}; ${again}`,
+      cause: stopped,
+    });
+  }
+  if (worst === exitCodes.rejected) {
+    return new EngagectlError(
+      'E-REJECTED',
+      `${grouped(rejected)} of ${grouped(read)} records were rejected`,
+      {
+        why: whyRejected(tally.samples.kinds),
+        fix: rehearsal
+          ? `correct them in the input; ${rejects.path} says where and why`
+          : words.correct(job, rejects.path),
+      },
+    );
+  }
+  return undefined;
+}
+
+/** `1 could not be read, 2 broke a local rule`: by the first words of their kinds. */
+function whyRejected(kinds: Tally['samples']['kinds']): string | undefined {
+  const counts = Object.keys(reasons).map((stage) => {
+    const ofStage = [...kinds].filter(([kind]) => kind.split(' ')[0] === stage);
+    return [stage, ofStage.reduce((sum, [, { count }]) => sum + count, 0)] as const;
+  });
+  const told = counts.filter(([, count]) => count > 0);
+  return (
+    told.map(([stage, count]) => `${grouped(count)} ${reasons[stage]}`).join(', ') || undefined
+  );
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  parse: 'could not be read',
+  validate: 'broke a local rule',
+  service: 'refused by the service',
+};
