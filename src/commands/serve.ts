@@ -4,6 +4,7 @@ import type { Credentials } from '../config/credentials.js';
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
 import type { Runtime } from '../runtime.js';
 import type { RunningService, ServiceOptions, Variants } from '../service/start.js';
+import { jsonAnswer } from '../ui/json-answer.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { requestLine } from './request-line.js';
 import { servedCalls, type CallFlags } from './serve-calls.js';
@@ -52,7 +53,7 @@ export async function serve(
     });
     try {
       const { url } = service;
-      runtime.stdout.write(settings.json ? `${JSON.stringify({ url })}\n` : `${url}\n`);
+      runtime.stdout.write(settings.json ? jsonAnswer({ url }) : `${url}\n`);
       await announce(service, flags, place, told);
       // Not into a file or the log of a job: it has the passcode.
       if (runtime.stderr.isTTY) told.note(`look at it: ${linkTo(service, place.credentials)}`);

@@ -2,6 +2,7 @@ import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
 import { grouped, secondsText } from './figures.js';
 import { inert } from './inert.js';
+import { jsonAnswer } from './json-answer.js';
 import type { DisplaySettings } from './messages.js';
 
 /** What a table of a fleet's run is drawn from. */
@@ -40,7 +41,7 @@ export function showFleet(
     print: (picture: FleetPicture): void => void stdout.write(tableOf(picture)),
     draw: (picture: FleetPicture): void => {
       if (quiet) return;
-      if (json) return void stdout.write(`${JSON.stringify({ schemaVersion: 1, ...picture })}\n`);
+      if (json) return void stdout.write(jsonAnswer(picture));
       if (!isTerminal) {
         const line = headOf(picture);
         if (line !== last) stdout.write(`${line}\n`);

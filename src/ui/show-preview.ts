@@ -3,6 +3,7 @@ import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
 import { bytesText, grouped, secondsText } from './figures.js';
 import { inert, inertJson, inertJsonText } from './inert.js';
+import { versioned } from './json-answer.js';
 
 type Column = Preview['columns'][number];
 
@@ -23,7 +24,7 @@ function asJson({ first, ...rest }: Preview): string {
   const records = first.map(
     ({ record, ...place }) => `${inertJson(place).slice(0, -1)},"record":${inertJsonText(record)}}`,
   );
-  const head = inertJson({ schemaVersion: 1, command: 'upload', preview: true, ...rest });
+  const head = inertJson(versioned({ command: 'upload', preview: true, ...rest }));
   return `${head.slice(0, -1)},"first":[${records.join(',')}]}\n`;
 }
 

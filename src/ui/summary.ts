@@ -4,6 +4,7 @@ import type { Runtime } from '../runtime.js';
 import { bytesText, count, grouped, secondsText } from './figures.js';
 import { headline, tells, verdict } from './headline.js';
 import { inert, inertJson } from './inert.js';
+import { versioned } from './json-answer.js';
 import type { DisplaySettings, Messages } from './messages.js';
 import type { Summary } from './run-summary.js';
 
@@ -25,7 +26,7 @@ interface SummaryWorld {
 export async function showSummary(summary: Summary, world: SummaryWorld): Promise<void> {
   const { settings, recordsOnStdout } = world;
   const { stdout, stderr } = world.runtime;
-  const object = { schemaVersion: 1, ...summary };
+  const object = versioned(summary);
   const line = inertJson(settings.logJson ? { type: 'summary', ...object } : object);
   if (settings.json && !recordsOnStdout) stdout.write(`${inertJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);

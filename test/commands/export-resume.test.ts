@@ -385,9 +385,9 @@ describe('an unfinished export', () => {
   it('is listed, shown and resumed by `runs`', async () => {
     const { server, world } = await begin();
     await using _ = server;
-    const [{ run }] = JSON.parse((await world.run(['runs', 'list', '--json'])).stdout) as [
-      { run: string },
-    ];
+    const listed = await world.run(['runs', 'list', '--json']);
+    const { runs } = JSON.parse(listed.stdout) as { runs: [{ run: string }] };
+    const [{ run }] = runs;
     expect((await world.run(['runs', 'show', run])).stdout).toContain('export-events');
     expect((await world.run(['runs', 'resume', run])).code).toBe(0);
     expect(contents(world)).toEqual(await undisturbed(argv));

@@ -52,10 +52,14 @@ it.skipIf(!redis).each(examples)(
     const helping = example.includes('--wait')
       ? world.run(['fleet', 'work'], { signal: helper.signal })
       : undefined;
-    const { code, stderr } = await world.run(line.split(' ').slice(1), { signal: stop.signal });
+    const words = ['--json', ...line.split(' ').slice(1)];
+    const { code, stdout, stderr } = await world.run(words, { signal: stop.signal });
     helper.abort();
     await helping;
     expect(code, stderr).toBe(0);
+    // A worker only works.
+    if (!example.startsWith('engagectl fleet work'))
+      expect(stdout).toMatch(/^\{"schemaVersion":1,/);
   },
   20_000,
 );

@@ -219,5 +219,6 @@ export function checkRejectsMark(world: World): void {
 /** `runs list` can be asked at any time. */
 export async function checkRunsList(world: World): Promise<void> {
   const { code, stdout } = await world.run(['runs', 'list', '--json']);
-  expect([code, Array.isArray(JSON.parse(stdout))]).toEqual([0, true]);
+  const { runs } = JSON.parse(stdout) as { runs: unknown };
+  expect([code, Array.isArray(runs)]).toEqual([0, true]);
 }

@@ -98,7 +98,7 @@ it('kill -9: the lock is gone with its holder, and the run goes on', async () =>
   expect(second.code, second.stderr).toBe(8);
   expect(second.stderr).toContain('E-RUN-LOCKED');
   const listed = await run.world.run(['runs', 'list', '--json']);
-  expect(JSON.parse(listed.stdout)).toHaveLength(1);
+  expect((JSON.parse(listed.stdout) as { runs: object[] }).runs).toHaveLength(1);
   child.kill('SIGKILL');
   await once(child, 'close');
 

@@ -7,6 +7,7 @@ import {
 } from '../../jobs/calling/kept-calls-job.js';
 import type { FileOptions } from '../../jobs/job-options.js';
 import { inertJson } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job-words.js';
@@ -28,8 +29,8 @@ export async function runLog(call: Call<LogFlags>): Promise<void> {
     const { json } = call.settings();
     if (!json) return world.said.note(records === 1 ? '1 call' : `${records} calls`);
     const { stdout, stderr } = call.runtime;
-    const summary = { schemaVersion: 1, command: 'call log', records, exitCode: 0 };
-    (isStdout(how.output) ? stderr : stdout).write(`${inertJson(summary)}\n`);
+    const summary = { command: 'call log', records, exitCode: 0 };
+    (isStdout(how.output) ? stderr : stdout).write(jsonAnswer(summary));
   });
 }
 
@@ -42,9 +43,13 @@ export async function listMissed(call: Call<CallingFlags & { readonly since?: nu
     );
     const shown = missed.map(shownMissed);
     const { json } = call.settings();
-    const summary = { schemaVersion: 1, command: 'call missed list', missed: shown, exitCode: 0 };
-    for (const one of json ? [summary] : shown) call.runtime.stdout.write(`${inertJson(one)}\n`);
-    if (!json) world.said.note(`${missed.length} missed calls with actions`);
+    const { stdout } = call.runtime;
+    if (json) {
+      const summary = { command: 'call missed list', missed: shown, exitCode: 0 };
+      return void stdout.write(jsonAnswer(summary));
+    }
+    for (const one of shown) stdout.write(`${inertJson(one)}\n`);
+    world.said.note(`${missed.length} missed calls with actions`);
   });
 }
 
@@ -54,14 +59,8 @@ export async function click(call: Call<CallingFlags>): Promise<void> {
   await withCalling(call, async (account, world) => {
     await clickMissed(callId, actionId, account, world);
     const { json } = call.settings();
-    const summary = {
-      schemaVersion: 1,
-      command: 'call missed click',
-      callId,
-      actionId,
-      exitCode: 0,
-    };
-    if (json) call.runtime.stdout.write(`${inertJson(summary)}\n`);
+    const summary = { command: 'call missed click', callId, actionId, exitCode: 0 };
+    if (json) call.runtime.stdout.write(jsonAnswer(summary));
     else world.said.note(`clicked: ${actionId} of call ${callId}`);
   });
 }

@@ -1,6 +1,7 @@
 import type { Platform } from '../../calling/protocol.js';
 import { lintInit } from '../../jobs/calling/lint-init-job.js';
 import { inertJson } from '../../ui/inert.js';
+import { versioned } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 
@@ -15,7 +16,7 @@ export async function runLint({ operands, flags, settings, runtime }: Call<LintF
   const platforms = flags.platform === 'both' ? (['android', 'ios'] as const) : [flags.platform];
   const { error, ...result } = await lintInit(file, platforms, { runtime });
   const { findings, errors, warnings } = result;
-  const lines = set.json ? [{ schemaVersion: 1, command: 'call lint', ...result }] : findings;
+  const lines = set.json ? [versioned({ command: 'call lint', ...result })] : findings;
   for (const line of lines) runtime.stdout.write(`${inertJson(line)}\n`);
   if (error) throw error;
   const told = messages(set, runtime);

@@ -1,6 +1,7 @@
 import { CallError } from '../../jobs/calling/call-error.js';
 import { checkPlacement } from '../../jobs/calling/check-placement.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call-job.js';
+import { versioned } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import type { Call } from '../command-spec.js';
@@ -42,8 +43,5 @@ export async function runPlace({ flags, settings, runtime }: Call<PlaceFlags>): 
 
 const ts = ({ now }: Pick<Call['runtime'], 'now'>): string => new Date(now()).toISOString();
 
-const summaryOf = ({ error: _, ...result }: PlaceResult) => ({
-  schemaVersion: 1,
-  command: 'call place',
-  ...result,
-});
+const summaryOf = ({ error: _, ...result }: PlaceResult) =>
+  versioned({ command: 'call place', ...result });

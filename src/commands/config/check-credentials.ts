@@ -1,7 +1,7 @@
 import type { Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
 import { checkAccount } from '../../jobs/check-account.js';
-import { inertJson } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { closing, connect } from '../connect.js';
@@ -19,7 +19,6 @@ export async function checkCredentials({ settings, runtime }: Call): Promise<voi
   const { profile, region, accountId, baseUrl } = account;
   const { status, error } = await closing(connection, checkAccount(client, baseUrl, runtime));
   const answer = {
-    schemaVersion: 1,
     ok: status === 'accepted',
     profile,
     region,
@@ -28,12 +27,12 @@ export async function checkCredentials({ settings, runtime }: Call): Promise<voi
   };
   if (status === 'refused') {
     const tried = await tryOtherRegions(account, set, runtime);
-    if (set.json) runtime.stdout.write(`${inertJson({ ...answer, tried })}\n`);
+    if (set.json) runtime.stdout.write(jsonAnswer({ ...answer, tried }));
     else sayTried(account, tried, told);
     throw refused(account, error?.message ?? '', tried);
   }
   if (error) throw error;
-  if (set.json) runtime.stdout.write(`${inertJson(answer)}\n`);
+  if (set.json) runtime.stdout.write(jsonAnswer(answer));
   else told.note(`account ${accountId} and its passcode fit region ${region} (${baseUrl})`);
 }
 

@@ -1,7 +1,8 @@
 import { listed, without, withCurrent } from '../../config/changes.js';
 import { configPath, readConfig, updateConfig } from '../../config/store.js';
 import { aligned } from '../../ui/aligned.js';
-import { inert, inertJson } from '../../ui/inert.js';
+import { inert } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';
@@ -10,7 +11,8 @@ export async function useProfile({ operands: [name = ''], runtime, ...call }: Ca
   const settings = call.settings();
   const region = regionFlag(settings);
   await updateConfig(runtime, (config) => withCurrent(config, name, region));
-  messages(settings, runtime).note(`in use: ${described(name, region)}`);
+  if (settings.json) runtime.stdout.write(jsonAnswer({ used: { profile: name, region } }));
+  else messages(settings, runtime).note(`in use: ${described(name, region)}`);
 }
 
 export async function removeProfile({
@@ -21,7 +23,8 @@ export async function removeProfile({
   const settings = call.settings();
   const region = regionFlag(settings);
   await updateConfig(runtime, (config) => without(config, name, region));
-  messages(settings, runtime).note(`removed: ${described(name, region)}`);
+  if (settings.json) runtime.stdout.write(jsonAnswer({ removed: { profile: name, region } }));
+  else messages(settings, runtime).note(`removed: ${described(name, region)}`);
 }
 
 /** Of the flag only: what is changed on disk should not depend on a variable set long ago. */
@@ -37,7 +40,7 @@ export async function listProfiles({ settings, runtime }: Call): Promise<void> {
   const file = configPath(runtime);
   const accounts = listed(await readConfig(runtime));
   if (json) {
-    stdout.write(`${inertJson({ schemaVersion: 1, file, accounts })}\n`);
+    stdout.write(jsonAnswer({ file, accounts }));
     return;
   }
   const rows = accounts.map(
@@ -58,5 +61,5 @@ export async function listProfiles({ settings, runtime }: Call): Promise<void> {
 export function showPath({ settings, runtime }: Call): void {
   const { json } = settings();
   const file = configPath(runtime);
-  runtime.stdout.write(json ? `${inertJson({ schemaVersion: 1, file })}\n` : `${file}\n`);
+  runtime.stdout.write(json ? jsonAnswer({ file }) : `${file}\n`);
 }

@@ -6,6 +6,7 @@ import { currentProfile } from '../../config/saved-account.js';
 import { configPath, readConfig, updateConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import { givenPasscode, type PasscodeFlags } from './given-passcode.js';
 import type { Call } from '../command-spec.js';
@@ -52,9 +53,9 @@ export async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Pr
     const { production } = flags;
     return production === undefined ? changed : withProduction(changed, profile, production);
   });
-  messages(settings, runtime).note(
-    `saved: profile ${profile}, region ${region}, in ${configPath(runtime)}`,
-  );
+  const file = configPath(runtime);
+  if (settings.json) runtime.stdout.write(jsonAnswer({ file, saved: { profile, region } }));
+  else messages(settings, runtime).note(`saved: profile ${profile}, region ${region}, in ${file}`);
 }
 
 /** The account of the calling system. */
@@ -85,7 +86,9 @@ async function markProfile(
   const profile = settings.profile ?? currentProfile(await readConfig(runtime));
   await updateConfig(runtime, (config) => withProduction(config, profile, production));
   const what = production ? 'writes ask first' : 'writes do not ask';
-  messages(settings, runtime).note(`saved: profile ${profile}: on a terminal ${what}`);
+  if (settings.json)
+    runtime.stdout.write(jsonAnswer({ file: configPath(runtime), saved: { profile, production } }));
+  else messages(settings, runtime).note(`saved: profile ${profile}: on a terminal ${what}`);
 }
 
 const checked = (

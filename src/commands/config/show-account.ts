@@ -5,7 +5,8 @@ import { configFolder, stateFolder } from '../../config/standard-folders.js';
 import { configPath } from '../../config/store.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
-import { inert, inertJson } from '../../ui/inert.js';
+import { inert } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';
 
@@ -29,14 +30,13 @@ export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>):
     const more = Object.fromEntries(others.map(({ key, value }) => [key, value]));
     const from = Object.fromEntries(others.map(({ key, source }) => [key, source]));
     const object = {
-      schemaVersion: 1,
       profile,
       ...shown,
       ...more,
       sources: { ...sources, ...calling?.sources, ...from },
       file,
     };
-    runtime.stdout.write(`${inertJson(object)}\n`);
+    runtime.stdout.write(jsonAnswer(object));
     return;
   }
   const rows = [

@@ -1,6 +1,7 @@
 import { EngagectlError, errorIds, exitCodes, mostSerious } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import { inert, inertJson } from '../../ui/inert.js';
+import { inert } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import type { Settings } from '../settings.js';
 import { examine, type Finding } from './examine.js';
 
@@ -21,7 +22,7 @@ export async function runDoctor(settings: Settings, runtime: Runtime): Promise<v
   if (json) {
     const shown = checks.map(({ id: _, ...finding }) => finding);
     const ok = exitCode === exitCodes.ok;
-    stdout.write(`${inertJson({ schemaVersion: 1, ok, exitCode, checks: shown })}\n`);
+    stdout.write(jsonAnswer({ ok, exitCode, checks: shown }));
   }
   const worst = failed.find(({ id = 'E-CONFIG' }) => errorIds[id] === exitCode);
   if (worst === undefined) return;

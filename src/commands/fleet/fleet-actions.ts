@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { EngagectlError } from '../../errors.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { closing, connect } from '../connect.js';
@@ -26,7 +27,7 @@ export async function init(call: Call<QueueFlag>): Promise<void> {
     return checkStore(store, flags.queue ?? runtime.env['ENGAGECTL_QUEUE'] ?? '');
   };
   const found = await withQueue(call, check, { patiently: false, migrate: true });
-  if (settings.json) return void runtime.stdout.write(`${JSON.stringify(found)}\n`);
+  if (settings.json) return void runtime.stdout.write(jsonAnswer(found));
   messages(settings, runtime).note(`${found.store}: version ${found.version}, ready`);
 }
 
@@ -54,8 +55,10 @@ export async function cancel(call: Call<RunFlags>): Promise<void> {
     const { cancelRun } = await import('../../fleet/change-run.js');
     const known = await runNamed(store, call);
     await cancelRun(store, known);
-    const { run: id } = known.run;
-    messages(call.settings(), call.runtime).note(`run ${id} is cancelled; fleet retry goes on`);
+    const { run } = known.run;
+    const settings = call.settings();
+    if (settings.json) call.runtime.stdout.write(jsonAnswer({ run, state: 'cancelled' }));
+    else messages(settings, call.runtime).note(`run ${run} is cancelled; fleet retry goes on`);
   });
 }
 
@@ -65,8 +68,10 @@ export async function retry(call: Call<RunFlags>): Promise<void> {
     const { retryRun } = await import('../../fleet/change-run.js');
     const known = await runNamed(store, call);
     const count = await retryRun(store, known);
-    const { run: id } = known.run;
-    messages(call.settings(), call.runtime).note(`run ${id}: ${count} shards are tried again`);
+    const { run } = known.run;
+    const settings = call.settings();
+    if (settings.json) call.runtime.stdout.write(jsonAnswer({ run, retried: count }));
+    else messages(settings, call.runtime).note(`run ${run}: ${count} shards are tried again`);
   });
 }
 
@@ -92,6 +97,8 @@ export async function budget(call: Call<BudgetFlags>): Promise<void> {
     ]);
     const lane = store.queue(laneName({ accountId, host, kind: flags.lane }));
     await answered(store, setBudget(lane, flags.lane, wanted));
-    said.note(`account ${accountId}: at most ${wanted} requests in flight (${flags.lane})`);
+    if (settings.json)
+      runtime.stdout.write(jsonAnswer({ accountId, host, lane: flags.lane, budget: wanted }));
+    else said.note(`account ${accountId}: at most ${wanted} requests in flight (${flags.lane})`);
   });
 }

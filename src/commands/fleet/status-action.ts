@@ -1,6 +1,7 @@
 import { EngagectlError, exitCodes, type ErrorId } from '../../errors.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { showFleet } from '../../ui/show-fleet.js';
 import type { Call } from '../command-spec.js';
 import { runNamed, withQueue, type RunFlags } from './fleet-flags.js';
@@ -43,7 +44,7 @@ export async function follow(
 
 function show(found: RunStatus, { settings, runtime }: Pick<Call, 'settings' | 'runtime'>): void {
   const { json } = settings();
-  if (json) runtime.stdout.write(`${JSON.stringify({ schemaVersion: 1, ...found })}\n`);
+  if (json) runtime.stdout.write(jsonAnswer(found));
   else showFleet({ color: false }, runtime).print(found);
 }
 
@@ -54,7 +55,7 @@ async function listRuns(store: QueueStore, { settings, runtime }: Call<RunFlags>
   ]);
   const runs = await answered(store, new FleetLists(store).runs());
   const { json } = settings();
-  if (json) return void runtime.stdout.write(`${JSON.stringify(runs)}\n`);
+  if (json) return void runtime.stdout.write(jsonAnswer({ runs }));
   for (const { run, workDir } of runs) runtime.stdout.write(`${run}  ${workDir}\n`);
 }
 

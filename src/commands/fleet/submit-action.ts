@@ -3,6 +3,7 @@ import type { FleetRun } from '../../fleet/fleet-run.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import { confirmDemerge } from '../../ui/confirm-demerge.js';
 import { confirmWrite } from '../../ui/confirm-write.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { closing, connect, type Connection } from '../connect.js';
@@ -65,7 +66,12 @@ async function put(
   const { submitRun } = await import('../../fleet/submit.js');
   const { flags, runtime } = call;
   const { budget, isKnown } = await submitRun(run, { workDir, budget: flags.budget }, store);
-  const said = messages(call.settings(), runtime);
+  const settings = call.settings();
+  if (settings.json) {
+    const { run: id, shards } = run;
+    return void runtime.stdout.write(jsonAnswer({ run: id, shards, budget, isKnown }));
+  }
+  const said = messages(settings, runtime);
   const which = isKnown ? 'known already' : 'submitted';
   said.note(`run ${run.run} is ${which}: ${run.shards} shards, at most ${budget} at once`);
   runtime.stdout.write(`${run.run}\n`);

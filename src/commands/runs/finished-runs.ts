@@ -3,6 +3,7 @@ import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { grouped } from '../../ui/figures.js';
 import { inert } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import { runsFolder } from '../job-world.js';
 import type { Settings } from '../settings.js';
@@ -19,7 +20,7 @@ export function listFinished(settings: Settings, runtime: Runtime): void {
   const said = messages(settings, runtime);
   if (damage !== undefined) said.warn(`the ledger cannot be read in full: ${damage}`);
   const runs = finishedRuns(runtime);
-  if (settings.json) return void runtime.stdout.write(`${JSON.stringify(runs.map(asFinished))}\n`);
+  if (settings.json) return void runtime.stdout.write(jsonAnswer({ runs: runs.map(asFinished) }));
   if (runs.length === 0) return said.note('no finished runs');
   const rows = runs.map(({ run, finished, command, ...line }) => [
     run,

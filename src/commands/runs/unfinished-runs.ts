@@ -9,6 +9,7 @@ import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { inert } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import { forgetRuns } from '../../jobs/run/forget-runs.js';
 import { progressOf } from '../../jobs/run/run-progress.js';
@@ -30,7 +31,7 @@ export async function listRunsOf({
   const unreadable = listUnreadable(runsFolder(runtime));
   if (settings.json) {
     const objects = [...runs.map(asObject), ...unreadable.map(asUnreadable)];
-    return void runtime.stdout.write(`${JSON.stringify(objects)}\n`);
+    return void runtime.stdout.write(jsonAnswer({ runs: objects }));
   }
   for (const { path, why } of unreadable) {
     messages(settings, runtime).warn(`the run folder ${path} cannot be read: ${why}`);
@@ -53,7 +54,7 @@ export async function showRun({ operands, settings, runtime }: Call): Promise<vo
   const { stdout } = runtime;
   const { json } = settings();
   const shown = shownRun(operands, runtime);
-  if (json) return void stdout.write(`${JSON.stringify(shown)}\n`);
+  if (json) return void stdout.write(jsonAnswer(shown));
   const rows = Object.entries(shown).map(([name, value]) => [name, asText(value)]);
   stdout.write(inert(aligned(rows)));
 }
@@ -127,7 +128,7 @@ export async function pruneRuns({
   const said = messages({ json, ...how }, runtime);
   const busy = (id: string) => said.warn(`left run ${id}: another process is working on it`);
   const forgotten = await forgetRuns(old, { root, words: jobWords, busy });
-  if (json) return void runtime.stdout.write(`${JSON.stringify(forgotten)}\n`);
+  if (json) return void runtime.stdout.write(jsonAnswer(forgotten));
   for (const file of forgotten.removed) said.note(`removed ${file}`);
   for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
   said.note(`forgot ${forgotten.pruned.length} of ${runs.length} unfinished runs`);
