@@ -157,6 +157,25 @@ describe('pages that lead nowhere', () => {
     expect(existsSync(world.path('out.ndjson'))).toBe(false);
   });
 
+  it.each([
+    ['two pages', 2, 'the same 2 records under two cursors'],
+    ['seven pages', 7, 'the same 2 records under two cursors'],
+    ['two pages of one record', 2, '1000 pages in a row without new records', 1],
+  ])('a circle of %s, each time with a new cursor', async (_, circle, why, records = 2) => {
+    const { code, stderr, asked, world } = await against(
+      (target, body) => {
+        const page = Number(/cursor=c(\d+)/.exec(target)?.[1] ?? -1);
+        const list = Array.from({ length: records }, (_, at) => `{"a":${page % circle},"b":${at}}`);
+        const whole = `{"status":"success","records":[${list.join()}],"next_cursor":"c${page + 1}"}`;
+        return { pieces: [plain(page < 0 ? success(target, body) : whole)] };
+      },
+      [...exportProfiles, '-o', 'out.ndjson'],
+    );
+    expect([code, stderr]).toEqual([7, expect.stringContaining(why)]);
+    expect(asked.length).toBeLessThan(records === 1 ? 1010 : circle + 4);
+    expect(existsSync(world.path('out.ndjson'))).toBe(false);
+  });
+
   it('a failure that names a cursor is no opening', async () => {
     const { code, asked } = await against(
       () => ({ pieces: [plain('{"status":"fail","cursor":"c0"}')] }),

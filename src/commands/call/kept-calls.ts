@@ -44,12 +44,10 @@ export async function listMissed(call: Call<CallingFlags & { readonly since?: nu
     const shown = missed.map(shownMissed);
     const { json } = call.settings();
     const { stdout } = call.runtime;
-    if (json) {
-      const summary = { command: 'call missed list', missed: shown, exitCode: 0 };
-      return void stdout.write(jsonAnswer(summary));
-    }
-    for (const one of shown) stdout.write(`${inertJson(one)}\n`);
-    world.said.note(`${missed.length} missed calls with actions`);
+    const summary = { command: 'call missed list', missed: shown, exitCode: 0 };
+    const lines = json ? [jsonAnswer(summary)] : shown.map((one) => `${inertJson(one)}\n`);
+    for (const line of lines) stdout.write(line);
+    if (!json) world.said.note(`${missed.length} missed calls with actions`);
   });
 }
 
