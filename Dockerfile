@@ -4,7 +4,7 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci
 COPY . .
-RUN npm run prepack && npm prune --omit=dev
+RUN npm run build && npm prune --omit=dev
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production ENGAGECTL_CONFIG_DIR=/config ENGAGECTL_STATE_DIR=/state

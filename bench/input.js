@@ -1,5 +1,5 @@
 // How fast is an input cut into records? node bench/input.js <file> [csv|tsv|ndjson|json|list]
-import { openInputs } from '../dist/input/open.js';
+import { openInputs } from '../build/input/open.js';
 
 const [file, format] = process.argv.slice(2);
 const options = { files: [file], maxRecordBytes: 1024 * 1024, ...(format && { format }) };

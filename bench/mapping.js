@@ -1,8 +1,8 @@
 // How fast do rows become upload records? node bench/mapping.js <file> [csv|ndjson]
 // The time counted is that of mapping alone, without reading and cutting the file.
-import { zoneOf } from '../dist/zone.js';
-import { openInputs } from '../dist/input/open.js';
-import { uploadMapper } from '../dist/mapping/upload.js';
+import { zoneOf } from '../build/zone.js';
+import { openInputs } from '../build/input/open.js';
+import { uploadMapper } from '../build/mapping/upload.js';
 
 const [file, format] = process.argv.slice(2);
 const mapper = uploadMapper({

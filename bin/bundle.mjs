@@ -1,26 +1,16 @@
-// node bin/bundle.mjs [folder]: makes of the build in dist/ what is published, and puts it into the folder;
-// without one into the checkout, in the place of the build: part of `prepack`. Start-up is why: a few files
+// Makes of the modules in build/ the program in dist/: part of `npm run build`. Start-up is why: a few files
 // are loaded instead of hundreds, and of the dependencies what is used. What is native of libsql stays outside.
 // It is CommonJS, which Node loads quicker; who imports the package gets an ES module all the same.
 // Comments are left out; more minifying hardly gains time, and stack traces stay readable.
-import {
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { bundleCalling } from './bundle-calling.mjs';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
-const built = join(root, 'dist');
-const folder = resolve(process.argv[2] ?? root);
+const built = join(root, 'build');
 
 /**
  * What is needed together is one file: `main` answers `--version`, `program` is the command tree and
@@ -47,7 +37,7 @@ function group(name, wants) {
   return { name: nameOf, debugName: name };
 }
 
-/** One of dist/. */
+/** One of build/. */
 function module(name) {
   return join(realpathSync(built), `${name}.js`);
 }
@@ -160,32 +150,24 @@ function licence(path) {
 }
 
 const output = await bundle();
-// All of it is in memory before the first file is written: it may take the place of the build.
 const files = new Map([
   ...output.map(({ fileName, code }) => [fileName, code]),
   ['index.js', entry(output, 'library')],
   ['testing.js', entry(output, 'library-testing')],
   ['calling/calling.js', await bundleCalling(built)],
   ['calling/calling-node.js', entry(output, 'library-calling-node', '../')],
-  ...[
-    ...['index', 'testing', 'calling/calling', 'calling/calling-node'].reduce(
+  ...Array.from(
+    ['index', 'testing', 'calling/calling', 'calling/calling-node'].reduce(
       (found, part) => declarations(`${part}.d.ts`, found),
       new Set(),
     ),
-    ...readdirSync(built).filter((name) => name.endsWith('.wasm')),
-    ...readdirSync(join(built, 'man')).map((name) => `man/${name}`),
-  ].map((name) => [name, readFileSync(join(built, name))]),
+    (name) => [name, readFileSync(join(built, name))],
+  ),
   ['THIRD-PARTY-LICENSES', licences(output)],
 ]);
 
-rmSync(join(folder, 'dist'), { recursive: true, force: true });
 for (const [name, content] of files) {
-  const file = join(folder, 'dist', name);
+  const file = join(root, 'dist', name);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, content);
-}
-if (folder !== resolve(root)) {
-  const bin = ['bin/engagectl.js', 'bin/package.json'];
-  for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', ...bin])
-    cpSync(join(root, name), join(folder, name));
 }

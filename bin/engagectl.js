@@ -49,11 +49,9 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   const bundle = path.join(__dirname, '../dist/process.cjs');
   if (existsSync(bundle)) {
     void require(bundle).runProcess();
-  } else if (!existsSync(path.join(__dirname, '../dist/process.js'))) {
+  } else {
     process.stderr.write('engagectl is not built: run npm ci && npm run build in its folder\n');
     process.exitCode = 2;
-  } else {
-    void import('../dist/process.js').then(({ runProcess }) => runProcess());
   }
 }
 

@@ -1,11 +1,11 @@
 // Writes the manual pages from the built command tree, and their names into package.json, from which
 // npm installs them: part of `npm run build`.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { environmentFlags } from '../dist/commands/global-options.js';
-import { manualPages } from '../dist/help/manual.js';
-import { loadTopic, topicNames } from '../dist/help/topics.js';
-import { buildProgram } from '../dist/program.js';
-import { nodeRuntime } from '../dist/runtime.js';
+import { environmentFlags } from '../build/commands/global-options.js';
+import { manualPages } from '../build/help/manual.js';
+import { loadTopic, topicNames } from '../build/help/topics.js';
+import { buildProgram } from '../build/program.js';
+import { nodeRuntime } from '../build/runtime.js';
 
 const folder = new URL('../dist/man/', import.meta.url);
 const asked = { flags: environmentFlags(), errorId: undefined };

@@ -40,10 +40,8 @@ interface Packed {
 let packed: Packed;
 
 beforeAll(() => {
-  const published = path.join(folder, 'published');
-  execFileSync(process.execPath, [path.join(root, 'bin/bundle.mjs'), published]);
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
-  const stdout = execFileSync('npm', args, { cwd: published, stdio: ['ignore', 'pipe', 'ignore'] });
+  const stdout = execFileSync('npm', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
   [packed] = JSON.parse(stdout.toString()) as [Packed];
   mkdirSync(installed, { recursive: true });
   execFileSync('tar', ['-xf', path.join(folder, packed.filename), '--strip=1', '-C', installed]);

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Our program as users install it: `npm run bench` bundles it into this folder. */
-export const bin = fileURLToPath(new URL('../published/bin/engagectl.js', import.meta.url));
+/** Our program as users install it. */
+export const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const peers = fileURLToPath(new URL('../peers/', import.meta.url));
 
 /** The side that is ours: the bin, with its configuration and state inside `folder`. */

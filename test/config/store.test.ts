@@ -96,7 +96,7 @@ describe('writing', () => {
   });
 
   test('4 processes that write 50 times each keep all 200 changes', async () => {
-    const store = fileURLToPath(new URL('../../dist/config/store.js', import.meta.url));
+    const store = fileURLToPath(new URL('../../build/config/store.js', import.meta.url));
     const script = `
       import { updateConfig } from ${JSON.stringify(store)};
       import { setTimeout as sleep } from 'node:timers/promises';

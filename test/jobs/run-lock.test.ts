@@ -13,7 +13,7 @@ import { makeWorld } from '../support/world.js';
 // The lock of a run: the kernel keeps it on a file, wherever its holders are and however they end.
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const built = path.join(root, 'dist/files/run-lock.js');
+const built = path.join(root, 'build/files/run-lock.js');
 
 function lockFile(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-lock-'));

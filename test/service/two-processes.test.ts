@@ -7,13 +7,13 @@ import { eventRecord, makeFolder, profileRecord, run, Running } from './running.
 import { serviceDefaults } from '../support/service-defaults.js';
 
 const script = `
-  import { startService } from ${JSON.stringify(new URL('../../dist/service/start.js', import.meta.url).href)};
+  import { startService } from ${JSON.stringify(new URL('../../build/service/start.js', import.meta.url).href)};
   const service = await startService({ ...JSON.parse(process.argv[1]), random: Math.random, now: Date.now });
   console.log(service.url);
   process.on('SIGTERM', () => service.close());
 `;
 
-/** A service in a process of its own. The test command builds dist/ before it runs this. */
+/** A service in a process of its own. The test command builds it before it runs this. */
 async function runProcess(dataDir: string): Promise<Running> {
   const options = {
     ...serviceDefaults,
@@ -40,7 +40,7 @@ async function runProcess(dataDir: string): Promise<Running> {
 
 const opener = `
   import { existsSync } from 'node:fs';
-  import { Database } from ${JSON.stringify(new URL('../../dist/service/store/database.js', import.meta.url).href)};
+  import { Database } from ${JSON.stringify(new URL('../../build/service/store/database.js', import.meta.url).href)};
   for (const folder of process.argv.slice(1)) {
     console.log('ready');
     while (!existsSync(folder));
