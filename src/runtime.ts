@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -71,6 +72,7 @@ export function nodeRuntime(
     random: Math.random,
     token: () => Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString('base64url'),
     sleep: async (ms, abort) => {
+      if (abort) setMaxListeners(0, abort); // each wait listens to what stops the run
       try {
         await delay(ms, undefined, abort ? { signal: abort } : {});
       } catch (error) {

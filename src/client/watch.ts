@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** `whole`: from start to the last byte. `silence`: without a byte received, or with very few. */
 export type TimeLimit = 'whole' | 'silence';
 
@@ -23,6 +25,7 @@ export class Watch {
     this.#milliseconds = milliseconds;
     const what = limit === 'whole' ? 'no complete answer' : 'no byte received';
     this.#silence = setTimeout(() => this.#timeOut(what), milliseconds).unref();
+    setMaxListeners(0, caller); // each request in flight listens to what stops the run
     caller.addEventListener('abort', this.#onAbort, { once: true });
     if (caller.aborted) this.#onAbort();
   }

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Account } from '../../src/index.js';
 import { startService } from '../../src/service/start.js';
+import { accept, answer, startFaultServer } from '../support/fault-server.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 
 // The library against the local service: what it does is what the commands do, so here is what is its own.
@@ -262,6 +263,32 @@ describe('look-ups', () => {
     await expect(reading()).rejects.toMatchObject({ id: 'E-REJECTED' });
     expect(found).toEqual(['known']);
   });
+});
+
+it('takes one signal for fifteen runs at once, each with many requests, without a warning of Node', async () => {
+  const warnings: string[] = [];
+  const warned = ({ message }: Error) => void warnings.push(message);
+  process.on('warning', warned);
+  // Each request is refused once, so that there are waits as well.
+  const asked = new Set<string>();
+  await using server = await startFaultServer(({ body }) => {
+    const first = !asked.has(body.toString());
+    asked.add(body.toString());
+    return first ? answer(503, { status: 'fail', error: 'busy', code: 503 }) : accept();
+  });
+  const retry = { retryBaseMs: 1 };
+  const shared = connect({ baseUrl: server.url, ...credentials, retry });
+  const { signal } = new AbortController();
+  const runs = Array.from({ length: 15 }, async (_, run) => {
+    const records = Array.from({ length: 30 }, (_each, n) => ({ identity: `${run}-${n}` }));
+    return shared.upload(records, { signal, chunkSize: 1, concurrency: 15 }).result;
+  });
+  const accepted = (await Promise.all(runs)).map((result) => result.accepted);
+  await shared.close();
+  await new Promise(setImmediate); // Node warns on the next turn
+  process.off('warning', warned);
+  expect(accepted).toEqual(accepted.map(() => 30));
+  expect(warnings).toEqual([]);
 });
 
 it('refuses addresses that a passcode must not be sent to', () => {

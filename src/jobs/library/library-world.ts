@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
@@ -34,9 +35,9 @@ export class LibraryWorld {
   }
 
   /** What one job works in. `input` takes the place of standard input. */
-  of(signal: AbortSignal = new AbortController().signal, input?: Readable): World {
+  of(signal?: AbortSignal, input?: Readable): World {
     const { timezone = 'UTC', stateFolder, log = () => undefined } = this.#options;
-    const runtime = this.#runtimeOf(signal);
+    const runtime = this.#runtimeOf(ownSignal(signal));
     return {
       runtime: input ? (Object.create(runtime, { stdin: { value: input } }) as Runtime) : runtime,
       words: libraryWords,
@@ -88,6 +89,16 @@ export class LibraryWorld {
       this.#runtimeOf(new AbortController().signal),
     );
   }
+}
+
+/**
+ * Aborted with the caller's, to which nothing is added: many runs may share it. To ours much listens, and
+ * Node would warn.
+ */
+function ownSignal(caller: AbortSignal | undefined): AbortSignal {
+  const own = caller ? AbortSignal.any([caller]) : new AbortController().signal;
+  setMaxListeners(0, own);
+  return own;
 }
 
 /** A run under way; `work` says by `begun` what tells how far it is. */
