@@ -1,16 +1,19 @@
 import { EngagectlError } from '../errors.js';
 import type { UploadOptions } from '../jobs/job-options.js';
-import type { Call, CommandSpec } from './command-spec.js';
-import { needInput } from './input-flags.js';
+import type { CommandSpec } from './command-spec.js';
 import { mappingOptions, typeOption } from './mapping-flags.js';
-import type { OptionRow } from './option-table.js';
+import type { OptionRow, OptionTable } from './option-table.js';
+import { notEmpty } from './option-values.js';
 import { writeOptions, type WriteFlags } from './write-flags.js';
 
-interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
+export interface UploadFlags
+  extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
   readonly preview?: PreviewFlag;
+  readonly writeMapping?: string;
+  readonly overwrite?: boolean;
 }
 
-interface PreviewFlag {
+export interface PreviewFlag {
   readonly count: number;
   /** `--preview users.csv`: a word behind the flag that is no number is a file. */
   readonly files: readonly string[];
@@ -24,6 +27,15 @@ const previewOption: OptionRow = [
     parse: (word): PreviewFlag =>
       /^\d+$/.test(word) ? { count: Number(word), files: [] } : { count: 5, files: [word] },
   },
+];
+
+const draftOptions: OptionTable = [
+  [
+    '--write-mapping <file>',
+    'with --preview: draft a mapping file from the data, and show what it comes to',
+    { parse: notEmpty, conflicts: 'mapping' },
+  ],
+  ['--overwrite', 'let --write-mapping replace its file'],
 ];
 
 export const command: CommandSpec<UploadFlags> = {
@@ -46,13 +58,15 @@ export const command: CommandSpec<UploadFlags> = {
     'Mapping:',
     typeOption,
     ...mappingOptions,
+    ...draftOptions,
     'Sending:',
     previewOption,
     ...writeOptions('upload', { dryRun: 'the same as --check' }),
   ],
   run: async (call) => {
     const { flags } = call;
-    if (flags.preview) return preview(call, flags.preview);
+    if (flags.preview) return (await import('./preview.js')).preview(call, flags.preview);
+    refuseDraft(flags);
     // Together, since most of the time is waiting for small files to be read.
     const [{ upload }, { runWrite }] = await Promise.all([
       import('../jobs/upload-job.js'),
@@ -72,25 +86,12 @@ function nounsOf(type: UploadFlags['type'], files: readonly string[]): string {
     : 'records';
 }
 
-/** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
-async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Promise<void> {
-  const { shard: _, ...flags } = call.flags; // it is the input that is looked at
-  const { runtime } = call;
-  const files = [...asked.files, ...call.operands];
-  needInput(files, call);
-  const settings = call.settings();
-  const [{ previewUpload }, { showPreview }, { jobWords }] = await Promise.all([
-    import('../jobs/write/preview-upload.js'),
-    import('../ui/show-preview.js'),
-    import('./job-words.js'),
-  ]);
-  const { timezone = 'UTC' } = settings;
-  const request = { ...flags, files, count: asked.count };
-  const seen = await previewUpload(request, { runtime, words: jobWords, timezone });
-  showPreview(seen, settings, runtime);
-  if (seen.rejected === 0) return;
-  const message = `${seen.rejected} of ${seen.records} records would be rejected`;
-  throw new EngagectlError('E-REJECTED', message, {
-    fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
+/** Throws E-USAGE. */
+function refuseDraft({ writeMapping, overwrite }: UploadFlags): void {
+  if (writeMapping === undefined && !overwrite) return;
+  const flag = writeMapping === undefined ? '--overwrite' : '--write-mapping';
+  throw new EngagectlError('E-USAGE', `${flag} is for --preview`, {
+    why: 'a mapping file is drafted from what a preview reads',
+    fix: 'add --preview --write-mapping <file>; then upload with --mapping <file>',
   });
 }

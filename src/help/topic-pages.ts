@@ -148,6 +148,8 @@ export const topicPages = {
     "records":{"min":1000}       fewer records are too few
     "values":{"Plan":["a","b"]}  the values of a column, besides none
 
+    --preview --write-mapping <file> drafts such a file from the data.
+
     Output of exports, by the name of --output or by --format:
     .ndjson  each record byte for byte as the service sent it; the default
     .csv     dotted columns (profileData.City), arrays as JSON; --columns chooses, --bom for Excel

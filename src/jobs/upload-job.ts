@@ -2,6 +2,7 @@ import { EngagectlError } from '../errors.js';
 import { zoneOf } from '../zone.js';
 import { knownRefusals } from './write/known-refusals.js';
 import { columnMapping } from '../mapping/mapping-file.js';
+import type { MappingFile } from '../mapping/mapping-file-schema.js';
 import { uploadMapper } from '../mapping/upload.js';
 import type { UploadMapping } from '../mapping/upload-mapping.js';
 import type { Runtime } from '../runtime.js';
@@ -38,13 +39,17 @@ export async function upload(
   );
 }
 
-/** How rows become records; the zone is the account's. Throws E-USAGE, E-FILE-READ. */
+/**
+ * How rows become records; the zone is the account's. `drafted` stands for the mapping file. Throws
+ * E-USAGE, E-FILE-READ.
+ */
 export async function uploadMapping(
   options: UploadOptions,
   {
     runtime,
     words,
   }: { readonly runtime: Pick<Runtime, 'cwd' | 'now' | 'signal'>; readonly words: Words },
+  drafted?: MappingFile,
 ): Promise<Omit<UploadMapping, 'zone'>> {
   const { type = 'profile', objectId, empty = 'omit', eventName, ts, retryUnknown } = options;
   if (type !== 'event' && ts !== undefined) {
@@ -53,7 +58,7 @@ export async function uploadMapping(
     });
   }
   return {
-    ...(await columnMapping(options, runtime)),
+    ...(await columnMapping(options, runtime, drafted)),
     kind: type,
     empty,
     retryUnknown: retryUnknown === true,

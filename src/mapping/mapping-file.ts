@@ -32,12 +32,14 @@ interface MappingWorld {
   readonly signal?: AbortSignal;
 }
 
-/** Flags and mapping file together; a flag wins over the file. Throws E-USAGE, E-FILE-READ. */
+/** Flags and mapping file together; a flag wins over the file, which may be given. Throws E-USAGE, E-FILE-READ. */
 export async function columnMapping(
   flags: ColumnFlags,
   world: MappingWorld,
+  given?: MappingFile,
 ): Promise<ColumnMapping> {
-  const file = flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, world);
+  const file =
+    given ?? (flags.mapping === undefined ? {} : await readMappingFile(flags.mapping, world));
   const identity = flags.identity ?? file.identity;
   const objectId = flags.objectId ?? file.objectId;
   const only = [...(file.only ?? []), ...(flags.only ?? []).flatMap((list) => list.split(','))];
@@ -120,8 +122,10 @@ async function readMappingFile(name: string, world: MappingWorld): Promise<Mappi
   const { mappingFileSchema } = await import('./mapping-file-schema.js');
   const parsed = mappingFileSchema.safeParse(await readJson(name, world));
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new EngagectlError('E-USAGE', `${name}: ${issue?.path.join('.') ?? ''} ${issue?.message}`, {
+  const problems = parsed.error.issues.map(({ path, message }) =>
+    `${path.join('.')} ${message}`.trim(),
+  );
+  throw new EngagectlError('E-USAGE', `${name}: ${problems.join('; ')}`, {
     why: 'a mapping file holds identity, objectId, map, types, drop, only, required, columns, records and values',
     fix: `correct ${name}`,
     file: name,

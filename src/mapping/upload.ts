@@ -32,6 +32,8 @@ export function uploadMapper(options: UploadMapping): Mapper {
 const shapeFault =
   'the mapping file expects columns, and this is a record of the service or of an export';
 const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
+/** Members that a flat row has not. */
+export const recordMarks: readonly string[] = ['type', 'event_props', ...profileMarks];
 
 /** JSON rows to upload records. A line of a rejects file has the record within it looked at. */
 class UploadJson {

@@ -24,8 +24,6 @@ export class PreviewSample {
   readonly requests: RequestCount;
   readonly first: PreviewRecord[] = [];
   readonly rejects: PreviewReject[] = [];
-  /** Of decoded text. */
-  bytes = 0;
   readonly #shown: number;
 
   constructor(shown: number, requests: RequestCount) {
@@ -36,7 +34,6 @@ export class PreviewSample {
   add(block: RecordBlock): void {
     const { rows, count, row, json, bounds } = block;
     const { source, lines } = rows;
-    this.bytes += rows.bytes.length;
     this.survey.add(block);
     this.requests.add(block);
     const shown = Math.min(count, this.#shown - this.first.length);

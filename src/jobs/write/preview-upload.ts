@@ -4,11 +4,14 @@ import { writes } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
 import { firstRecords } from '../../input/first-records.js';
 import { openInputs, type Inputs } from '../../input/open.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import { findingsOf, type Findings } from '../../mapping/survey/findings.js';
 import { uploadMapper, type UploadMapping } from '../../mapping/upload.js';
 import { zoneOf } from '../../zone.js';
 import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';
 import { writeDefaults, type UploadOptions } from '../job-options.js';
+import { draftOf, draftTarget, writeDraft, type DraftWish } from './draft-mapping-file.js';
 import { needRecords } from './need-records.js';
 import { inputOptions } from '../read-input.js';
 import { uploadFrame, uploadMapping } from '../upload-job.js';
@@ -23,6 +26,10 @@ export interface PreviewRequest extends UploadOptions {
   readonly files: readonly string[];
   /** Records to show. */
   readonly count: number;
+  /** File for a mapping that is drafted from what is read; the preview is by that mapping. */
+  readonly writeMapping?: string;
+  /** Replace that file. */
+  readonly overwrite?: boolean;
 }
 
 /** What an upload would do, as far as its input was read. */
@@ -41,6 +48,8 @@ export interface Preview extends Findings {
   readonly first: readonly PreviewRecord[];
   readonly rejects: readonly PreviewReject[];
   readonly rejectReasons: readonly RejectReason[];
+  /** The mapping that was drafted. */
+  readonly drafted: MappingFile | null;
   readonly exitCode: number;
 }
 
@@ -62,16 +71,18 @@ interface Estimate {
   readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
 }
 
+type PreviewWorld = Pick<World, 'runtime' | 'words' | 'timezone'>;
+
 /**
- * What an upload would send; nothing is sent: no connection is made, no file is written. Throws
- * what reading and mapping throw.
+ * What an upload would send; nothing is sent: no connection is made, and no file is written but
+ * `writeMapping`. Throws what reading and mapping throw, and E-OUTPUT-EXISTS.
  */
 export async function previewUpload(
   request: PreviewRequest,
-  world: Pick<World, 'runtime' | 'words' | 'timezone'>,
+  world: PreviewWorld,
 ): Promise<Preview> {
-  const { runtime, timezone } = world;
-  const mapping = { ...(await uploadMapping(request, world)), zone: zoneOf(timezone) };
+  const { runtime } = world;
+  const mapping = await mappingFor(request, world);
   const options = inputOptions(request.files, request);
   const inputs = await openInputs(options, runtime);
   const least = mapping.expected?.minRecords;
@@ -79,45 +90,94 @@ export async function previewUpload(
     if (least && inputs.totalBytes !== undefined) {
       await needRecords(least, await openInputs(options, runtime), runtime.signal);
     }
-    return await readPreview(request, mapping, inputs, runtime.signal);
+    const beginning = new Beginning(inputs, request.limit);
+    const blocks = beginning.blocks(runtime.signal);
+    const { writeMapping } = request;
+    if (writeMapping === undefined) return await readPreview(request, mapping, beginning, blocks);
+    return await draft({ ...request, writeMapping }, mapping, { ...world, beginning, blocks });
   } finally {
     await inputs.close();
+  }
+}
+
+async function mappingFor(request: PreviewRequest, world: PreviewWorld, drafted?: MappingFile) {
+  const mapping = await uploadMapping(request, world, drafted);
+  return { ...mapping, zone: zoneOf(world.timezone) };
+}
+
+interface Reading extends PreviewWorld {
+  readonly beginning: Beginning;
+  readonly blocks: AsyncIterable<RowBlock>;
+}
+
+/** A draft, and the preview of what would be sent by it. */
+async function draft(
+  request: PreviewRequest & DraftWish,
+  given: UploadMapping,
+  { beginning, blocks, ...world }: Reading,
+): Promise<Preview> {
+  const target = await draftTarget(request, world);
+  const rows: RowBlock[] = [];
+  for await (const block of blocks) rows.push(block);
+  const drafted = draftOf(rows, beginning.inputs, given, world.words);
+  const mapping = await mappingFor(request, world, drafted);
+  const preview = await readPreview(request, mapping, beginning, rows);
+  await writeDraft(drafted, target, request.overwrite === true);
+  return { ...preview, drafted };
+}
+
+/** The first rows of an input, and whether there are more. */
+class Beginning {
+  readonly inputs: Inputs;
+  readonly #limit: number | undefined;
+  isAll = true;
+  bytes = 0;
+
+  constructor(inputs: Inputs, limit: number | undefined) {
+    this.inputs = inputs;
+    this.#limit = limit;
+  }
+
+  async *blocks(signal: AbortSignal): AsyncGenerator<RowBlock> {
+    const blocks = this.inputs.blocks();
+    const rows = this.#limit === undefined ? blocks : firstRecords(blocks, this.#limit);
+    for await (const block of new Intake(rows).until(signal)) {
+      this.isAll = this.bytes < mostBytes;
+      if (!this.isAll) return;
+      this.bytes += block.bytes.length;
+      yield block;
+    }
+    signal.throwIfAborted();
   }
 }
 
 async function readPreview(
   request: PreviewRequest,
   mapping: UploadMapping,
-  inputs: Inputs,
-  signal: AbortSignal,
+  beginning: Beginning,
+  blocks: AsyncIterable<RowBlock> | Iterable<RowBlock>,
 ): Promise<Preview> {
+  const { inputs } = beginning;
   const mapper = uploadMapper(mapping);
   for (const { header, source } of inputs.headers) mapper.check(header, source);
   const sample = new PreviewSample(request.count, requestCount(request));
-  const blocks = inputs.blocks();
-  const rows = request.limit === undefined ? blocks : firstRecords(blocks, request.limit);
-  let complete = true;
-  for await (const block of new Intake(rows).until(signal)) {
-    complete = sample.bytes < mostBytes;
-    if (!complete) break;
-    sample.add(mapper.map(block));
-  }
-  if (complete) signal.throwIfAborted();
+  for await (const block of blocks) sample.add(mapper.map(block));
   const { survey, first, rejects } = sample;
   const headers = inputs.headers.map(({ header }) => header);
   return {
     source: inputs.first,
     records: survey.records + survey.rejected,
     rejected: survey.rejected,
-    complete,
-    bytesRead: sample.bytes,
-    estimate: estimateOf(sample, complete, inputs, request),
+    complete: beginning.isAll,
+    bytesRead: beginning.bytes,
+    estimate: estimateOf(sample, beginning, request),
     first,
     rejects,
     rejectReasons: [...survey.reasons].map(([reason, { count, source, line }]) => {
       return { reason, count, source, line };
     }),
     ...findingsOf(survey, headers, mapping),
+    drafted: null,
     exitCode: survey.rejected > 0 ? exitCodes.rejected : exitCodes.ok,
   };
 }
@@ -131,12 +191,11 @@ function requestCount({ chunkSize, chunkBytes = writeDefaults.chunkBytes }: Prev
 /** Of the whole input. Null where it is a pipe that was not read to its end. */
 function estimateOf(
   { survey, requests }: PreviewSample,
-  complete: boolean,
-  inputs: Inputs,
+  { isAll, inputs }: Beginning,
   { concurrency: inFlight = writes.upload.inFlight }: PreviewRequest,
 ): Estimate | null {
-  if (!complete && inputs.totalBytes === undefined) return null;
-  const factor = complete ? 1 : (inputs.totalBytes ?? 0) / Math.max(inputs.bytesRead(), 1);
+  if (!isAll && inputs.totalBytes === undefined) return null;
+  const factor = isAll ? 1 : (inputs.totalBytes ?? 0) / Math.max(inputs.bytesRead(), 1);
   const all = Math.ceil(requests.requests * factor);
   return {
     records: Math.round(survey.records * factor),

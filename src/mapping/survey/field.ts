@@ -120,7 +120,7 @@ const verbal = [
   ['email', /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/],
 ] as const;
 
-function lookOf(text: string): Look {
+export function lookOf(text: string): Look {
   if (text === '') return 'empty';
   const patterns = /^[-+0-9]/.test(text) ? numeric : verbal;
   return patterns.find(([, pattern]) => pattern.test(text))?.[0] ?? 'text';

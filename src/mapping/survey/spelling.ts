@@ -22,7 +22,8 @@ const flags: readonly string[] = [
   'MSG-push',
 ];
 
-const letters = (key: string): string => key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+/** Its letters and digits, small. */
+export const letters = (key: string): string => key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 
 const known: ReadonlyMap<string, string> = new Map([
   ...Object.entries(synonyms),

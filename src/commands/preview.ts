@@ -1,0 +1,67 @@
+import { shellQuoted } from '../config/private-file.js';
+import { EngagectlError } from '../errors.js';
+import { previewUpload, type Preview } from '../jobs/write/preview-upload.js';
+import { grouped } from '../ui/figures.js';
+import { messages } from '../ui/messages.js';
+import { showPreview } from '../ui/show-preview.js';
+import { commandLine, ofRehearsal } from './command-line.js';
+import type { Call } from './command-spec.js';
+import { needInput } from './input-flags.js';
+import { jobWords } from './job-words.js';
+import type { PreviewFlag, UploadFlags } from './upload-command.js';
+
+/** What a drafted mapping file says in their stead, and where it goes. */
+const ofDraft = [
+  ofRehearsal,
+  ['write-mapping', 'overwrite', 'identity', 'object-id', 'map', 'types', 'drop', 'only'],
+].flat();
+
+/** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
+export async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Promise<void> {
+  const { shard: _, ...flags } = call.flags; // it is the input that is looked at
+  const { runtime } = call;
+  const files = [...asked.files, ...call.operands];
+  needInput(files, call);
+  const settings = call.settings();
+  const { timezone = 'UTC' } = settings;
+  if (flags.overwrite && flags.writeMapping === undefined) throw nothingToReplace();
+  const request = { ...flags, files, count: asked.count };
+  const seen = await previewUpload(request, { runtime, words: jobWords, timezone });
+  showPreview(seen, settings, runtime);
+  if (flags.writeMapping !== undefined) {
+    const typed = { command: call.command, argv: settings.argv, program: runtime.program };
+    const next = `${commandLine(typed, files, ofDraft)} --check --mapping ${shellQuoted(flags.writeMapping)}`;
+    messages(settings, runtime).note(`${drafted(seen, flags.writeMapping)}\nnext: ${next}`);
+  }
+  if (seen.rejected === 0) return;
+  const message = `${grouped(seen.rejected)} of ${grouped(seen.records)} records would be rejected`;
+  throw new EngagectlError('E-REJECTED', message, {
+    why: 'they break a rule that is checked before anything is sent',
+    fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
+  });
+}
+
+const nothingToReplace = (): EngagectlError =>
+  new EngagectlError('E-USAGE', '--overwrite is for --write-mapping', {
+    why: 'a preview writes nothing else',
+    fix: 'add --write-mapping <file>, or leave --overwrite out',
+  });
+
+/** `wrote m.json: identity "Id", 12 columns, 2 of them renamed, …`. */
+function drafted({ drafted: mapping, columns, complete }: Preview, file: string): string {
+  const { identity, objectId, map = {}, types = {}, required = [], values = {} } = mapping ?? {};
+  const renamed = Object.entries(map).filter(([column, key]) => column !== key).length;
+  const parts = [
+    `${identity === undefined ? 'objectId' : 'identity'} ${JSON.stringify(identity ?? objectId)}`,
+    plural(columns.length, 'column'),
+    renamed > 0 && `${grouped(renamed)} renamed`,
+    Object.keys(types).length > 0 && `${grouped(Object.keys(types).length)} typed`,
+    required.length > 0 && `${grouped(required.length)} required`,
+    Object.keys(values).length > 0 && `${grouped(Object.keys(values).length)} of few values`,
+  ];
+  const from = complete ? '' : ', from the beginning of the input';
+  return `wrote ${file}: ${parts.filter(Boolean).join(', ')}${from}`;
+}
+
+const plural = (count: number, noun: string): string =>
+  `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;

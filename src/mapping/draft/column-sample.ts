@@ -1,0 +1,98 @@
+import type { Zone } from '../../zone.js';
+import { CellText } from '../cell-text.js';
+import { instantOf } from '../instants.js';
+import { lookOf, type Look } from '../survey/field.js';
+import { letters } from '../survey/spelling.js';
+import type { PlainType } from '../upload-mapping.js';
+
+/** Values of a column that are kept, to tell whether they differ, and how many there are. */
+const mostKept = 1000;
+/** A closed set has at most so many values, each seen so often on average. */
+const mostInSet = 12;
+const leastOfEach = 5;
+/** A longer whole number is rather an id. */
+const longestInteger = 15;
+
+/** Columns whose digits are no quantity, letters only. */
+const codeName = /(?:id|no|nr|pin|plz|sku|iban|fax)$|code|zip|postal|phone|mobile|number/;
+
+/** What the values of one column have in common, as far as rows were looked at. */
+export class ColumnSample {
+  readonly name: string;
+  /** Rows in which it has a value. */
+  filled = 0;
+  /** Every value is a text, as in a CSV. */
+  isText = true;
+  readonly #looks = new Set<Look>();
+  readonly #values = new Set<string>();
+  /** Values that were looked up among those that are kept. */
+  #looked = 0;
+  #isDate = true;
+  #isTime = true;
+  #longest = 0;
+  readonly #zone: Zone;
+  readonly #cell = new CellText();
+
+  constructor(name: string, zone: Zone) {
+    this.name = name;
+    this.#zone = zone;
+  }
+
+  /** A value of JSON; that of a CSV is a text. */
+  add(value: unknown): void {
+    if (value === '' || value === null) return;
+    this.filled += 1;
+    if (typeof value !== 'string') this.isText = false;
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    this.#longest = Math.max(this.#longest, text.length);
+    this.#looks.add(lookOf(text));
+    if (this.#isDate) this.#lookAtTime(text);
+    if (this.#values.size > mostKept) return;
+    this.#looked += 1;
+    this.#values.add(text);
+  }
+
+  /** No two rows, or hardly any, have the same value. */
+  get isDistinct(): boolean {
+    return this.#values.size >= 0.9 * this.#looked;
+  }
+
+  /** Every value is a time that an event may have. */
+  get isTime(): boolean {
+    return this.filled > 0 && this.#isDate && this.#isTime;
+  }
+
+  /** What all values can be sent as, other than text. Only the cells of a CSV have no types yet. */
+  type(isCsv: boolean): PlainType | undefined {
+    if (this.filled === 0 || !this.isText) return undefined;
+    if (this.#isDate && this.#only('day or time')) return 'date';
+    if (!isCsv) return undefined;
+    if (this.#only('boolean')) return 'boolean';
+    if (this.#isCode || this.#longest > longestInteger) return undefined;
+    if (this.#only('integer')) return 'integer';
+    return this.#only('integer', 'number') ? 'number' : undefined;
+  }
+
+  get #isCode(): boolean {
+    return codeName.test(letters(this.name));
+  }
+
+  /** All values, where they are few and come again and again; those of codes may always be others. */
+  get closedSet(): string[] | undefined {
+    if (this.#isCode) return undefined;
+    const values = [...this.#values].toSorted();
+    const isClosed = values.length > 0 && values.length <= mostInSet;
+    return isClosed && this.#looked >= leastOfEach * values.length ? values : undefined;
+  }
+
+  #only(...looks: readonly Look[]): boolean {
+    return [...this.#looks].every((look) => looks.includes(look));
+  }
+
+  #lookAtTime(text: string): void {
+    const bytes = Buffer.from(text);
+    const instant = instantOf(this.#cell.of(bytes, 0, bytes.length), this.#zone);
+    this.#isDate = typeof instant === 'number';
+    this.#isTime &&= typeof instant === 'number' && instant >= 0;
+  }
+}

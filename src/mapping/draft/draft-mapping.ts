@@ -1,0 +1,124 @@
+import { profileFields } from '../../contract/profile-fields.js';
+import { isOfRejects } from '../columns.js';
+import type { MappingFile } from '../mapping-file-schema.js';
+import { isFlag, letters, meantKey } from '../survey/spelling.js';
+import type { UploadMapping } from '../upload-mapping.js';
+import type { ColumnSample } from './column-sample.js';
+import { guessIdentity } from './guess-identity.js';
+
+/** Rows that were looked at, column by column. */
+export interface SampledRows {
+  readonly columns: readonly ColumnSample[];
+  readonly rows: number;
+  /** Cells have no types of their own. */
+  readonly isCsv: boolean;
+}
+
+/** What columns of events are called that say when and what, letters only. */
+const eventWords = {
+  ts: ['ts', 'timestamp', 'time', 'eventtime', 'datetime', 'occurredat', 'createdat', 'date'],
+  evtName: ['evtname', 'eventname', 'event', 'eventtype'],
+} as const;
+
+/**
+ * A mapping file that names every column, and expects what the rows have in common. What `given`
+ * says of a column stays. Undefined where no column can be the identity.
+ */
+export function draftMapping(sampled: SampledRows, given: UploadMapping): MappingFile | undefined {
+  const { drop, only } = given;
+  const columns = sampled.columns.filter(({ name }) => !isOfRejects(name));
+  const identity = guessIdentity({ ...sampled, columns }, given);
+  if (identity === undefined && given.objectId === undefined) return undefined;
+  const keys = new Set([identity, given.objectId]);
+  const others = columns.filter(({ name }) => !keys.has(name));
+  const isDropped = ({ name }: ColumnSample) => drop.has(name) || only?.has(name) === false;
+  const sent = others.filter((column) => !isDropped(column));
+  const map = sentAs(sent, given);
+  const { kind } = given;
+  const data = sent.filter(({ name }) => !(kind === 'event' && map.get(name)! in eventWords));
+  return {
+    ...(identity !== undefined && { identity }),
+    ...(given.objectId !== undefined && { objectId: given.objectId }),
+    ...unlessEmpty('map', Object.fromEntries(map)),
+    ...unlessEmpty('types', typesOf(data, map, { ...sampled, given })),
+    ...unlessEmpty(
+      'drop',
+      others.filter(isDropped).map(({ name }) => name),
+    ),
+    ...unlessEmpty('required', required(sent, sampled.rows)),
+    columns: 'exact',
+    ...unlessEmpty('values', closedSets(data, map, { ...sampled, given })),
+  };
+}
+
+const unlessEmpty = <Name extends string, Part extends object>(name: Name, part: Part) =>
+  Object.keys(part).length > 0 ? ({ [name]: part } as Record<Name, Part>) : {};
+
+/** The key of each column: a default field's in its spelling, the others without spaces around. */
+function sentAs(columns: readonly ColumnSample[], given: UploadMapping): Map<string, string> {
+  const taken = new Set(columns.map(({ name }) => given.map.get(name) ?? name));
+  const keyOf = (column: ColumnSample): string => {
+    const { name } = column;
+    const asked = given.map.get(name);
+    if (asked !== undefined) return asked;
+    const meant = meantBy(column, given) ?? name.trim();
+    if (meant === name || meant === '' || taken.has(meant)) return name;
+    taken.add(meant);
+    return meant;
+  };
+  return new Map(columns.map((column) => [column.name, keyOf(column)]));
+}
+
+function meantBy(column: ColumnSample, { kind, tsNow, eventName }: UploadMapping) {
+  if (kind === 'profile') return meantKey(column.name);
+  const word = letters(column.name);
+  const isTime = tsNow === undefined && column.isTime;
+  if (isTime && eventWords.ts.some((name) => name === word)) return 'ts';
+  const isName = eventName === undefined && column.isText && column.filled > 0;
+  return isName && eventWords.evtName.some((name) => name === word) ? 'evtName' : undefined;
+}
+
+/** Of default fields, whole years and a date alone are no text; a flag is a boolean without being told. */
+const typedFields: Readonly<Record<string, string>> = { Age: 'integer', DOB: 'date' };
+
+interface Sampled extends SampledRows {
+  readonly given: UploadMapping;
+}
+
+function typesOf(
+  columns: readonly ColumnSample[],
+  map: ReadonlyMap<string, string>,
+  { isCsv, given }: Sampled,
+): NonNullable<MappingFile['types']> {
+  const types = columns.flatMap((column) => {
+    const { name } = column;
+    const key = map.get(name)!;
+    const asked = given.types.get(name);
+    const type = asked ?? column.type(isCsv);
+    if (type === undefined || (isFlag(key) && asked === undefined)) return [];
+    const isField = given.kind === 'profile' && profileFields.has(key);
+    return asked !== undefined || !isField || typedFields[key] === type
+      ? [[name, type] as const]
+      : [];
+  });
+  return Object.fromEntries(types);
+}
+
+const required = (columns: readonly ColumnSample[], rows: number): string[] =>
+  columns.filter(({ filled }) => rows > 0 && filled === rows).map(({ name }) => name);
+
+/** Of texts alone, and of no default field, whose values the service knows. */
+function closedSets(
+  columns: readonly ColumnSample[],
+  map: ReadonlyMap<string, string>,
+  { isCsv, given }: Sampled,
+): NonNullable<MappingFile['values']> {
+  const sets = columns.flatMap((column) => {
+    const { name, isText, closedSet } = column;
+    const key = map.get(name)!;
+    const isTyped = given.types.has(name) || column.type(isCsv) !== undefined || isFlag(key);
+    if (!isText || isTyped || closedSet === undefined || profileFields.has(key)) return [];
+    return [[name, closedSet] as const];
+  });
+  return Object.fromEntries(sets);
+}
