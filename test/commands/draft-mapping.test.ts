@@ -57,8 +57,18 @@ describe('upload --preview --write-mapping', () => {
         'a,"b": =c': 'integer',
       },
       required: [
-        ...['e-mail', ' Full Name ', 'Mobile Number', 'dob', 'age', 'Plan', 'Zip', 'Signed Up'],
-        ...['Score', 'active', 'MSG-email', 'a,"b": =c'],
+        'e-mail',
+        ' Full Name ',
+        'Mobile Number',
+        'dob',
+        'age',
+        'Plan',
+        'Zip',
+        'Signed Up',
+        'Score',
+        'active',
+        'MSG-email',
+        'a,"b": =c',
       ],
       columns: 'exact',
       values: { Plan: ['free', 'paid'], City: ['Köln'] },
@@ -219,7 +229,7 @@ describe('upload --preview --write-mapping', () => {
       "cannot be used with option '--mapping <file>'",
     ],
   ])('refuses to draft of %s, and writes nothing', async (_, files, flags, exit, message) => {
-    const world = worldWith(files as Record<string, string>);
+    const world = worldWith(files);
     const { code, stderr } = await world.run([
       'upload',
       'u.csv',

@@ -16,6 +16,14 @@ const longestInteger = 15;
 /** Columns whose digits are no quantity, letters only. */
 const codeName = /(?:id|no|nr|pin|plz|sku|iban|fax)$|code|zip|postal|phone|mobile|number/;
 
+/** Rows that were looked at, column by column. */
+export interface SampledRows {
+  readonly columns: readonly ColumnSample[];
+  readonly rows: number;
+  /** Cells have no types of their own. */
+  readonly isCsv: boolean;
+}
+
 /** What the values of one column have in common, as far as rows were looked at. */
 export class ColumnSample {
   readonly name: string;

@@ -3,16 +3,8 @@ import { isOfRejects } from '../columns.js';
 import type { MappingFile } from '../mapping-file-schema.js';
 import { isFlag, letters, meantKey } from '../survey/spelling.js';
 import type { UploadMapping } from '../upload-mapping.js';
-import type { ColumnSample } from './column-sample.js';
+import type { ColumnSample, SampledRows } from './column-sample.js';
 import { guessIdentity } from './guess-identity.js';
-
-/** Rows that were looked at, column by column. */
-export interface SampledRows {
-  readonly columns: readonly ColumnSample[];
-  readonly rows: number;
-  /** Cells have no types of their own. */
-  readonly isCsv: boolean;
-}
 
 /** What columns of events are called that say when and what, letters only. */
 const eventWords = {
@@ -34,25 +26,26 @@ export function draftMapping(sampled: SampledRows, given: UploadMapping): Mappin
   const isDropped = ({ name }: ColumnSample) => drop.has(name) || only?.has(name) === false;
   const sent = others.filter((column) => !isDropped(column));
   const map = sentAs(sent, given);
-  const { kind } = given;
-  const data = sent.filter(({ name }) => !(kind === 'event' && map.get(name)! in eventWords));
-  return {
-    ...(identity !== undefined && { identity }),
-    ...(given.objectId !== undefined && { objectId: given.objectId }),
-    ...unlessEmpty('map', Object.fromEntries(map)),
-    ...unlessEmpty('types', typesOf(data, map, { ...sampled, given })),
-    ...unlessEmpty(
-      'drop',
-      others.filter(isDropped).map(({ name }) => name),
-    ),
-    ...unlessEmpty('required', required(sent, sampled.rows)),
+  const isPart = ({ name }: ColumnSample) => given.kind === 'event' && isEventPart(map.get(name));
+  const data = sent.filter((column) => !isPart(column));
+  const drafted: MappingFile = {
+    identity,
+    objectId: given.objectId,
+    map: Object.fromEntries(map),
+    types: typesOf(data, map, { ...sampled, given }),
+    drop: others.filter(isDropped).map(({ name }) => name),
+    required: required(sent, sampled.rows),
     columns: 'exact',
-    ...unlessEmpty('values', closedSets(data, map, { ...sampled, given })),
+    values: closedSets(data, map, { ...sampled, given }),
   };
+  return Object.fromEntries(Object.entries(drafted).filter(([, part]) => says(part)));
 }
 
-const unlessEmpty = <Name extends string, Part extends object>(name: Name, part: Part) =>
-  Object.keys(part).length > 0 ? ({ [name]: part } as Record<Name, Part>) : {};
+/** Neither left out nor an empty list or table. */
+const says = (part: MappingFile[keyof MappingFile]): boolean =>
+  part !== undefined && Object.keys(part).length > 0;
+
+const isEventPart = (key: string | undefined): boolean => key === 'ts' || key === 'evtName';
 
 /** The key of each column: a default field's in its spelling, the others without spaces around. */
 function sentAs(columns: readonly ColumnSample[], given: UploadMapping): Map<string, string> {

@@ -1,6 +1,6 @@
 import { letters } from '../survey/spelling.js';
 import type { UploadMapping } from '../upload-mapping.js';
-import type { SampledRows } from './draft-mapping.js';
+import type { SampledRows } from './column-sample.js';
 
 /** What identity columns are called, letters only: the likeliest first. */
 const names = [
@@ -26,7 +26,7 @@ const addresses = ['email', 'emailaddress', 'mail', 'phone', 'phonenumber', 'mob
 
 const placeOf = (name: string): number => {
   const word = letters(name);
-  const places = [names.indexOf(word), /id$/.test(word) ? 0 : -1, addresses.indexOf(word)];
+  const places = [names.indexOf(word), word.endsWith('id') ? 0 : -1, addresses.indexOf(word)];
   const kind = places.findIndex((place) => place >= 0);
   return kind < 0 ? Number.POSITIVE_INFINITY : 1000 * kind + places[kind]!;
 };

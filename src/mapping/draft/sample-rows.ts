@@ -2,8 +2,7 @@ import type { RowBlock } from '../../input/rows.js';
 import type { Zone } from '../../zone.js';
 import { sourceRecord } from '../source-record.js';
 import { recordMarks } from '../upload.js';
-import { ColumnSample } from './column-sample.js';
-import type { SampledRows } from './draft-mapping.js';
+import { ColumnSample, type SampledRows } from './column-sample.js';
 
 /**
  * Looks at flat rows, whose header is given where they have one. Undefined where one of them is a
