@@ -61,10 +61,13 @@ describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
       ...sampled(kills, killsPerKind, random),
       ...sampled(powerCuts, powerCutsPerKind, random),
     ]);
+    // Where a run folder begins and where it ends: few, and unlike all others. One kind has them all.
+    const edges = points.filter(({ call }) => call === 'rename' || call === 'fsync');
     await sweep(kind, seed, [
       ...sampled(points.flatMap(failuresAt), failuresPerKind, random),
-      // Where a run folder begins and where it ends: few, and unlike all others.
-      ...points.filter(({ call }) => call === 'rename' || call === 'fsync').flatMap(failuresAt),
+      ...(kind === 'changed'
+        ? edges.flatMap(failuresAt)
+        : sampled(edges.flatMap(failuresAt), failuresPerKind, random)),
     ]);
   });
 });
