@@ -1,4 +1,5 @@
 import { EngagectlError } from '../../errors.js';
+import type { Run } from './library.js';
 import type { RejectedRecord } from '../results.js';
 
 /** Rejects that may wait to be read; while more do, nothing more is read of the input. */
@@ -47,6 +48,19 @@ export class RejectsQueue<T = RejectedRecord> {
       this.#reader = 'gone';
       this.#changed();
     }
+  }
+
+  /** The run that these are of: they end with it, and who reads them is thrown what it throws. */
+  of<Result, Progress>(
+    run: Run<Result, Progress>,
+  ): Run<Result, Progress> & { lines(): AsyncGenerator<T> } {
+    const result = run.result.finally(() => this.end());
+    const lines = async function* (this: RejectsQueue<T>) {
+      result.catch(() => undefined); // thrown here as well
+      yield* this.read();
+      await result;
+    };
+    return { ...run, result, lines: lines.bind(this) };
   }
 
   async #change(): Promise<void> {

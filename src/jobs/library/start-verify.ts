@@ -3,6 +3,7 @@ import type { JobOptions, VerifyOptions } from '../job-options.js';
 import type { Source, VerifyDifference, VerifyRun } from './library.js';
 import { runOf, type LibraryWorld } from './library-world.js';
 import { RejectsQueue } from './rejects-queue.js';
+import { nothingYet } from './start-write.js';
 import type { RejectedRecord, VerifyResult, WriteProgress } from '../results.js';
 
 /** Begins to read back what a source says was sent. */
@@ -11,40 +12,22 @@ export function startVerify(
   source: Source,
   options: VerifyOptions & JobOptions,
 ): VerifyRun {
-  const lines = new RejectsQueue<VerifyDifference | RejectedRecord>();
+  const found = new RejectsQueue<VerifyDifference | RejectedRecord>();
   const { files, stream, format } = openSource(source);
   const world = library.of(options.signal, stream);
   const sink = {
     write: async (line: Buffer) => {
-      lines.add(JSON.parse(line.toString()) as VerifyDifference | RejectedRecord);
-      await lines.ready();
+      found.add(JSON.parse(line.toString()) as VerifyDifference | RejectedRecord);
+      await found.ready();
     },
     finish: () => Promise.resolve(),
     abort: () => Promise.resolve(),
   };
-  const run = runOf<VerifyResult, WriteProgress>(world, nothingYet, async (begun) => {
+  const work = runOf<VerifyResult, WriteProgress>(world, nothingYet, async (begun) => {
     const { verify } = await import('../verify-job.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
     return verify({ ...request, into: () => Promise.resolve(sink) }, world, { begun });
   });
-  const result = run.result.finally(() => lines.end());
-  return {
-    ...run,
-    result,
-    async *differences() {
-      result.catch(() => undefined); // thrown here as well
-      yield* lines.read();
-      await result;
-    },
-  };
+  const { lines, ...run } = found.of(work);
+  return { ...run, differences: lines };
 }
-
-const nothingYet: WriteProgress = {
-  read: 0,
-  settled: 0,
-  rejected: 0,
-  bytesRead: 0,
-  totalBytes: undefined,
-  inFlight: 0,
-  waiting: undefined,
-};

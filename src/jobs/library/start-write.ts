@@ -23,7 +23,7 @@ export function startWrite<Options extends WriteOptions>(
   const rejects = new RejectsQueue();
   const { files, stream, format } = openSource(source);
   const world = library.of(options.signal, stream);
-  const run = runOf<WriteResult, WriteProgress>(world, nothingYet, async (begun) => {
+  const work = runOf<WriteResult, WriteProgress>(world, nothingYet, async (begun) => {
     refuseNumbers(options);
     if (options.resume) library.needRuns();
     const job = await load();
@@ -33,19 +33,11 @@ export function startWrite<Options extends WriteOptions>(
       { begun, rejected: (record) => rejects.add(record), ready: () => rejects.ready() },
     );
   });
-  const result = run.result.finally(() => rejects.end());
-  return {
-    ...run,
-    result,
-    async *rejects() {
-      result.catch(() => undefined); // thrown here as well
-      yield* rejects.read();
-      await result;
-    },
-  };
+  const { lines, ...run } = rejects.of(work);
+  return { ...run, rejects: lines };
 }
 
-const nothingYet: WriteProgress = {
+export const nothingYet: WriteProgress = {
   read: 0,
   settled: 0,
   rejected: 0,

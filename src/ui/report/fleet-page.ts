@@ -3,6 +3,7 @@ import { verdict } from '../headline.js';
 import type { Summary } from '../run-summary.js';
 import { summaryFigures } from '../summary.js';
 import { chart } from './chart.js';
+import { figureTable, figureTiles } from './figures-shown.js';
 import { html, type Html } from './html.js';
 import { reportShell } from './report-shell.js';
 
@@ -28,13 +29,6 @@ const stretches = 60;
 export function fleetPage(summary: Summary, shards: readonly ReportedShard[]): string {
   const { exitCode, command } = summary;
   const tone = exitCode === 0 ? 'good' : exitCode === 3 ? 'warn' : 'bad';
-  const rows = summaryFigures(summary).map(
-    ([label, value]) =>
-      html`<tr>
-        <th scope="row">${label}</th>
-        <td>${value}</td>
-      </tr>`,
-  );
   const body = html`<main>
     <header>
       <h1>engagectl fleet: ${command}</h1>
@@ -48,13 +42,7 @@ export function fleetPage(summary: Summary, shards: readonly ReportedShard[]): s
     <h2>Shards</h2>
     ${table(shardHeads, shards.map(shardRow))}
     <h2>Summary</h2>
-    <div class="card">
-      <table>
-        <tbody>
-          ${rows}
-        </tbody>
-      </table>
-    </div>
+    ${figureTable(summaryFigures(summary))}
     <footer>
       <p>
         Times are of the last worker of each shard; counts are of all. The page fetches nothing.
@@ -76,14 +64,7 @@ function tiles(shards: readonly ReportedShard[]): Html {
     ['workers', grouped(new Set(shards.map(({ worker }) => worker)).size)],
     ['answered by 429', grouped(sum(shards.map(({ throttled }) => throttled)))],
   ];
-  const divs = shown.map(
-    ([label, value]) =>
-      html`<div>
-        <dt>${label}</dt>
-        <dd>${value}</dd>
-      </div>`,
-  );
-  return html`<dl class="tiles">${divs}</dl>`;
+  return figureTiles(shown);
 }
 
 function spanOf(shards: readonly ReportedShard[]): { begun: number; seconds: number } {

@@ -3,6 +3,7 @@ import { grouped, msText, secondsText } from '../figures.js';
 import { verdict } from '../headline.js';
 import { summaryFigures } from '../summary.js';
 import { charts } from './charts.js';
+import { figureTable, figureTiles } from './figures-shown.js';
 import { html, type Html } from './html.js';
 import { outcomes, plan } from './outcome-bars.js';
 import { rejects } from './rejects.js';
@@ -26,13 +27,7 @@ export function reportPage(report: RunReport): string {
     ${whatNext(report)} ${tiles(report)} ${outcomes(report)} ${verified(report)} ${days(report)}
     ${plan(report)} ${charts(report)} ${rejects(report)}
     <h2>Summary</h2>
-    <div class="card">
-      <table>
-        <tbody>
-          ${rows(report)}
-        </tbody>
-      </table>
-    </div>
+    ${figureTable([['command', ['engagectl', ...report.argv].join(' ')], ...summaryFigures(summary)])}
     ${footer(report)}
   </main>`;
   return reportShell(title, body);
@@ -56,15 +51,6 @@ function whatNext({ error, next }: RunReport): Html | undefined {
   </section>`;
 }
 
-const rows = ({ summary, argv }: RunReport): Html[] =>
-  [['command', ['engagectl', ...argv].join(' ')] as const, ...summaryFigures(summary)].map(
-    ([label, value]) =>
-      html`<tr>
-        <th scope="row">${label}</th>
-        <td>${value}</td>
-      </tr>`,
-  );
-
 function footer({ resumed, summary }: RunReport): Html {
   return html`<footer>
     ${resumed ? html`<p>The run was resumed: times, charts and samples are of its last process only; the counts cover the whole run, as the summary says.</p>` : undefined}
@@ -74,14 +60,10 @@ function footer({ resumed, summary }: RunReport): Html {
   </footer>`;
 }
 
-const wanted = new Set(
-  ['accepted', 'rejected', 'unknown', 'not sent', 'records', 'pages', 'rate'].concat([
-    'checked',
-    'same',
-    'different',
-    'missing',
-  ]),
-);
+const wanted = new Set([
+  ...['accepted', 'rejected', 'unknown', 'not sent', 'records', 'pages', 'rate'],
+  ...['checked', 'same', 'different', 'missing'],
+]);
 
 /** The figures that a glance is for; of those that are 0, only the rejects. */
 function tiles({ summary, history: { throttled, latency } }: RunReport): Html {
@@ -97,12 +79,5 @@ function tiles({ summary, history: { throttled, latency } }: RunReport): Html {
     ['answered by 429', grouped(throttled)],
     ...(latency ? [['median request', msText(latency.p50)] as const] : []),
   ];
-  const divs = shown.map(
-    ([label, value]) =>
-      html`<div>
-        <dt>${label}</dt>
-        <dd>${value}</dd>
-      </div>`,
-  );
-  return html`<dl class="tiles">${divs}</dl>`;
+  return figureTiles(shown);
 }
