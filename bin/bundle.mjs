@@ -4,7 +4,6 @@
 // Comments are left out; more minifying hardly gains time, and stack traces stay readable.
 import { mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { bundleCalling } from './bundle-calling.mjs';

@@ -53,14 +53,15 @@ export class RejectsQueue<T = RejectedRecord> {
   /** The run that these are of: they end with it, and who reads them is thrown what it throws. */
   of<Result, Progress>(
     run: Run<Result, Progress>,
-  ): Run<Result, Progress> & { lines(): AsyncGenerator<T> } {
+  ): Run<Result, Progress> & { readonly lines: () => AsyncGenerator<T> } {
     const result = run.result.finally(() => this.end());
-    const lines = async function* (this: RejectsQueue<T>) {
-      result.catch(() => undefined); // thrown here as well
-      yield* this.read();
-      await result;
-    };
-    return { ...run, result, lines: lines.bind(this) };
+    return { ...run, result, lines: () => this.#readBeside(result) };
+  }
+
+  async *#readBeside(result: Promise<unknown>): AsyncGenerator<T> {
+    result.catch(() => undefined); // thrown here as well
+    yield* this.read();
+    await result;
   }
 
   async #change(): Promise<void> {
