@@ -9,7 +9,7 @@ import type { FaultRuleInput } from './service/control/fault-rule.js';
 import type { ActiveRule } from './service/control/fault-rules.js';
 import type { SeenRequest } from './service/control/request-log.js';
 import { resetService } from './service/control/reset-service.js';
-import { checkedName } from './service/control/snapshot-control.js';
+import { checkedName, restoreSnapshot } from './service/control/snapshot-control.js';
 import type { EndpointName } from './service/endpoint-names.js';
 import { startService as start, type ServiceOptions } from './service/start.js';
 import type { Variants } from './service/variants.js';
@@ -67,7 +67,7 @@ export interface TestService {
   readonly env: Readonly<Record<string, string>>;
   /** The latest 1000 requests of the API, oldest first: after the id `since`, of one endpoint or of all. */
   requests(filter?: { readonly endpoint?: EndpointName; readonly since?: number }): TestRequest[];
-  /** Back to the seed: data, faults, requests seen and the clock. Snapshots stay. */
+  /** Back to the seed: data, calls, faults, requests seen and the clock. Snapshots stay. */
   reset(): Promise<void>;
   /** Keeps the data as it is now, under a name of letters, digits, - and _. */
   snapshot(name: string): void;
@@ -115,8 +115,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       reset: async () => void (await resetService(service)),
       snapshot: (name) => service.snapshots.save(checkedName(name)),
       restore: (name) => {
-        if (!service.snapshots.restore(checkedName(name)))
-          throw new Error(`there is no snapshot ${name}`);
+        if (!restoreSnapshot(service, name)) throw new Error(`there is no snapshot ${name}`);
       },
       fault: (rule) => service.faults.add(rule),
       clearFaults: (rule) => {

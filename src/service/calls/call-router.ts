@@ -4,7 +4,6 @@ import type { Database } from '../store/database.js';
 import type { Alarms } from './alarms.js';
 import { CallJudge } from './call-judge.js';
 import type { CallRules } from './call-options.js';
-import { makeCallTables } from './call-tables.js';
 import { sideOf } from './call.js';
 import { Directory } from './directory.js';
 import { Registrar } from './registrar.js';
@@ -33,7 +32,6 @@ export class CallRouter {
   #isStopped = false;
 
   constructor(rules: CallRules, { store, alarms, now, onDefect }: RouterWorld) {
-    makeCallTables(store);
     this.rules = rules;
     const { timers, onPush } = rules;
     const turn = new Turn(store, onDefect);

@@ -15,27 +15,59 @@ interface Surroundings {
   readonly onDefect?: ((error: unknown) => void) | undefined;
 }
 
-/** The calling system of a service: its router, and the sockets of its clients. */
-export class CallSystem {
+/** What runs from one start of the calling system to the next. */
+interface Running {
   readonly router: CallRouter;
   readonly sockets: SignalServer;
-  readonly #alarms = new Alarms();
+  readonly alarms: Alarms;
+}
+
+/** The calling system of a service: its router, and the sockets of its clients. */
+export class CallSystem {
+  readonly #start: () => Running;
+  #running: Running;
 
   constructor(options: CallOptions, surroundings: Surroundings) {
-    const { store, latencyMs, random, now, onDefect = () => undefined } = surroundings;
-    const alarms = this.#alarms;
-    const rules = rulesOf(options);
-    this.router = new CallRouter(rules, { store, alarms, now, onDefect });
-    const delay = (send: () => void) =>
-      latencyMs > 0 ? void alarms.after(latencyMs, send) : send();
-    const breaks = () => rules.dropRate > 0 && random() < rules.dropRate;
-    this.sockets = new SignalServer({ router: this.router, alarms, weather: { delay, breaks } });
+    this.#start = () => start(options, surroundings);
+    this.#running = this.#start();
+  }
+
+  get router(): CallRouter {
+    return this.#running.router;
+  }
+
+  get sockets(): SignalServer {
+    return this.#running.sockets;
   }
 
   /** Clients are told; their calls wait on the disk for the next router. */
   stop(): void {
-    this.router.stop();
-    this.#alarms.stop();
-    this.sockets.stop();
+    const { router, alarms, sockets } = this.#running;
+    router.stop();
+    alarms.stop();
+    sockets.stop();
   }
+
+  /** Stops for a change of all data. Clients come back to what is stored then. */
+  restart<Result>(change: () => Result): Result {
+    this.stop();
+    try {
+      return change();
+    } finally {
+      this.#running = this.#start();
+    }
+  }
+}
+
+function start(
+  options: CallOptions,
+  { store, latencyMs, random, now, onDefect = () => undefined }: Surroundings,
+): Running {
+  const alarms = new Alarms();
+  const rules = rulesOf(options);
+  const router = new CallRouter(rules, { store, alarms, now, onDefect });
+  const delay = (send: () => void) => (latencyMs > 0 ? void alarms.after(latencyMs, send) : send());
+  const breaks = () => rules.dropRate > 0 && random() < rules.dropRate;
+  const sockets = new SignalServer({ router, alarms, weather: { delay, breaks } });
+  return { router, sockets, alarms };
 }

@@ -1,14 +1,15 @@
 import type { Service } from '../service.js';
 import { done } from './control-route.js';
+import { replaceData } from './replace-data.js';
 
-/** Back to the seed: data, faults, requests seen and the clock. Snapshots stay. */
+/** Back to the seed: data, calls and registrations, faults, requests seen and the clock. Snapshots stay. */
 export async function resetService(service: Service): Promise<string> {
   const { store, faults, requests, clock, lag } = service;
   faults.clear();
   requests.clear();
   clock.release();
   lag.clear();
-  store.clear();
+  replaceData(service, () => store.clear());
   await service.plantSeed();
   return done;
 }

@@ -1,5 +1,7 @@
 import { refused } from '../refusal.js';
+import type { Service } from '../service.js';
 import { done, wrong, type Control } from './control-route.js';
+import { replaceData } from './replace-data.js';
 
 export const listSnapshots: Control = (_, { snapshots }) =>
   JSON.stringify({ snapshots: snapshots.list() });
@@ -11,12 +13,18 @@ export const saveSnapshot: Control = ({ rest }, { snapshots }) => {
 };
 
 /** `POST /_local/snapshots/<name>/restore` makes the data what it was then. */
-export const changeSnapshot: Control = ({ rest }, { snapshots }) => {
+export const changeSnapshot: Control = ({ rest }, service) => {
   const [, name] = /^(.*)\/restore$/.exec(rest) ?? [];
   if (name === undefined) throw refused(404, 'a snapshot can be restored: POST …/<name>/restore');
-  if (!snapshots.restore(checkedName(name))) throw unknown(name);
+  if (!restoreSnapshot(service, name)) throw unknown(name);
   return done;
 };
+
+/** False: there is none of this name. Throws the Refusal 400 for what is no name. */
+export function restoreSnapshot(service: Service, name: string): boolean {
+  const checked = checkedName(name);
+  return replaceData(service, () => service.snapshots.restore(checked));
+}
 
 export const deleteSnapshot: Control = ({ rest }, { snapshots }) => {
   if (!snapshots.remove(checkedName(rest))) throw unknown(rest);

@@ -2,8 +2,7 @@ import { recordsSince } from '../calls/call-records.js';
 import { numberOf, type Control } from './control-route.js';
 
 /** `GET /_local/calls?since=`: calls placed from this time (milliseconds since 1970) on, oldest first. */
-export const listCalls: Control = ({ query }, { store, calls }) => {
+export const listCalls: Control = ({ query }, { store }) => {
   const since = numberOf(query, 'since', { fallback: 0 });
-  const records = calls ? [...(recordsSince(store, since) ?? [])] : [];
-  return `{"calls":[${records.join(',')}]}`;
+  return `{"calls":[${[...(recordsSince(store, since) ?? [])].join(',')}]}`;
 };

@@ -6,7 +6,6 @@ import {
   claimKey,
   keysOf,
   profileByKey,
-  removeEmail,
   saveProfile,
   withKeys,
   type Profile,
@@ -59,7 +58,6 @@ function mergeInto(store: Database, survivor: StoredProfile, other: StoredProfil
   const keys = keysOf(other);
   for (const key of keys) claimKey(store, key, survivor.id);
   moveEvents(store, other.id, survivor.id);
-  removeEmail(store, other.email, other.id);
   store.run('DELETE FROM profiles WHERE id = ?', [other.id]);
   const merged = {
     ...withKeys(survivor, keys),

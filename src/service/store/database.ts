@@ -28,7 +28,8 @@ export class Database {
     this.#database = new Sqlite(dataDir === undefined ? ':memory:' : privateFile(dataDir));
     this.#database.exec(`PRAGMA busy_timeout = ${busyMilliseconds}`);
     this.#useWal();
-    this.#database.exec(`PRAGMA synchronous = NORMAL`);
+    // A killed process leaves the store whole. A power cut may not: nothing waits for the disk here.
+    this.#database.exec('PRAGMA synchronous = OFF');
     this.#database.pragma(`wal_autocheckpoint = ${checkpointPages}`);
     this.#database.exec(`PRAGMA cache_size = -${cacheKibibytes}`);
     this.transaction(() => this.#createTables());

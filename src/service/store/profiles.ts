@@ -50,11 +50,7 @@ export const profileByKey = (store: Database, key: ProfileKey): StoredProfile | 
 
 /** Several profiles may share an address: the one created first. */
 export const profileByEmail = (store: Database, email: string): StoredProfile | undefined =>
-  store.get(
-    `SELECT * FROM profiles
-     WHERE id = (SELECT profile FROM emails WHERE email = ? ORDER BY profile LIMIT 1)`,
-    [email],
-  );
+  store.get('SELECT * FROM profiles WHERE email = ? ORDER BY id LIMIT 1', [email]);
 
 /** All keys of a profile, in the order of their kinds and then in that in which it got them. */
 export const keysOf = (profile: Profile): ProfileKey[] =>
@@ -86,24 +82,18 @@ export function claimKey(store: Database, { kind, value }: ProfileKey, profile: 
   store.run(sql, [kind, value, profile]);
 }
 
-/** Inserts or updates the row and its email entry; `before` is what the store holds of it. */
+/** Inserts or updates the row; `before` is what the store holds of it. */
 export function saveProfile(store: Database, profile: Profile, before: Profile): StoredProfile {
-  const { identities, object_ids, social_ids, email, name, phone, data, ts } = profile;
-  const values = [profile.id, identities, object_ids, social_ids, email, name, phone, data, ts];
-  const id = store.run(
-    'INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    values,
-  );
-  if (email !== before.email) {
-    removeEmail(store, before.email, id);
-    if (email !== null) {
-      store.run('INSERT OR IGNORE INTO emails (email, profile) VALUES (?, ?)', [email, id]);
-    }
-  }
+  const { identities, object_ids, social_ids, name, phone, data, ts, email } = profile;
+  const values = [identities, object_ids, social_ids, name, phone, data, ts];
+  if (profile.id === null) return { ...profile, id: store.run(insertion, [...values, email]) };
+  const { id } = profile;
+  store.run(update, [...values, id]);
+  // Apart from the others: its index is written where it changes, and nowhere else.
+  if (email !== before.email) store.run('UPDATE profiles SET email = ? WHERE id = ?', [email, id]);
   return { ...profile, id };
 }
 
-export function removeEmail(store: Database, email: string | null, profile: number): void {
-  if (email === null) return;
-  store.run('DELETE FROM emails WHERE email = ? AND profile = ?', [email, profile]);
-}
+const columns = 'identities, object_ids, social_ids, name, phone, data, ts';
+const insertion = `INSERT INTO profiles (${columns}, email) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const update = `UPDATE profiles SET (${columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?`;

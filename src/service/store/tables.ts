@@ -1,6 +1,6 @@
 /**
- * Tables of the store. Profiles get sequential integer ids, so that new ones are appended; what is
- * looked up by a random key is a narrow table of its own. Events lie in the order in which they are
+ * Tables of the store. Profiles get sequential integer ids, so that new ones are appended; what leads to
+ * them from a random key is narrow. Events lie in the order in which they are
  * exported. JSON stays text as it was uploaded and is concatenated into answers.
  */
 export const tables = `
@@ -8,15 +8,13 @@ export const tables = `
 -- data: members of profileData, as JSON text without braces. ts: epoch seconds of what was uploaded last.
 CREATE TABLE profiles (
   id INTEGER PRIMARY KEY, identities TEXT NOT NULL, object_ids TEXT NOT NULL,
-  social_ids TEXT NOT NULL, email TEXT, name TEXT, phone TEXT, data TEXT NOT NULL,
+  social_ids TEXT NOT NULL, email TEXT COLLATE NOCASE, name TEXT, phone TEXT, data TEXT NOT NULL,
   ts INTEGER NOT NULL
 );
+CREATE INDEX profiles_by_email ON profiles (email) WHERE email IS NOT NULL;
 -- kind: that of a ProfileKey
 CREATE TABLE keys (
   kind TEXT NOT NULL, value TEXT NOT NULL, profile INTEGER NOT NULL, PRIMARY KEY (kind, value)
-) WITHOUT ROWID;
-CREATE TABLE emails (
-  email TEXT NOT NULL COLLATE NOCASE, profile INTEGER NOT NULL, PRIMARY KEY (email, profile)
 ) WITHOUT ROWID;
 -- Addresses that are Unsubscribed at the address level; all others are Subscribed.
 CREATE TABLE blocked (
@@ -44,6 +42,18 @@ CREATE TABLE exports (
   properties INTEGER NOT NULL, newest INTEGER NOT NULL, pending INTEGER NOT NULL,
   opened_at INTEGER NOT NULL, used_at INTEGER NOT NULL
 );
+-- Who registered for calls. device: JSON of a Device. inbox: JSON of an Inbox.
+CREATE TABLE call_users (
+  cuid TEXT PRIMARY KEY, device TEXT NOT NULL, logged_out INTEGER NOT NULL,
+  registered_at INTEGER NOT NULL, inbox TEXT NOT NULL
+) WITHOUT ROWID;
+-- record: JSON of a CallRecord. clicked: the chosen action of the missed-call notification.
+CREATE TABLE calls (
+  id INTEGER PRIMARY KEY, call_id TEXT NOT NULL UNIQUE, placed_at INTEGER NOT NULL,
+  is_over INTEGER NOT NULL, record TEXT NOT NULL, clicked TEXT
+);
+CREATE INDEX calls_by_time ON calls (placed_at);
+CREATE INDEX calls_going_on ON calls (call_id) WHERE is_over = 0;
 CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 `;
 
@@ -51,13 +61,14 @@ CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 export const dataTables = [
   'profiles',
   'keys',
-  'emails',
   'blocked',
   'event_names',
   'events',
   'summaries',
   'exports',
+  'call_users',
+  'calls',
 ] as const;
 
 /** A store of another version is not opened. */
-export const tablesVersion = 3;
+export const tablesVersion = 4;

@@ -15,14 +15,14 @@ const mostAlike = 10_000;
 
 /** Users with an identity, objectId or email that begins so: by the indexes, whatever the store's size. */
 export function usersLike(start: string): UserSearch {
-  const sql = `SELECT DISTINCT profile AS id FROM (
-      ${alike('value', "keys WHERE kind = 'identity'")}
-      UNION ALL ${alike('value', "keys WHERE kind = 'objectId'")}
-      UNION ALL ${alike('email', 'emails WHERE true')}
-    ) WHERE profile > ?3 ORDER BY profile LIMIT ?4`;
+  const sql = `SELECT DISTINCT id FROM (
+      ${alike('value', "SELECT profile AS id FROM keys WHERE kind = 'identity'")}
+      UNION ALL ${alike('value', "SELECT profile AS id FROM keys WHERE kind = 'objectId'")}
+      UNION ALL ${alike('email', 'SELECT id FROM profiles WHERE email IS NOT NULL')}
+    ) WHERE id > ?3 ORDER BY id LIMIT ?4`;
   return (store, after, most) => ids(store.all(sql, [start, start + last, after, most]));
 }
 
-/** Profiles that have a key that begins so. */
-const alike = (column: string, from: string): string =>
-  `SELECT profile FROM (SELECT profile FROM ${from} AND ${column} >= ?1 AND ${column} < ?2 LIMIT ${mostAlike})`;
+/** Of them those with a text that begins so. */
+const alike = (column: string, profiles: string): string =>
+  `SELECT id FROM (${profiles} AND ${column} >= ?1 AND ${column} < ?2 LIMIT ${mostAlike})`;

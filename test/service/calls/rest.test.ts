@@ -69,3 +69,24 @@ it('the REST account is not the calling account', async () => {
   const service = await runRouter();
   expect((await service.call('GET', '/call/v1/calls')).http).toBe(401);
 });
+
+it('a reset takes calls and registrations with it, a snapshot brings them back', async () => {
+  const service = await runRouter();
+  const local = (method: 'GET' | 'POST' | 'PUT', path: string) =>
+    service.call(method, `/_local/${path}`);
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  const callId = await ann.call('bob_1');
+  await ann.ask('hangup', {});
+  expect(await local('PUT', 'snapshots/called')).toMatchObject({ http: 200 });
+  expect(await local('POST', 'reset')).toMatchObject({ http: 200 });
+  expect(await Promise.all([ann.closed, bob.closed])).toEqual([1001, 1001]);
+  expect(await askRest(service, 'GET', '/call/v1/devices')).toMatchObject({ devices: [] });
+  expect(await local('GET', 'calls')).toMatchObject({ calls: [] });
+  const again = await join(service.url, 'ann_1');
+  expect(await again.ask('call', { to: 'bob_1', context: 'a' })).toBe('NOT_REACHABLE');
+  expect(await local('POST', 'snapshots/called/restore')).toMatchObject({ http: 200 });
+  expect(await local('GET', 'calls')).toMatchObject({ calls: [{ callId, callerCuid: 'ann_1' }] });
+  expect(await askRest(service, 'GET', '/call/v1/devices')).toMatchObject({
+    devices: [{ cuid: 'ann_1' }, { cuid: 'bob_1' }],
+  });
+});
