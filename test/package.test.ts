@@ -178,7 +178,7 @@ describe('says what the build says', () => {
     writeFileSync(passcode, 'secret', { mode: 0o600 });
     const address = 'https://eu1.example.invalid';
     const account = ['--region', 'eu1', '--base-url', address, '--account-id', 'ACC-1'];
-    const set = ['config', 'set', ...account, '--passcode-file', passcode];
+    const set = ['config', 'set', ...account, '--passcode-file', passcode, '--no-check'];
     expect(run(bin, set)).toMatchObject({ status: 0 });
     expect(same(['config', 'show']).stdout).toContain('ACC-1');
     const proxy = { https_proxy: 'http://127.0.0.1:9' };

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { environmentFaults } from '../config/environment-faults.js';
 import type { Runtime } from '../runtime.js';
 import { repeatedFlag } from './option-table.js';
 import { isColored, isForced } from '../ui/colors.js';
@@ -73,7 +74,8 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
       values[name] = parse(fallback);
     }
   }
-  if (wrong.length > 0) throw new InvalidArgumentError(wrong.join('; '));
+  if (wrong.length > 0)
+    throw new InvalidArgumentError([...wrong, ...environmentFaults({ env }, flags)].join('; '));
   const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, color, ...more } =
     values as unknown as Values;
   const { headerPrefix = [], ...others } = more;

@@ -11,6 +11,7 @@ import {
 import { localCredentials, localFolder } from './local-account.js';
 import { passcodeFromCommand } from './passcode-command.js';
 import { chooseSaved, localRegion, type Saved } from './saved-account.js';
+import { together } from './together.js';
 import { setting, type AccountSettings, type Sourced } from './sourced.js';
 
 /** Everything needed to talk to one account of the service. */
@@ -48,12 +49,14 @@ export async function resolveAccount(
   const region = setting(settings, 'region');
   if (region?.value === localRegion) return localAccount(settings, region, baseUrl, runtime);
 
-  const environment = settings.flags.has('profile')
-    ? undefined
-    : await environmentCredentials(runtime);
-  if (environment && baseUrl) {
+  const prefix = setting(settings, 'headerPrefix');
+  const [environment, address] = await together(
+    async () => (settings.flags.has('profile') ? undefined : environmentCredentials(runtime)),
+    () => baseUrl && checked(baseUrl),
+    () => prefix && checkedHeaderPrefix(prefix.value, prefix.source),
+  );
+  if (environment && address) {
     // No config profile takes part, not even for the time zone: it may be another account's.
-    const address = checked(baseUrl);
     const host = { value: new URL(address.value).host, source: 'host of the base URL' };
     const credentials = environment;
     return accountOf(settings, { region: region ?? host, baseUrl: address, credentials });
@@ -61,14 +64,15 @@ export async function resolveAccount(
 
   const saved = await chooseSaved(settings, runtime);
   const from = { value: saved.region, source: region?.source ?? saved.source };
-  if (!saved.values) return localAccount(settings, from, baseUrl, runtime);
-  const runCommand = (command: string, source: string) => run(command, source, runtime);
-  return accountOf(settings, {
-    region: from,
-    baseUrl: checked(baseUrl ?? { value: saved.values.baseUrl, source: saved.source }),
-    credentials: environment ?? (await savedCredentials(saved.values, saved.source, runCommand)),
-    saved,
-  });
+  const { values, source } = saved;
+  if (!values) return localAccount(settings, from, baseUrl, runtime);
+  const runCommand = (command: string, of: string) => run(command, of, runtime);
+  const [url, credentials] = await together(
+    () => address ?? checked({ value: values.baseUrl, source }),
+    async () => environment ?? savedCredentials(values, source, runCommand),
+    () => prefix ?? (values.headerPrefix && checkedHeaderPrefix(values.headerPrefix, source)),
+  );
+  return accountOf(settings, { region: from, baseUrl: url, credentials, saved });
 }
 
 /**

@@ -3,6 +3,7 @@ import { EngagectlError } from '../errors.js';
 import { readText } from '../files/read-text.js';
 import type { Runtime } from '../runtime.js';
 import type { SavedRegion } from './schema.js';
+import { together } from './together.js';
 
 /** An account's two headers. They belong together: they always come from one source. */
 export interface Credentials {
@@ -69,6 +70,33 @@ export async function environmentCallCredentials(
 
 async function environmentPair(names: PairNames, { env, cwd, signal }: Surroundings) {
   const { what } = names;
+  const pair = pairIn(names, env);
+  if (pair === undefined) return undefined;
+  const source = pair.file === undefined ? names.secret : names.file;
+  const [id, secret] = await together(
+    () => checkedAccountId(pair.id, names.id),
+    async () =>
+      pair.file === undefined
+        ? fitForHeader(`the ${what}`, pair.secret, source)
+        : secretFromFile(what, path.resolve(cwd, pair.file), source, signal),
+  );
+  return { id, secret, sources: { accountId: names.id, passcode: source } };
+}
+
+/** Throws E-CONFIG for what can be said of the environment's pair without reading a file. */
+export function checkAccountPair(env: Surroundings['env']): void {
+  const pair = pairIn(accountNames, env);
+  if (pair) checkedAccountId(pair.id, accountNames.id);
+  if (pair?.secret !== undefined) checkedPasscode(pair.secret, accountNames.secret);
+}
+
+type Pair =
+  | { readonly id: string; readonly secret: string; readonly file?: undefined }
+  | { readonly id: string; readonly file: string; readonly secret?: undefined };
+
+/** Both halves as they are set; undefined when neither is. Throws E-CONFIG. */
+function pairIn(names: PairNames, env: Surroundings['env']): Pair | undefined {
+  const { what } = names;
   const [id, secret, file] = [env[names.id], env[names.secret], env[names.file]];
   const eitherSecret = `${names.secret} or ${names.file}`;
   if (secret !== undefined && file !== undefined)
@@ -86,17 +114,7 @@ async function environmentPair(names: PairNames, { env, cwd, signal }: Surroundi
       fix: `set ${missing} too; or name a config profile (--profile <name>), which sets the environment's half aside`,
     });
   }
-  return {
-    id: checkedAccountId(id, names.id),
-    secret:
-      file === undefined
-        ? fitForHeader(`the ${what}`, secret!, names.secret)
-        : await secretFromFile(what, path.resolve(cwd, file), names.file, signal),
-    sources: {
-      accountId: names.id,
-      passcode: file === undefined ? names.secret : names.file,
-    },
-  };
+  return file === undefined ? { id, secret: secret! } : { id, file };
 }
 
 /** The pair of one saved region. E-CONFIG when a header could not carry it, or its command fails. */
@@ -106,11 +124,11 @@ export async function savedCredentials(
   run: (command: string, source: string) => Promise<string>,
 ): Promise<SourcedCredentials> {
   const from = command === undefined ? source : `passcode_command of ${source}`;
-  return {
-    accountId: checkedAccountId(accountId, source),
-    passcode: command === undefined ? checkedPasscode(passcode, from) : await run(command, from),
-    sources: { accountId: source, passcode: from },
-  };
+  const [id, secret] = await together(
+    () => checkedAccountId(accountId, source),
+    async () => (command === undefined ? checkedPasscode(passcode, from) : run(command, from)),
+  );
+  return { accountId: id, passcode: secret, sources: { accountId: source, passcode: from } };
 }
 
 /** The calling account of one saved region; undefined where it has none. */

@@ -4,6 +4,12 @@ import { z } from 'zod';
 export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
 const name = z.string().regex(namePattern);
 
+/** Said also of an object of which more is wrong, so that all of it is said at once. */
+const always = (error: string) => ({
+  error,
+  when: ({ value }: { readonly value: unknown }) => typeof value === 'object' && value !== null,
+});
+
 /** Address and credentials of one region: the passcode is never printed. */
 const savedRegion = z
   .strictObject({
@@ -21,11 +27,11 @@ const savedRegion = z
   .refine(
     ({ passcode, passcode_command: command }) =>
       (passcode === undefined) !== (command === undefined),
-    'needs a passcode or a passcode_command, and not both',
+    always('needs a passcode or a passcode_command, and not both'),
   )
   .refine(
     ({ callAccountId, callApiKey }) => (callAccountId === undefined) === (callApiKey === undefined),
-    'needs callAccountId and callApiKey, or neither',
+    always('needs callAccountId and callApiKey, or neither'),
   );
 
 const savedProfile = z.strictObject({

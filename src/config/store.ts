@@ -65,9 +65,10 @@ async function parser(file: string): Promise<(text: string) => Config> {
   return (text) => {
     const parsed = configSchema.safeParse(parseJson(text, file));
     if (parsed.success) return parsed.data;
-    const [issue] = parsed.error.issues;
-    const where = issue?.path.join('.') ?? '';
-    throw notUsable(file, `${where === '' ? 'its content' : where}: ${issue?.message ?? ''}`);
+    const problems = parsed.error.issues.map(({ path: where, message }) => {
+      return `${where.length === 0 ? 'its content' : where.join('.')}: ${message}`;
+    });
+    throw notUsable(file, problems.join('; '));
   };
 }
 

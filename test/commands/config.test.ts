@@ -14,7 +14,7 @@ import { serviceDefaults } from '../support/service-defaults.js';
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const secret = 'Seed3d"pass\'word-ü$(id)';
 const base = ['--region', 'eu1', '--base-url', 'https://eu1.example', '--account-id', 'ACC-1'];
-const setArgs = ['config', 'set', ...base];
+const setArgs = ['config', 'set', ...base, '--no-check'];
 
 let world: World;
 beforeEach(() => {

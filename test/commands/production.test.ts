@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 const save = async (...more: string[]) => {
   const account = ['--region', 'eu1', '--base-url', server.url, '--account-id', 'ACC-1'];
-  const args = ['config', 'set', ...account, '--passcode-stdin', ...more];
+  const args = ['config', 'set', ...account, '--passcode-stdin', '--no-check', ...more];
   expect(await world.run(args, { stdin: 'pass' })).toMatchObject({ code: 0 });
 };
 

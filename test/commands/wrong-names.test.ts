@@ -78,7 +78,14 @@ describe('columns', () => {
 it('profiles and regions are offered by their nearest names', async () => {
   const world = makeWorld();
   const set = ['config', 'set', '--region', 'eu1', '--base-url', 'https://eu1.example.test'];
-  const account = ['--account-id', 'A', '--passcode-stdin', '--profile', 'production'];
+  const account = [
+    '--account-id',
+    'A',
+    '--passcode-stdin',
+    '--profile',
+    'production',
+    '--no-check',
+  ];
   await world.run([...set, ...account], { stdin: 'pass' });
   const get = ['get-profile', 'u1', '--profile'];
   expect((await world.run([...get, 'prodution'])).stderr).toContain('did you mean "production"?');
@@ -107,4 +114,22 @@ it('all that is wrong with a command line, or an environment, is said at once', 
   const wrong = await world.run(['get-profile', 'u1'], { env });
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toMatch(/ENGAGECTL_TIMEOUT.*ENGAGECTL_MAX_ATTEMPTS/);
+  const account = {
+    ENGAGECTL_BASE_URL: 'ftp://x',
+    ENGAGECTL_ACCOUNT_ID: 'A',
+    ENGAGECTL_HEADER_PREFIX: 'X Y',
+  };
+  for (const more of [{}, env]) {
+    const half = await world.run(['get-profile', 'u1'], { env: { ...account, ...more } });
+    expect(half.code).toBe(2);
+    for (const name of Object.keys({ ...account, ...more })) expect(half.stderr).toContain(name);
+  }
+  // what a flag sets aside is not looked at
+  const aside = await world.run(['get-profile', 'u1', '--profile', 'x'], { env: account });
+  expect(aside.stderr).not.toContain('ENGAGECTL_BASE_URL');
+  const both = { ...account, ENGAGECTL_PASSCODE: 'a\nb', ENGAGECTL_ACCOUNT_ID: ' A' };
+  const unfit = await world.run(['get-profile', 'u1'], { env: both });
+  expect(unfit.stderr).toMatch(
+    /the account id .* cannot be sent.*; the passcode .* cannot be sent/,
+  );
 });

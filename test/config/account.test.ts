@@ -13,9 +13,12 @@ beforeEach(() => {
 
 async function save(args: string[]): Promise<void> {
   const stdin = `${secrets.saved}\n`;
-  const { code, stderr } = await world.run(['config', 'set', '--passcode-stdin', ...args], {
-    stdin,
-  });
+  const { code, stderr } = await world.run(
+    ['config', 'set', '--no-check', '--passcode-stdin', ...args],
+    {
+      stdin,
+    },
+  );
   expect(stderr).toContain('saved');
   expect(code).toBe(0);
 }

@@ -117,6 +117,42 @@ describe('writing', () => {
 });
 
 describe('reading', () => {
+  test('says all that is wrong with a file, without a secret', async () => {
+    const wrong = {
+      curent: 'default',
+      profiles: {
+        default: { production: 'yes', regions: { eu1: { baseUrl: 7, passwort: secret } } },
+      },
+    };
+    mkdirSync(world.configDir, { mode: 0o700 });
+    writeFileSync(file, JSON.stringify(wrong), { mode: 0o600 });
+    const { code, stderr } = await world.run(['config', 'show']);
+    expect(code).toBe(2);
+    for (const problem of [
+      'its content: Unrecognized key: "curent"',
+      'profiles.default.production: ',
+      'profiles.default.regions.eu1.baseUrl: ',
+      'profiles.default.regions.eu1.accountId: ',
+      'profiles.default.regions.eu1: Unrecognized key: "passwort"',
+      'profiles.default.regions.eu1: needs a passcode or a passcode_command, and not both',
+    ]) {
+      expect(stderr).toContain(problem);
+    }
+    expect(stderr).not.toContain(secret);
+  });
+
+  test('says all that is wrong with the values of the region that is used', async () => {
+    const values = { baseUrl: 'ftp://x', accountId: ' A', passcode: 'a\nb', headerPrefix: 'X Y' };
+    mkdirSync(world.configDir, { mode: 0o700 });
+    const wrong = { profiles: { default: { regions: { eu1: values } } } };
+    writeFileSync(file, JSON.stringify(wrong), { mode: 0o600 });
+    const { code, stderr } = await world.run(['config', 'show']);
+    expect(code).toBe(2);
+    for (const part of ['ftp://x', 'the account id', 'the passcode', '"X Y"']) {
+      expect(stderr).toContain(part);
+    }
+  });
+
   const damaged: [string, string][] = [
     ['empty', ''],
     ['half written', JSON.stringify(saved).slice(0, -9)],

@@ -17,10 +17,17 @@ beforeEach(async () => {
 
 const savedRegion = (region: string, ...more: string[]) =>
   world.run(
-    ['config', 'set', '--region', region, '--account-id', 'A', '--passcode-stdin', ...more].concat(
-      '--base-url',
-      'https://eu1.example.com',
-    ),
+    [
+      'config',
+      'set',
+      '--region',
+      region,
+      '--account-id',
+      'A',
+      '--passcode-stdin',
+      '--no-check',
+      ...more,
+    ].concat('--base-url', 'https://eu1.example.com'),
     { stdin: 'passcode\n' },
   );
 

@@ -6,7 +6,9 @@ import type { SetFlags } from './set-account.js';
 const setAccount: CommandSpec<SetFlags> = {
   summary: 'save or change the account of one region',
   description:
-    'Saves the account of one region. What is not given stays as it was. On a terminal the passcode is asked for; no flag takes it.',
+    'Saves the account of one region, and tries it by one harmless request of at most 5 s (--timeout).\n' +
+    'It is saved, exit code 0, also where it does not fit or the service cannot be reached: that is a\n' +
+    'warning. What is not given stays as it was. On a terminal the passcode is asked for; no flag takes it.',
   examples: `
     # save an account; asks for the passcode without showing it
     engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1
@@ -31,6 +33,7 @@ const setAccount: CommandSpec<SetFlags> = {
     ['--call-api-key-file <file>', 'read the API key of the calling system from a file'],
     ['--production', 'of the whole profile: writes ask first, on a terminal'],
     ['--no-production', 'writes do not ask'],
+    ['--no-check', 'do not try what was saved, by one harmless request'],
   ],
   run: async (call) => (await import('./set-account.js')).setRegion(call),
 };

@@ -8,6 +8,7 @@ import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
+import { notTried, trySaved } from './try-saved.js';
 import { givenPasscode, type PasscodeFlags } from './given-passcode.js';
 import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';
@@ -18,6 +19,8 @@ export interface SetFlags extends PasscodeFlags {
   readonly callApiKeyFile?: string;
   /** Of the whole profile. */
   readonly production?: boolean;
+  /** False: what was saved is not tried. */
+  readonly check: boolean;
 }
 
 /**
@@ -54,9 +57,18 @@ export async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Pr
     return production === undefined ? changed : withProduction(changed, profile, production);
   });
   const file = configPath(runtime);
-  if (settings.json) runtime.stdout.write(jsonAnswer({ file, saved: { profile, region } }));
-  else messages(settings, runtime).note(`saved: profile ${profile}, region ${region}, in ${file}`);
+  const told = messages(settings, runtime);
+  told.note(`saved: profile ${profile}, region ${region}, in ${file}`);
+  const isNews = tried.some((name) => ({ ...values, ...secret })[name] !== undefined);
+  const check =
+    flags.check && isNews ? await trySaved({ profile, region }, settings, runtime) : notTried;
+  if (settings.json) runtime.stdout.write(jsonAnswer({ file, saved: { profile, region }, check }));
+  else if (check.status === 'accepted') told.note(check.message ?? '');
+  if (check.status === 'refused' || check.status === 'no answer') told.warn(check.message ?? '');
 }
+
+/** What the service has an opinion about. */
+const tried = ['baseUrl', 'accountId', 'passcode', 'passcode_command', 'headerPrefix'] as const;
 
 /** The account of the calling system. */
 async function callValues({ callAccountId, callApiKeyFile: file }: SetFlags, runtime: Runtime) {
@@ -75,7 +87,8 @@ async function callValues({ callAccountId, callApiKeyFile: file }: SetFlags, run
 
 /** `config set --production` by itself is about the profile, not about a region of it. */
 const isOnlyMark = (flags: SetFlags, settings: Settings): boolean =>
-  Object.keys(flags).join() === 'production' &&
+  flags.production !== undefined &&
+  Object.keys(flags).every((name) => name === 'production' || name === 'check') &&
   savedFlags.every((name) => !settings.flags.has(name));
 
 async function markProfile(
