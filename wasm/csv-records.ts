@@ -33,13 +33,15 @@ const isBoolean: i32 = 1;
 // The block.
 let form: usize = 0;
 let columns: i32 = 0;
-let rowCount: i32 = 0;
+let pickedCount: i32 = 0;
 let membersEnd: usize = 0;
 
 /** The bounds of records are counted from here on. */
 let out: usize = 0;
 export let count: i32 = 0;
 
+/** How many of the rows that were picked were written, or given up. */
+let passed: i32 = 0;
 // The row that is being written: the member that comes next, where its record begins, and where that one's first member
 // does, or 0 if it follows next.
 export let row: i32 = 0;
@@ -50,15 +52,18 @@ let firstMember: usize = 0;
 /** How far `write` has come. */
 export let at: usize = 0;
 
-/** Takes up the block that was cut last: where form and what is written lie, and how much there is of each. */
-export function begin(formAt: usize, outAt: usize, rowsOfBlock: i32, columnCount: i32, memberCount: i32): void {
+/**
+ * Takes up the block that was cut last: where form and what is written lie, and how much there is of each. `rows` has the indexes of
+ * the rows to write. Those of the rows that were written go there, too, over some that were read.
+ */
+export function begin(formAt: usize, outAt: usize, rowCount: i32, columnCount: i32, memberCount: i32): void {
   form = formAt;
   out = outAt;
-  rowCount = rowsOfBlock;
+  pickedCount = rowCount;
   columns = columnCount;
   membersEnd = form + members + memberBytes * memberCount;
   count = 0;
-  row = 0;
+  passed = 0;
   member = 0;
 }
 
@@ -68,9 +73,10 @@ export function begin(formAt: usize, outAt: usize, rowsOfBlock: i32, columnCount
  */
 export function write(to: usize, last: usize): i32 {
   at = to;
-  while (row < rowCount) {
+  while (passed < pickedCount) {
     if (member == 0) {
       if (at > last) return full;
+      row = load<i32>(4 * passed, rows);
       start = at;
       member = form + members;
       firstMember = 0;
@@ -85,7 +91,7 @@ export function write(to: usize, last: usize): i32 {
 
 /** Gives up the row that the caller could not write. */
 export function skip(): void {
-  row += 1;
+  passed += 1;
   member = 0;
 }
 

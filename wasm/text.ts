@@ -45,6 +45,7 @@ export {
   unescapedEnd,
 } from './json-text';
 export { hashKey, hashRecords, setSeed } from './record-hash';
+export { setShards, shardOf, shardsOfCells, shardsOfLines } from './shards';
 export { beginPage, elementCount, elements, emptyLists, markCount, marks, page, scanPage, stoppedAt } from './page';
 export { escapeFormulas, formulas, setFormulas } from './json/cells';
 export {

@@ -40,10 +40,11 @@ export function demergeMapper({ identity, retryUnknown }: DemergeMapping): Mappe
   };
 
   return {
+    keys: { cells: (header) => ({ key: [header.indexOf(identity), -1] }), member: identity },
     check,
-    map(rows) {
+    map(rows, picked) {
       if (rows.cells) check(rows.cells.header, rows.source);
-      return records.build(rows, (row) => values.to(rows, row) ?? read() ?? write());
+      return records.build(rows, (row) => values.to(rows, row) ?? read() ?? write(), picked);
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { RowBlock } from '../input/rows.js';
+import { allOf } from './all-of.js';
 import { JsonWriter } from './json-writer.js';
 import { token } from './json-tokens.js';
 import type { RecordBlock, RecordReject } from './records.js';
@@ -33,14 +34,14 @@ export class RecordBuilder {
   }
 
   /**
-   * The block of `rows`, which `write` writes to `out`, one after the other, or passes, or says why
-   * neither can be. What was written before is lost.
+   * The block of `picked` rows, which `write` writes to `out`, one after the other, or passes, or says
+   * why neither can be. What was written before is lost.
    */
-  build(rows: RowBlock, write: Write): RecordBlock {
-    const block = blockOf(rows);
+  build(rows: RowBlock, write: Write, picked = allOf(rows)): RecordBlock {
+    const block = blockOf(rows, picked.length);
     const { out } = this;
     out.length = 0;
-    for (let row = 0; row < rows.count; row++) {
+    for (const row of picked) {
       const start = out.length;
       this.converges = true;
       this.isEvent = false;
@@ -84,9 +85,8 @@ export class RecordBuilder {
   }
 }
 
-/** A block without records, with room for one of each row; see RecordBlock. */
-function blockOf(rows: RowBlock) {
-  const { count } = rows;
+/** A block without records, with room for so many; see RecordBlock. */
+function blockOf(rows: RowBlock, count: number) {
   return {
     rows,
     count: 0,

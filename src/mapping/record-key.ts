@@ -3,17 +3,7 @@ import { keyParts } from './identity.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import type { RecordBlock } from './records.js';
-import { sameBytes } from './same-bytes.js';
-import type { KeyHash } from './shard.js';
 
-/** How most records begin. */
-const openings = [
-  '{"identity":"',
-  '{"type":"profile","identity":"',
-  '{"type":"event","identity":"',
-];
-const opened = openings.map((text) => Buffer.from(text));
-const backslash = 0x5c;
 const nul = Buffer.of(0);
 
 /** Finds the keys of records in their texts, as the service reads them: without JSON's escapes. */
@@ -22,50 +12,26 @@ export class RecordKeys {
   readonly #text = new CellText();
 
   /**
-   * Hashes the key of record `index`: identity, objectId, FBID or GPID, the first one that is there;
-   * of a subscription type, NUL, value; of a demerge the identity that the record is.
+   * The key of record `index`: identity, objectId, FBID or GPID, the first one that is there; of a
+   * subscription type, NUL, value; of a demerge the identity that the record is.
    */
-  hash({ json, bounds }: RecordBlock, index: number, hash: KeyHash): KeyHash {
-    const start = bounds[2 * index]!;
-    const end = bounds[2 * index + 1]!;
-    hash.reset();
-    const keyStart = plainStart(json, start);
-    const keyEnd = keyStart < 0 ? -1 : plainEnd(json, keyStart);
-    if (keyEnd >= 0) return hash.add(json, keyStart, keyEnd);
-    this.#json.read(json, start, end);
-    return this.#hashRead(hash);
-  }
-
-  #hashRead(hash: KeyHash): KeyHash {
-    const json = this.#json;
-    if (json.kind === token.quote) {
-      const { bytes, start, end } = json.unescaped(json.start + 1, json.end - 1, this.#text);
-      return hash.add(bytes, start, end);
+  of({ json, bounds }: RecordBlock, index: number): Buffer {
+    const record = this.#json;
+    record.read(json, bounds[2 * index]!, bounds[2 * index + 1]!);
+    if (record.kind === token.quote) {
+      return this.#bytes(record.unescaped(record.start + 1, record.end - 1, this.#text));
     }
-    const part = keyParts.find((name) => json.find(name) >= 0);
-    if (part !== undefined) return this.#add(part, hash);
-    return this.#add('value', this.#add('type', hash).add(nul, 0, 1));
+    const part = keyParts.find((name) => record.find(name) >= 0);
+    if (part !== undefined) return this.#member(part);
+    return Buffer.concat([this.#member('type'), nul, this.#member('value')]);
   }
 
-  #add(member: string, hash: KeyHash): KeyHash {
-    const text = this.#json.stringAt(this.#json.find(member), this.#text);
-    return text ? hash.add(text.bytes, text.start, text.end) : hash;
+  #member(name: string): Buffer {
+    return this.#bytes(this.#json.stringAt(this.#json.find(name), this.#text)!);
   }
-}
 
-/** Where the identity begins in a record that begins as most do, else -1. */
-function plainStart(json: Buffer, start: number): number {
-  for (const opening of opened) {
-    const end = start + opening.length;
-    if (sameBytes(json, start, end, opening)) return end;
-  }
-  return -1;
-}
-
-/** The end of a string without escapes, else -1. */
-function plainEnd(json: Buffer, start: number): number {
-  for (let at = start; ; at++) {
-    if (json[at] === token.quote) return at;
-    if (json[at] === backslash) return -1;
+  /** A copy: what is unescaped is only lent. */
+  #bytes({ bytes, start, end }: CellText): Buffer {
+    return Buffer.from(bytes.subarray(start, end));
   }
 }

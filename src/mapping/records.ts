@@ -1,9 +1,9 @@
 import type { RowBlock, RowFault } from '../input/rows.js';
+import type { KeyCells } from '../text/shard-finder.js';
 
 /**
  * The records of one RowBlock as the JSON texts that the service takes; what travels from
- * mapping to bulk. Every row of `rows` is in here as a record or in `rejects`, never both; of a
- * shard, those that fall to it are.
+ * mapping to bulk. Every row that was picked of `rows` is in here as a record or in `rejects`, never both.
  */
 export interface RecordBlock {
   readonly rows: RowBlock;
@@ -43,8 +43,20 @@ export interface RecordReject {
   readonly error: string;
 }
 
+/** Where rows have the keys of the records that they become. */
+export interface KeyPlaces {
+  /** Of a CSV with this header. */
+  readonly cells: (header: readonly string[]) => KeyCells;
+  /**
+   * Of a row that is a JSON object: the member that is the key of any record it may become, if it has
+   * one and that is a string that is not empty.
+   */
+  readonly member: string | undefined;
+}
+
 /** Turns rows into records of one command. */
 export interface Mapper {
+  readonly keys: KeyPlaces;
   /**
    * Checks the header of a CSV before anything is sent.
    * Throws EngagectlError E-COLUMN-MISSING naming what is missing and what is there.
@@ -54,5 +66,6 @@ export interface Mapper {
   doubts?(header: readonly string[]): readonly string[];
   /** Columns that were named, and did not occur in any row so far. */
   unseen?(): readonly string[];
-  map(rows: RowBlock): RecordBlock;
+  /** All rows, or those with these indexes, which are in their order. */
+  map(rows: RowBlock, picked?: Int32Array): RecordBlock;
 }

@@ -36,21 +36,19 @@ export class RowWriter {
     this.#formBytes = form.bytes.length + 2 * (form.members + 1) + closing;
   }
 
-  /** Takes up a block; what was written before is lost. */
-  setBlock({ bytes, count }: RowBlock, { header, program, bounds }: Cells): void {
+  /** Takes up these rows of a block; what was written before is lost. */
+  setBlock({ bytes }: RowBlock, { header, program, bounds }: Cells, rows: Int32Array): void {
     if (program) this.#program = program;
     const { code } = this.#program;
-    if (this.#program.cells !== bounds) {
-      this.#program.load(bytes);
-      this.#program.numbers(code.cells.value, bounds.length).set(bounds);
-    }
+    this.#program.hold(bytes, bounds);
     const formAt = code.text.value + roundUp(bytes.length + 1, numberBytes);
     this.#outAt = formAt + this.#form.bytes.length;
     this.#rowBytes = longestEscape * bytes.length + this.#formBytes;
     this.out.length = 0;
     this.out.bytes = this.#outOf(this.#rowBytes);
     this.#form.bytes.copy(this.#program.bytes(formAt, this.#form.bytes.length));
-    code.beginRecords(formAt, this.#outAt, count, header.length, this.#form.members);
+    this.#program.numbers(code.rows.value, rows.length).set(rows);
+    code.beginRecords(formAt, this.#outAt, rows.length, header.length, this.#form.members);
   }
 
   /**

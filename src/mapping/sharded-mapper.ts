@@ -1,38 +1,45 @@
 import type { RowBlock } from '../input/rows.js';
+import { ShardFinder, UNKNOWN_SHARD } from '../text/shard-finder.js';
 import { pickedRecords } from './picked-records.js';
+import { allOf } from './all-of.js';
 import { RecordKeys } from './record-key.js';
-import type { Mapper, RecordBlock } from './records.js';
-import { KeyHash, type Shard } from './shard.js';
+import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
+import type { Shard } from './shard.js';
 
 /**
- * Keeps the records whose key falls to the shard. What has no key to send it by, since it could not
- * be read or breaks a local rule, falls to the first one.
+ * Maps the rows whose key falls to the shard, and no others. Where only the record tells the key, the
+ * row is mapped, too. What has no key, since it could not be read or breaks a local rule there, falls to
+ * the first shard.
  */
-export function shardedMapper(mapper: Mapper, shard: Shard): Mapper {
+export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Mapper {
+  const finder = new ShardFinder(count);
   const keys = new RecordKeys();
-  const hash = new KeyHash();
-  const isFirst = shard.index === 1;
-
-  const picked = (block: RecordBlock): number[] => {
-    const indexes: number[] = [];
-    for (let index = 0; index < block.count; index++) {
-      if (keys.hash(block, index, hash).shardOf(shard.count) === shard.index) indexes.push(index);
-    }
-    return indexes;
-  };
+  const isFirst = ours === 1;
 
   const map = (rows: RowBlock): RecordBlock => {
-    const block = mapper.map(rows);
-    const indexes = picked(block);
-    const faults = isFirst ? block.faults : [];
-    const rejects = isFirst ? block.rejects : [];
-    const ours = indexes.length + faults.length + rejects.length;
-    return {
-      ...pickedRecords(block, indexes),
-      rejects,
-      faults,
-      elsewhere: rows.count + rows.faults.length - ours,
-    };
+    const shards = shardsOf(rows, mapper.keys, finder);
+    const picked = allOf(rows).filter(
+      (row) => shards[row] === ours || shards[row] === UNKNOWN_SHARD,
+    );
+    const mapped = mapper.map(rows, picked);
+    const block = pickedRecords(mapped, (record) => {
+      return (shards[mapped.row[record]!] || finder.ofKey(keys.of(mapped, record))) === ours;
+    });
+    const faults = isFirst ? rows.faults : [];
+    const rejects = block.rejects.filter(({ row }) => isFirst || shards[row] === ours);
+    const accounted = block.count + faults.length + rejects.length;
+    return { ...block, faults, rejects, elsewhere: rows.count + rows.faults.length - accounted };
   };
   return { ...mapper, map };
+}
+
+/** Of each row; a copy, since keys are looked for in the same memory. */
+function shardsOf(
+  { bytes, count, bounds, cells }: RowBlock,
+  { cells: keyCells, member }: KeyPlaces,
+  finder: ShardFinder,
+): Int32Array {
+  if (cells) return finder.ofCells(bytes, count, cells, keyCells(cells.header)).slice();
+  if (member !== undefined) return finder.ofTexts(bytes, count, bounds, member).slice();
+  return new Int32Array(count); // of none it is known
 }

@@ -5,7 +5,7 @@ import { shown, textFault } from './identity.js';
 import { keyOf, keySeeds } from './key-hash.js';
 import { faultOf, NamedValues } from './named-values.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
-import type { Mapper } from './records.js';
+import type { KeyPlaces, Mapper } from './records.js';
 
 type SubscriptionType = keyof typeof subscriptionTypes;
 type SubscriptionStatus = (typeof subscriptionStatuses)[keyof typeof subscriptionStatuses];
@@ -21,6 +21,14 @@ export interface SubscribeMapping {
 const parts = ['type', 'value', 'status'] as const;
 /** Longer texts are no word, and need not be made strings. */
 const longestWord = 20;
+
+const keysOf = ({ type }: SubscribeMapping): KeyPlaces => ({
+  cells: (header) => ({
+    key: [header.indexOf('value'), -1],
+    before: { column: header.indexOf('type'), ofEmpty: `${type ?? ''}\0` },
+  }),
+  member: undefined, // the key has two parts
+});
 
 /** Rows to subscription records (endpoint 2): columns or members `type`, `value`, `status`. */
 export function subscribeMapper(options: SubscribeMapping): Mapper {
@@ -76,10 +84,11 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
   };
 
   return {
+    keys: keysOf(options),
     check,
-    map(rows) {
+    map(rows, picked) {
       if (rows.cells) check(rows.cells.header, rows.source);
-      return records.build(rows, (row) => values.to(rows, row) ?? write());
+      return records.build(rows, (row) => values.to(rows, row) ?? write(), picked);
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Cells, RowBlock } from '../input/rows.js';
+import { allOf } from './all-of.js';
 import { writeHead, type CellRow, type Parts } from './cell-row.js';
 import { CellText } from './cell-text.js';
 import { writeString, writeTyped } from './cell-types.js';
@@ -47,15 +48,15 @@ export class UploadCsv implements CellRow {
     this.#header = header;
   }
 
-  build(rows: RowBlock, cells: Cells): RecordBlock {
+  build(rows: RowBlock, cells: Cells, picked = allOf(rows)): RecordBlock {
     this.useHeader(cells.header, rows.source);
     this.#bytes = rows.bytes;
     this.#bounds = cells.bounds;
     const writer = this.#writer;
     const isEvent = this.#options.kind === 'event';
-    const converges = new Uint8Array(rows.count).fill(isEvent ? 0 : 1);
+    const converges = new Uint8Array(picked.length).fill(isEvent ? 0 : 1);
     const rejects: RecordReject[] = [];
-    writer.setBlock(rows, cells);
+    writer.setBlock(rows, cells, picked);
     for (let place = writer.next(); place !== DONE; place = writer.next()) {
       const { row, count: record } = writer;
       this.#first = 2 * row * this.#columns.length;

@@ -1,12 +1,12 @@
 import type { RowBlock } from '../input/rows.js';
-import { columnOf } from './columns.js';
+import { columnOf, type Role } from './columns.js';
 import { writeExportedEvent, writeExportedProfile } from './exported-record.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonRow } from './json-row.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
-import type { Mapper, RecordBlock } from './records.js';
+import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
 import { misspelt } from './survey/spelling.js';
 import { writeTypedRecord } from './typed-record.js';
 import { UploadCsv } from './upload-csv.js';
@@ -20,11 +20,23 @@ export function uploadMapper(options: UploadMapping): Mapper {
   let opened: UploadCsv | undefined;
   const csv = (): UploadCsv => (opened ??= new UploadCsv(options));
   return {
+    keys: keysOf(options),
     check: (header, source) => csv().useHeader(header, source),
     doubts: (header) =>
       options.kind === 'event' ? [] : misspelt(header.map((name) => columnOf(name, options))),
     unseen: () => json.unseen(),
-    map: (rows) => (rows.cells ? csv().build(rows, rows.cells) : json.build(rows)),
+    map: (rows, picked) =>
+      rows.cells ? csv().build(rows, rows.cells, picked) : json.build(rows, picked),
+  };
+}
+
+/** Whatever a JSON row may become: with another column for the key it depends on what the row is. */
+function keysOf(options: UploadMapping): KeyPlaces {
+  const placed = (header: readonly string[], wanted: Role): number =>
+    header.findIndex((name) => columnOf(name, options).role === wanted);
+  return {
+    cells: (header) => ({ key: [placed(header, 'identity'), placed(header, 'objectId')] }),
+    member: placed(['identity'], 'identity') === 0 ? 'identity' : undefined,
   };
 }
 
@@ -52,8 +64,8 @@ class UploadJson {
     return this.#row.unseen();
   }
 
-  build(rows: RowBlock): RecordBlock {
-    return this.#records.build(rows, (row) => this.#write(rows, row));
+  build(rows: RowBlock, picked: Int32Array | undefined): RecordBlock {
+    return this.#records.build(rows, (row) => this.#write(rows, row), picked);
   }
 
   #write(rows: RowBlock, row: number): Fault | undefined {

@@ -16,17 +16,17 @@ export function withoutUnknown(mapper: Mapper): Mapper {
   };
   return {
     ...mapper,
-    map: (rows) => {
-      const block = mapper.map(rows);
+    map: (rows, picked) => {
+      const block = mapper.map(rows, picked);
       if (!rows.cells?.header.includes('engagectl_error')) return block;
-      const kept: number[] = [];
       const unknown: RecordReject[] = [];
-      for (let index = 0; index < block.count; index++) {
+      const known = pickedRecords(block, (index) => {
         const row = block.row[index]!;
-        if (isUnknown(rows, row)) unknown.push({ row, ...unknownBefore });
-        else kept.push(index);
-      }
-      return { ...pickedRecords(block, kept), rejects: [...block.rejects, ...unknown] };
+        if (!isUnknown(rows, row)) return true;
+        unknown.push({ row, ...unknownBefore });
+        return false;
+      });
+      return { ...known, rejects: [...block.rejects, ...unknown] };
     },
   };
 }

@@ -1,7 +1,7 @@
 import { openTextProgram, reserve, type WasmMemory, type WasmNumber } from './text-program.js';
 
 /** What `wasm/csv-memory.ts`, `wasm/csv-cells.ts` and `wasm/csv-records.ts` export. Places come back signed. */
-interface CsvCode extends Record<Place | CutNumber | WrittenNumber, WasmNumber> {
+interface CsvCode extends ShardCode, Record<Place | CutNumber | WrittenNumber, WasmNumber> {
   readonly memory: WasmMemory;
 
   useMarkers(
@@ -19,6 +19,32 @@ interface CsvCode extends Record<Place | CutNumber | WrittenNumber, WasmNumber> 
   writeRows(to: number, last: number): number;
   skipRow(): void;
   readonly writtenKey: { value: number };
+}
+
+/** What `wasm/shards.ts` exports. */
+export interface ShardCode {
+  readonly memory: WasmMemory;
+  setShards(count: number): void;
+  shardOf(start: number, end: number): number;
+  shardsOfCells(
+    text: number,
+    cells: number,
+    rows: number,
+    columns: number,
+    first: number,
+    second: number,
+    before: number,
+    emptyLength: number,
+    out: number,
+  ): void;
+  shardsOfLines(
+    text: number,
+    bounds: number,
+    rows: number,
+    name: number,
+    nameLength: number,
+    out: number,
+  ): void;
 }
 
 type Place = 'text' | 'lines' | 'bounds' | 'cells' | 'faults' | 'rows' | 'writtenBounds' | 'keys' | 'markers'; // prettier-ignore
@@ -48,6 +74,14 @@ export class CsvProgram {
     const at = this.code.text.value;
     this.reserve(at + text.length);
     text.copy(this.bytes(at, text.length));
+  }
+
+  /** Makes sure that it holds a text and these bounds of its cells. */
+  hold(text: Buffer, cells: Int32Array): void {
+    if (this.cells === cells) return;
+    this.load(text);
+    this.numbers(this.code.cells.value, cells.length).set(cells);
+    this.cells = cells;
   }
 
   /** Makes room up to this place. */
