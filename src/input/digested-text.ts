@@ -86,6 +86,6 @@ export class DigestedText {
 }
 
 const digestOf = (bytes: Buffer): string =>
-  createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+  createHash('sha256').update(bytes).digest().toString('hex', 0, 8);
 
 const hexOf = (sum: number): string => sum.toString(16).padStart(8, '0');

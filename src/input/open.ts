@@ -16,10 +16,13 @@ import { fileSource, stdinSource, type Source } from './source.js';
 export type { InputOptions } from './options.js';
 
 /** Names of the columns, and what stands between and around the cells. */
-export interface TableHeader {
-  readonly source: string;
+interface Table {
   readonly header: readonly string[];
   readonly markers: Markers;
+}
+
+export interface TableHeader extends Table {
+  readonly source: string;
 }
 
 /** All inputs of a command, read one after the other. */
@@ -82,12 +85,11 @@ export async function openInputs(
 /** An input whose start was read. One that can be read only once is still open. */
 interface CheckedInput {
   readonly source: Source;
-  readonly header: readonly string[] | undefined;
-  readonly markers: Markers | undefined;
+  readonly table: Table | undefined;
   readonly open: OpenInput | undefined;
 }
 
-/** Files are closed again, and a header is kept once: there may be many thousands. */
+/** Files are closed again, and tables of one form are kept once: there may be many thousands. */
 async function checkAll(
   sources: readonly Source[],
   options: InputOptions,
@@ -97,12 +99,12 @@ async function checkAll(
   try {
     for (const source of sources) {
       const open = await openInput(source, options, inputsStart, context);
-      const { cutter } = open;
-      const { markers } = cutter;
-      const before = checked.at(-1)?.header;
-      const header = isSame(cutter.header, before) ? before : cutter.header;
+      const { header, markers } = open.cutter;
+      const found = header && markers && { header, markers };
+      const before = checked.at(-1)?.table;
+      const table = isSameTable(found, before) ? before : found;
       const once = source.size === undefined;
-      checked.push({ source, header, markers, open: once ? open : undefined });
+      checked.push({ source, table, open: once ? open : undefined });
       if (!once) open.close();
     }
     return checked;
@@ -138,8 +140,8 @@ class SequentialInputs implements Inputs {
   }
 
   get headers(): Inputs['headers'] {
-    return this.#inputs.flatMap(({ source, header, markers }) =>
-      header && markers ? [{ source: source.name, header, markers }] : [],
+    return this.#inputs.flatMap(({ source, table }) =>
+      table ? [{ source: source.name, ...table }] : [],
     );
   }
 
@@ -157,7 +159,7 @@ class SequentialInputs implements Inputs {
           : await openInput(input.source, this.#options, start, context);
         this.#current = open;
         if (this.#isClosed) return; // meanwhile, by who did not wait for this input
-        if (!isSame(open.cutter.header, input.header)) throw changed(input);
+        if (!isSame(open.cutter.header, input.table?.header)) throw changed(input);
         let { start: end } = open;
         for await (const block of readBlocks(open)) {
           ({ end } = block);
@@ -187,9 +189,13 @@ class SequentialInputs implements Inputs {
     if (!text) return;
     const { length, hash } = text;
     const endsInLine = text.endsInLine && cutter.state === undefined;
-    const digest = { input: start.input, offset: length, hash, endsInLine };
-    this.#taken.push(end ? { ...digest, ended: { end, head: text.head } } : digest);
-    if (end) this.ended.push(this.#taken.at(-1)!);
+    const { input } = start;
+    if (!end) return void this.#taken.push({ input, offset: length, hash, endsInLine });
+    // No copy of the one above with a member more: V8 would keep a hidden class for each of many thousands.
+    const ended = { end, head: text.head };
+    const digest = { input, offset: length, hash, endsInLine, ended };
+    this.#taken.push(digest);
+    this.ended.push(digest);
   }
 
   get names(): readonly string[] {
@@ -226,6 +232,14 @@ class SequentialInputs implements Inputs {
 
 const isSame = (header?: readonly string[], other?: readonly string[]): boolean =>
   header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
+
+const isSameTable = (table?: Table, other?: Table): boolean =>
+  table !== undefined &&
+  other !== undefined &&
+  isSame(table.header, other.header) &&
+  markerNames.every((name) => table.markers[name].equals(other.markers[name]));
+
+const markerNames = ['delimiter', 'quote', 'escape', 'comment'] as const;
 
 const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
 
