@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Service } from './service.js';
+import { nextTurn } from './turns.js';
 import type { Variants } from './variants.js';
 
 export interface Answer {
@@ -84,11 +85,13 @@ function placeOf(name: string, { status, nextCursor }: Variants): number {
 function* arrayOf(chunks: Iterable<Piece>): Generator<Piece> {
   let separator = '[';
   for (const chunk of chunks) {
+    // All users of a chunk may have become one with others meanwhile.
+    if (chunk.length === 0) continue;
     yield separator;
     yield chunk;
     separator = ',';
   }
-  yield ']';
+  yield separator === '[' ? '[]' : ']';
 }
 
 /** A blank on both sides of every `:` and `,` outside of strings. */

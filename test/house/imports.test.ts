@@ -63,7 +63,6 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/listen.ts': 'timers', // the service is a world of its own
   'service/send-answer.ts': 'timers',
   'service/rest/play-fault.ts': 'timers',
-  'service/control/event-days.ts': 'timers',
   'service/rest/read-body.ts': 'timers',
   'service/turns.ts': 'timers',
   'service/page/page-script.ts': 'timers', // its text runs in a browser

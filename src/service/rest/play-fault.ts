@@ -13,8 +13,8 @@ type Action = NonNullable<ActiveRule['action']>;
 interface Scene {
   readonly exchange: Pick<Exchange, 'request' | 'response'>;
   readonly service: Service;
-  /** Processes the request; its answer, or a Refusal that is thrown. */
-  readonly carryOut: () => Answer;
+  /** Processes the request; its answer, or a Refusal that it rejects with. */
+  readonly carryOut: () => Promise<Answer>;
   readonly rule: ActiveRule;
 }
 
@@ -23,7 +23,7 @@ export async function playFault(
   rule: ActiveRule,
   { request, response }: Exchange,
   service: Service,
-  carryOut: () => Answer,
+  carryOut: () => Promise<Answer>,
 ): Promise<void> {
   const { answer, action, delayMs = 0 } = rule;
   const scene = { exchange: { request, response }, service, carryOut, rule };
@@ -31,7 +31,7 @@ export async function playFault(
   if (action !== 'drip' && !(await waited(delayMs, response, gone))) return;
   if (answer) sendGiven(response, answer);
   else if (action) await actions[action](scene);
-  else await sendAnswer(response, carryOut(), service);
+  else await sendAnswer(response, await carryOut(), service);
 }
 
 /** Aborted when the client goes or the service closes. */
@@ -71,8 +71,8 @@ function sendGiven(
 
 const actions: Readonly<Record<Action, (scene: Scene) => Promise<void> | void>> = {
   'reset-before': ({ exchange }) => reset(exchange.response),
-  'reset-after': ({ exchange, carryOut }) => {
-    carryOut();
+  'reset-after': async ({ exchange, carryOut }) => {
+    await carryOut();
     reset(exchange.response);
   },
   hang: async ({ exchange: { response }, service }) => {
@@ -80,13 +80,13 @@ const actions: Readonly<Record<Action, (scene: Scene) => Promise<void> | void>> 
     response.destroy();
   },
   cut: async ({ exchange: { response }, service, carryOut }) => {
-    const bytes = head(response, textOf(carryOut(), service.variants));
+    const bytes = head(response, textOf(await carryOut(), service.variants));
     response.write(bytes.subarray(0, bytes.length / 2));
     await new Promise((resolve) => response.socket?.write('', resolve));
     response.destroy();
   },
   drip: async ({ exchange: { response }, service, carryOut, rule: { delayMs = 100 } }) => {
-    const bytes = head(response, textOf(carryOut(), service.variants));
+    const bytes = head(response, textOf(await carryOut(), service.variants));
     const gone = goneSignal(response, service);
     for (let at = 0; at < bytes.length; at++) {
       if (!(await waited(delayMs, response, gone))) return;
@@ -103,7 +103,7 @@ const actions: Readonly<Record<Action, (scene: Scene) => Promise<void> | void>> 
     throw expiredCursor(variants);
   },
   'lie-counts': async ({ exchange: { response }, service, carryOut }) => {
-    const { httpStatus, members } = carryOut();
+    const { httpStatus, members } = await carryOut();
     const processed = String(Number(members['processed']) + 1);
     await sendAnswer(response, { httpStatus, members: { ...members, processed } }, service);
   },

@@ -17,7 +17,7 @@ export interface RestRequest extends Pick<Exchange, 'query' | 'cursor'> {
 }
 
 /** Answers a request, or throws a Refusal. */
-export type Endpoint = (request: RestRequest, service: Service) => Answer;
+export type Endpoint = (request: RestRequest, service: Service) => Answer | Promise<Answer>;
 
 /** The route of an endpoint, with what all of them have: credentials, slots, failures, latency. */
 export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoint): Route {
@@ -40,7 +40,7 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
       if (name) refuseUnplayed(name, query);
       const rule = name && service.faults.take({ endpoint: name, query, body });
       const carryOut = () => answerOrFail(endpoint, { query, cursor, body }, service);
-      if (!rule) return sendAnswer(response, carryOut(), service);
+      if (!rule) return sendAnswer(response, await carryOut(), service);
       if (seen) seen.fault = rule.id;
       await playFault(rule, exchange, service, carryOut);
     },
@@ -59,9 +59,13 @@ function takeSlot(path: string, response: ServerResponse, { inFlight, options }:
 }
 
 /** The answer, or by the failure knob an error: before or after the request was processed. */
-function answerOrFail(endpoint: Endpoint, request: RestRequest, service: Service): Answer {
+async function answerOrFail(
+  endpoint: Endpoint,
+  request: RestRequest,
+  service: Service,
+): Promise<Answer> {
   const { random, failRate } = service.options;
   if (random() >= failRate) return endpoint(request, service);
-  if (random() < 0.5) endpoint(request, service);
+  if (random() < 0.5) await endpoint(request, service);
   throw refused(random() < 0.5 ? 500 : 503, requestTexts.unknownError);
 }

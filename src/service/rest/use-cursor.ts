@@ -7,7 +7,11 @@ import { storedPage } from '../store/stored-page.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
 
 /** Endpoints 4 and 7. The same cursor always begins the same page. */
-export function useCursor(kind: Export['kind'], text: string, service: Service): Answer {
+export async function useCursor(
+  kind: Export['kind'],
+  text: string,
+  service: Service,
+): Promise<Answer> {
   const { store, clock, variants } = service;
   const time = clock.now();
   const cursor = decodeCursor(text, store.cursorSecret);
@@ -15,7 +19,7 @@ export function useCursor(kind: Export['kind'], text: string, service: Service):
   if (!cursor || opened?.kind !== kind) throw incorrectUsage();
   if (isExpired(opened, time)) throw expiredCursor(variants);
   if (opened.pending > 0) throw stillPending();
-  const { records, next } = storedPage(service, opened, cursor);
+  const { records, next } = await storedPage(service, opened, cursor);
   const following = next && encodeCursor({ export: opened.id, ...next }, store.cursorSecret);
   return success({ records, next_cursor: following && JSON.stringify(following) });
 }

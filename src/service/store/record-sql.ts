@@ -16,7 +16,7 @@ export function readRecords(
   { store, zone }: Service,
   record: string,
   from: string,
-  values: readonly number[],
+  values: readonly (number | string)[],
 ): Buffer {
   const joined = `CAST(coalesce(group_concat(${record}), '') AS BLOB)`;
   return fillGaps(store.bytes(`SELECT ${joined} FROM ${from}`, values), zone);

@@ -1,5 +1,6 @@
 import type { Service } from '../service.js';
 import type { Export } from './exports.js';
+import { performersAfter } from './performers.js';
 import { eventRecord, profileRecord, readRecords } from './record-sql.js';
 
 /** A page begins after this key. Events are in order of (ts, id), profiles of id. */
@@ -18,25 +19,27 @@ export interface StoredPage {
 const chunkRecords = 250;
 
 /** The page of an export after the position. */
-export function storedPage(service: Service, opened: Export, from: Position): StoredPage {
+export const storedPage = (
+  service: Service,
+  opened: Export,
+  from: Position,
+): StoredPage | Promise<StoredPage> => pages[opened.kind](service, opened, from);
+
+const pages = { events: eventPage, profiles: profilePage } as const;
+
+function eventPage(service: Service, opened: Export, from: Position): StoredPage {
   const { event, start, stop, newest, batch } = opened;
-  const { positions, rows, recordOf } = readings[opened.kind];
-  const record = recordOf(opened, service.variants.keyStyle);
+  const record = eventRecord(opened, service.variants.keyStyle);
   const valuesAfter = ({ ts, id }: Position): number[] =>
-    opened.kind === 'profiles'
-      ? [event, id, start, stop, newest]
-      : ts < start
-        ? [event, start - 1, newest, stop, newest]
-        : [event, ts, id, stop, newest];
-  /** Positions of at most two records: the one `skip` records after the position's successor, and the next. */
+    ts < start ? [event, start - 1, newest, stop, newest] : [event, ts, id, stop, newest];
+  /** Positions of at most two events: the one `skip` events after the position's successor, and the next. */
   const positionsAfter = (position: Position, skip: number): Position[] =>
-    service.store.all(`${positions} LIMIT 2 OFFSET ?`, [...valuesAfter(position), skip]);
+    service.store.all(`SELECT id, ts ${events} LIMIT 2 OFFSET ?`, [...valuesAfter(position), skip]);
 
   function* chunks(): Generator<Buffer> {
     let position: Position | undefined = from;
     for (let left = batch || Infinity; position && left > 0; left -= chunkRecords) {
       const most = Math.min(chunkRecords, left);
-      const rowsAfter = `(${rows} LIMIT ?) e CROSS JOIN profiles p ON p.id = e.profile`;
       yield readRecords(service, record, rowsAfter, [...valuesAfter(position), most]);
       const [last, after]: Position[] = positionsAfter(position, most - 1);
       position = after && last;
@@ -47,23 +50,27 @@ export function storedPage(service: Service, opened: Export, from: Position): St
   return { records: isEmpty ? undefined : chunks(), next: after && last };
 }
 
-/** CROSS JOIN keeps the order of what it joins, in which the events lie. */
 const events = `FROM events
   WHERE event = ? AND (ts, id) > (?, ?) AND ts < ? AND id <= ? ORDER BY ts, id`;
-/** Users who did an event in a range, each once. */
-const performers = `SELECT DISTINCT e.profile FROM events e INDEXED BY events_by_profile
-  WHERE e.event = ? AND e.profile > ? AND e.ts >= ? AND e.ts < ? AND e.id <= ? ORDER BY e.profile`;
+/** CROSS JOIN keeps the order of what it joins, in which the events lie. */
+const rowsAfter = `(SELECT * ${events} LIMIT ?) e CROSS JOIN profiles p ON p.id = e.profile`;
 
-/** What each kind of export reads, in SQL. */
-const readings = {
-  events: {
-    positions: `SELECT id, ts ${events}`,
-    rows: `SELECT * ${events}`,
-    recordOf: eventRecord,
-  },
-  profiles: {
-    positions: `SELECT profile AS id, 0 AS ts FROM (${performers})`,
-    rows: performers,
-    recordOf: profileRecord,
-  },
-} as const;
+async function profilePage(service: Service, opened: Export, from: Position): Promise<StoredPage> {
+  const most = opened.batch || Infinity;
+  const ids = await performersAfter(service.store, opened, from.id, most + 1);
+  const record = profileRecord(opened, service.variants.keyStyle);
+
+  function* chunks(): Generator<Buffer> {
+    for (let at = 0; at < Math.min(ids.length, most); at += chunkRecords) {
+      const chunk = ids.slice(at, Math.min(at + chunkRecords, most));
+      yield readRecords(service, record, rowsOfIds, [JSON.stringify(chunk)]);
+    }
+  }
+  const last = ids.length > most ? ids[most - 1] : undefined;
+  return {
+    records: ids.length === 0 ? undefined : chunks(),
+    next: last === undefined ? undefined : { ts: 0, id: last },
+  };
+}
+
+const rowsOfIds = 'json_each(?) e CROSS JOIN profiles p ON p.id = e.value';

@@ -1,0 +1,76 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { startService } from '../../src/service/start.js';
+import { serviceDefaults } from '../support/service-defaults.js';
+import { eventRecord, headers, Running } from './running.js';
+
+const noon = 1_700_049_600; // 2023-11-15 12:00 UTC
+
+/** A service, and what its store was asked for between two turns of the loop. */
+async function watched() {
+  const account = {
+    accountId: headers['X-Service-Account-Id'],
+    passcode: headers['X-Service-Passcode'],
+  };
+  const running = await startService({ ...serviceDefaults, ...account });
+  onTestFinished(() => running.close());
+  const { store } = running.service;
+  let turn = 0;
+  const count = () => {
+    turn += 1;
+    ticking = setImmediate(count);
+  };
+  let ticking = setImmediate(count);
+  onTestFinished(() => clearImmediate(ticking));
+  /** By turn: the answers of this method that are of interest. */
+  const answersOf = <Answer>(method: 'bytes' | 'get', isMeant: (sql: string) => boolean) => {
+    const found = new Map<number, Answer[]>();
+    const ask = store[method].bind(store) as (sql: string, values: []) => Answer;
+    vi.spyOn(store, method).mockImplementation(((sql: string, values: []) => {
+      const answer = ask(sql, values);
+      if (isMeant(sql)) found.set(turn, [...(found.get(turn) ?? []), answer]);
+      return answer;
+    }) as never);
+    return found;
+  };
+  return { service: new Running(running), store, answersOf };
+}
+
+it.each(['events', 'profiles'] as const)(
+  'a page of all %s is read in chunks, one in a turn of the loop',
+  async (kind) => {
+    const { service, answersOf } = await watched();
+    const records = Array.from({ length: 1000 }, (_, n) => eventRecord(`u${n}`, 'Buy', noon + n));
+    await service.upload(...records);
+    const cursor = await service.open(kind, 'Buy', 20231115, 20231115, '?batch_size=10');
+    const chunks = answersOf<Buffer>('bytes', (sql) => sql.includes('group_concat'));
+    const page = await service.page(kind, cursor);
+    expect(page.records).toHaveLength(1000);
+    expect([...chunks.values()].map(({ length }) => length)).toEqual([1, 1, 1, 1]);
+    for (const [chunk] of chunks.values())
+      expect(chunk?.toString().match(/"identity":/g)).toHaveLength(250);
+  },
+);
+
+it.each([
+  ['every user has one event', 'i'],
+  ['one user has nearly all of them', 'max(1, i - 99990)'],
+])('users of a rare day are looked for in pieces of the index: %s', async (_, profileOf) => {
+  const { service, store, answersOf } = await watched();
+  await service.upload(...[1, 2, 3].map((n) => eventRecord(`u${n}`, 'Buy', noon + n)));
+  // 100,000 more the day before, of users whose numbers come before, between and after these.
+  store.run('UPDATE events SET profile = profile * 30000', []);
+  store.run('UPDATE profiles SET id = id * 30000', []);
+  store.run(
+    `INSERT INTO events WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000)
+     SELECT 1, ${noon - 86_400} + i % 40000, i + 3, ${profileOf}, '{}' FROM n`,
+    [],
+  );
+  store.run('UPDATE event_names SET newest = 100003', []);
+  const windows = answersOf('get', (sql) => sql.includes('json_group_array'));
+  const cursor = await service.open('profiles', 'Buy', 20231115, 20231115, '?batch_size=46');
+  const { records = [], next_cursor } = await service.page('profiles', cursor);
+  expect(records.map(({ identity }) => identity)).toEqual(['u1', 'u2', 'u3']);
+  expect(next_cursor).toBeUndefined();
+  expect(windows.size).toBeGreaterThan(9);
+  expect([...windows.values()].map(({ length }) => length)).not.toContain(2);
+});
