@@ -156,6 +156,19 @@ export const errorNotes = {
     ],
     next: ['see the lines on standard output: what was sent, and what was found', account],
   },
+  'E-TOO-FEW': {
+    means:
+      'a pipe ended with fewer records than the mapping file expects; those that came were sent',
+    causes: [
+      'what writes into the pipe ended early',
+      'a quiet day, and a "min" under "records" that is too high',
+    ],
+    next: [
+      'look at what writes into the pipe, and run both again',
+      'write a file first: one with too few records is refused whole',
+      'correct "min" in the mapping file, where the input is right',
+    ],
+  },
   'E-CREDENTIALS': {
     means: 'the service refused account id and passcode (401 or 403); it stopped at once',
     causes: [

@@ -32,6 +32,7 @@ export const errorIds = {
   'E-NOT-FOUND': exitCodes.rejected,
   'E-CALL': exitCodes.rejected,
   'E-SHORT': exitCodes.rejected,
+  'E-TOO-FEW': exitCodes.rejected,
   'E-DIFFERENT': exitCodes.rejected,
   'E-CREDENTIALS': exitCodes.credentials,
   'E-UNAVAILABLE': exitCodes.unavailable,
@@ -77,6 +78,8 @@ export interface ErrorDetails extends ErrorOptions {
   readonly line?: number | undefined;
   /** 1-based, in bytes of the decoded line. */
   readonly column?: number | undefined;
+  /** Identities and addresses in its words, the longest first: who shows it may shorten them. */
+  readonly personal?: readonly string[] | undefined;
 }
 
 /** A failure we foresaw: the user gets what, why and how to go on; never a stack trace. */

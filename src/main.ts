@@ -3,17 +3,25 @@ import type { Runtime } from './runtime.js';
 import { version } from './version.js';
 
 /** Runs one command line (without node and script) and returns the exit code. Never throws. */
-export async function main(argv: readonly string[], runtime: Runtime): Promise<ExitCode> {
+export async function main(argv: readonly string[], outside: Runtime): Promise<ExitCode> {
+  let runtime = outside;
+  const end = (code: ExitCode): ExitCode => {
+    runtime.log?.({ type: 'end', text: `exit code ${code}`, about: { exitCode: code } });
+    return code;
+  };
   try {
     if (isVersion(argv)) {
       const { nodeVersion: node, platform } = runtime;
       const about = { schemaVersion: 1, version, node, platform };
       runtime.stdout.write(`${argv.length > 1 ? JSON.stringify(about) : version}\n`);
     } else {
+      if (argv.some((word) => word.startsWith('--log-file'))) {
+        runtime = (await import('./ui/log-file.js')).withLogFile(argv, outside);
+      }
       const { runProgram } = await import('./program.js');
       await runProgram(argv, runtime);
     }
-    return exitCodes.ok;
+    return end(exitCodes.ok);
   } catch (thrown) {
     const error = thrown === runtime.signal.reason ? interruption(thrown) : thrown;
     const [{ errorSettings, showError }, { annotateError }] = await Promise.all([
@@ -23,7 +31,7 @@ export async function main(argv: readonly string[], runtime: Runtime): Promise<E
     const settings = errorSettings(argv, runtime);
     showError(error, runtime, settings);
     annotateError(error, { settings, runtime });
-    return exitCodeOf(error);
+    return end(exitCodeOf(error));
   }
 }
 

@@ -39,6 +39,17 @@ export interface Runtime {
   readonly signal: AbortSignal;
   /** Has `show` called whenever the user asks by SIGUSR1 how far it is; returns what ends that. */
   readonly onStatusRequest: (show: () => void) => () => void;
+  /** Gets what is told, whether it is shown or not; undefined without `--log-file`. */
+  readonly log?: (entry: LogEntry) => void;
+}
+
+/** What is told at a time. */
+export interface LogEntry {
+  readonly type: string;
+  /** For people; of several lines perhaps. */
+  readonly text: string;
+  /** The same as an object; `{ message: text }` by default. */
+  readonly about?: object;
 }
 
 /**

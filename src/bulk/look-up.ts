@@ -15,6 +15,8 @@ const aheadPerRequest = 16;
 /** A user that is looked up, and whatever the caller wants to find again beside the result. */
 export interface Wanted<T> {
   readonly identifier: Identifier;
+  /** Where it was asked for, as a log says it. */
+  readonly place?: string;
   readonly origin: T;
 }
 
@@ -57,7 +59,7 @@ export async function* lookUp<T>(
       if ((await turnOf(first?.record, mayTake ? input.ready() : undefined)) === 'input') {
         const one = await input.take().catch((error: unknown) => void (failure = error));
         if (one === undefined) hasInput = false;
-        else open.push({ one, record: handled(find(one.identifier)) });
+        else open.push({ one, record: handled(find(one)) });
       } else if (first !== undefined) {
         const record = await first.record;
         open.shift(); // only now, so that a failure finds it in the list
@@ -97,12 +99,12 @@ function finder(
   signal: AbortSignal,
 ) {
   const retry = { policy, runtime, signal, waits, counts, what: `GET ${paths.profile}` };
-  return async ({ by, value }: Identifier): Promise<Buffer | undefined> => {
+  return async ({ identifier: { by, value }, place }: Wanted<unknown>) => {
     const ticket = await budget.enter();
     try {
       signal.throwIfAborted();
       return await withRetry(async () => {
-        const attempt = await client.profile(by, value, signal);
+        const attempt = await client.profile(by, value, signal, place);
         if (attempt.ok) budget.succeeded();
         else if (isThrottled(attempt.failure)) budget.throttled(ticket);
         return attempt;

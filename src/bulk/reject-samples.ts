@@ -1,4 +1,5 @@
 import type { Reject } from '../output/rejects-file.js';
+import { personalValues } from './personal-values.js';
 
 /** Rejects that are told one by one; the rest is counted by kind. */
 const rejectsKept = 10;
@@ -17,13 +18,19 @@ export interface FirstReject {
   /** Of the service. */
   readonly code?: number | undefined;
   readonly error: string;
+  /** What identifies people in the record, the longest first. */
+  readonly personal: readonly string[];
+}
+
+export interface RejectSample extends Pick<Reject, 'source' | 'line' | 'error' | 'record'> {
+  readonly personal: readonly string[];
 }
 
 /** Rejects of one kind. */
 export interface RejectKind {
   count: number;
   /** The first few; `record` is the beginning of its JSON text. */
-  readonly samples: Pick<Reject, 'source' | 'line' | 'error' | 'record'>[];
+  readonly samples: RejectSample[];
 }
 
 /** What is told of a run's rejects, in memory that does not grow with them. */
@@ -33,20 +40,29 @@ export class RejectSamples {
   readonly kinds = new Map<string, RejectKind>();
   /** All were rejected for the same reason, as far as a few thousand tell. */
   areAlike = true;
+  readonly #keys: readonly string[];
   #compared = 0;
   #reason = '';
+
+  /** Columns that the user named as those that say who a record is of. */
+  constructor(keys: readonly string[] = []) {
+    this.#keys = keys;
+  }
 
   add({ source, line, stage, code, error, record }: Reject): void {
     const name = code === undefined ? stage : `${stage} ${code}`;
     if (this.areAlike && this.#compared < mostCompared) this.#compare(`${name} ${error}`);
-    if (this.first.length < rejectsKept) this.first.push({ source, line, kind: name, code, error });
     const kind = this.kinds.get(name) ?? { count: 0, samples: [] };
     kind.count += 1;
-    if (kind.samples.length < samplesOfKind) {
-      const sample = record === undefined ? {} : { record: beginningOf(record) };
-      kind.samples.push({ source, line, error, ...sample });
-    }
     this.kinds.set(name, kind);
+    const isOfKind = kind.samples.length < samplesOfKind;
+    const isFirst = this.first.length < rejectsKept;
+    if (!isFirst && !isOfKind) return;
+    const personal = personalValues(record ?? '', this.#keys);
+    if (isFirst) this.first.push({ source, line, kind: name, code, error, personal });
+    if (!isOfKind) return;
+    const sample = record === undefined ? {} : { record: beginningOf(record) };
+    kind.samples.push({ source, line, error, personal, ...sample });
   }
 
   /** Values and numbers differ from record to record; a column that is named first does not. */

@@ -17,12 +17,14 @@ interface TallyOptions {
   readonly sourceRecord: (rows: RowBlock, row: number) => string;
   /** Records that were not sent are listed only where they cannot be read again. */
   readonly listNotSent: boolean;
+  /** Columns that the user named as those that say who a record is of. */
+  readonly keys?: readonly string[] | undefined;
 }
 
 /** Takes every record's outcome, once: counts it, logs it, lists it, and lets go of its memory. */
 export class Tally {
   readonly counts: Counts = noCounts();
-  readonly samples = new RejectSamples();
+  readonly samples: RejectSamples;
   readonly rejects: RejectsFile;
   /** Another one is set for the rest of a run that keeps a journal. */
   log: OutcomeLog;
@@ -30,6 +32,7 @@ export class Tally {
 
   constructor(options: TallyOptions) {
     this.rejects = options.rejects;
+    this.samples = new RejectSamples(options.keys);
     this.log = new UnjournalledOutcomes(options.rejects);
     this.#options = options;
   }

@@ -42,14 +42,26 @@ export interface Client {
       readonly dryRun?: boolean;
       /** It must not be sent again, and so does not take the risk of a connection that was used. */
       readonly once?: boolean;
+      /** What it is for, as a log says it. */
+      readonly of?: string | undefined;
     },
   ): Promise<Attempt<WriteAnswer | undefined>>;
   /** Endpoints 3 and 6: the cursor, exactly as received. */
   openCursor(query: CursorQuery, signal: AbortSignal): Promise<Attempt<string>>;
   /** Endpoints 4 and 7: HTTP 200 answers, whatever their body says. */
-  page(kind: ReadKind, cursor: string, signal: AbortSignal): Promise<Attempt<PageBody>>;
+  page(
+    kind: ReadKind,
+    cursor: string,
+    signal: AbortSignal,
+    of?: string,
+  ): Promise<Attempt<PageBody>>;
   /** Endpoint 5: the record's text as the service wrote it; undefined when no user matches. */
-  profile(by: Identifier, value: string, signal: AbortSignal): Promise<Attempt<Buffer | undefined>>;
+  profile(
+    by: Identifier,
+    value: string,
+    signal: AbortSignal,
+    of?: string,
+  ): Promise<Attempt<Buffer | undefined>>;
   /** Makes words of the service fit for messages and files. */
   readonly shown: Shown;
   close(): Promise<void>;

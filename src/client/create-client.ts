@@ -7,6 +7,7 @@ import { attempt } from './attempt.js';
 import type { Client, CursorQuery } from './client.js';
 import { openExchanges } from './exchanges.js';
 import { foundRecord } from './found-record.js';
+import { spanOf } from './span-of.js';
 import { shownWithout } from './shown.js';
 import { openTransport, type Exchange, type TransportOptions } from './transport.js';
 
@@ -30,7 +31,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
   const transport = await openTransport({ ...options, headers, shown });
   const { ask, accept, stream } = openExchanges(transport, { shown, now: options.now });
   return {
-    write: (to, body, signal, { dryRun = false, once = false } = {}) =>
+    write: (to, body, signal, { dryRun = false, once = false, of } = {}) =>
       attempt(async () => {
         const query = dryRun ? '?dryRun=1' : '';
         const exchange = {
@@ -40,6 +41,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
           body,
           limit: 'whole',
           once,
+          of,
         } as const;
         const answer = await accept(await ask(exchange, signal));
         if (writes[to].counts) return contentOf(answer, (shapes) => shapes.writeAnswer);
@@ -48,23 +50,24 @@ export async function createClient(options: ClientOptions): Promise<Client> {
       }),
     openCursor: (query, signal) =>
       attempt(async () => cursorOf(await accept(await ask(opening(query), signal)))),
-    page: (kind, cursor, signal) =>
-      attempt(() => stream(read(paths[kind], `?cursor=${verbatim(cursor)}`), signal)),
-    profile: (by, value, signal) =>
+    page: (kind, cursor, signal, of) =>
+      attempt(() => stream(read(paths[kind], `?cursor=${verbatim(cursor)}`, of), signal)),
+    profile: (by, value, signal, of) =>
       attempt(async () => {
         const query = `?${by}=${encodeURIComponent(value)}`;
-        return foundRecord(await ask(read(paths.profile, query), signal), accept);
+        return foundRecord(await ask(read(paths.profile, query, of), signal), accept);
       }),
     shown,
     close: () => transport.close(),
   };
 }
 
-const read = (endpoint: string, query: string): Exchange => ({
+const read = (endpoint: string, query: string, of: string | undefined): Exchange => ({
   method: 'GET',
   endpoint,
   query,
   limit: 'silence',
+  of,
 });
 
 /** First step of a bulk read (specification, endpoints 3 and 6). */
@@ -75,7 +78,8 @@ function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery
     .map(([name, value]) => `${name}=${value}`);
   const body = Buffer.from(JSON.stringify({ event_name: eventName, from, to }));
   const query = `?${parameters.join('&')}`;
-  return { method: 'POST', endpoint: paths[kind], query, body, limit: 'silence' };
+  const of = spanOf({ eventName, from, to });
+  return { method: 'POST', endpoint: paths[kind], query, body, limit: 'silence', of };
 }
 
 /** As received, also when it holds the letters of the passcode. */

@@ -29,12 +29,12 @@ export function observed(client: Client, observer: RequestObserver): Client {
   return {
     write: (...request) => noted(() => client.write(...request)),
     openCursor: (query, signal) => noted(() => client.openCursor(query, signal)),
-    page: (kind, cursor, signal) =>
+    page: (...request) =>
       noted(
-        () => client.page(kind, cursor, signal),
+        () => client.page(...request),
         ({ length, read }, ended) => ({ length, read: notedBody(read, ended) }),
       ),
-    profile: (by, value, signal) => noted(() => client.profile(by, value, signal)),
+    profile: (...request) => noted(() => client.profile(...request)),
     shown: client.shown,
     close: () => client.close(),
   };

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import { Arrival, type Head, type Headers, type Take } from './arrival.js';
 import { openDispatchers } from './dispatcher.js';
 import { brokenOff, FailureError, type Failure } from './failure.js';
+import { withoutSecrets, type RequestSeen } from './request-seen.js';
 import type { Shown } from './shown.js';
 import { Watch, type TimeLimit } from './watch.js';
 
@@ -15,8 +16,8 @@ export interface TransportOptions {
   readonly shown: Shown;
   /** Proxy and certificate variables. */
   readonly env: Readonly<Record<string, string>>;
-  /** Gets one line for each request, without its query: that may name a person. */
-  readonly log: (line: string) => void;
+  /** Is told of each request when it has ended. */
+  readonly onRequest: (seen: RequestSeen) => void;
   /** Gets the headers of each answer. */
   readonly onHeaders?: (headers: Headers) => void;
   readonly monotonic: () => number;
@@ -34,6 +35,8 @@ export interface Exchange {
    * closed by the service at the same moment, and then nobody knows what it has read.
    */
   readonly once?: boolean;
+  /** What it is for, where a log is to say so. */
+  readonly of?: string | undefined;
 }
 
 export interface RawAnswer extends Head {
@@ -74,6 +77,8 @@ class Sending {
   readonly #watch: Watch;
   readonly #started: number;
   readonly #arrival: Arrival;
+  #head: Head | undefined;
+  #receivedBytes = 0;
 
   constructor(options: TransportOptions, exchange: Exchange, caller: AbortSignal) {
     this.#options = options;
@@ -98,26 +103,26 @@ class Sending {
       dispatcher.dispatch(request, this.#arrival);
       const head = await this.#arrival.head;
       this.#watch.heard();
+      this.#head = head;
       this.#options.onHeaders?.(head.headers);
-      return { ...head, read: (take) => this.#read(head, take) };
+      return { ...head, read: (take) => this.#read(take) };
     } catch (error) {
       this.#watch.stop();
       throw this.#failed(error);
     }
   }
 
-  async #read({ status }: Head, take: Take): Promise<void> {
-    let bytes = 0;
+  async #read(take: Take): Promise<void> {
     let isTaking = false;
     try {
       await this.#arrival.read((chunk) => {
-        bytes += chunk.length;
+        this.#receivedBytes += chunk.length;
         isTaking = true;
         take(chunk);
         isTaking = false;
         this.#watch.heard(chunk.length);
       });
-      this.#log(`${status}, ${bytes} bytes`);
+      this.#tell();
     } catch (error) {
       throw isTaking ? error : this.#failed(error);
     } finally {
@@ -130,7 +135,7 @@ class Sending {
     if (this.#caller.aborted) return this.#caller.reason;
     const failure = this.#failureOf(error);
     if (failure === undefined) return error;
-    this.#log(failure.message);
+    this.#tell(failure);
     return new FailureError(failure, { cause: error });
   }
 
@@ -143,9 +148,23 @@ class Sending {
     return brokenOff(error, sent, this.#options.shown);
   }
 
-  #log(outcome: string): void {
-    const { method, endpoint } = this.#exchange;
-    const milliseconds = Math.round(this.#options.monotonic() - this.#started);
-    this.#options.log(`${method} ${endpoint}: ${outcome}, ${milliseconds} ms`);
+  #tell(failure?: Failure): void {
+    const { onRequest, baseUrl, headers, shown, monotonic } = this.#options;
+    const { method, endpoint, of, body } = this.#exchange;
+    const { host, pathname } = new URL(baseUrl);
+    onRequest({
+      method,
+      url: `${host}${pathname.replace(/\/$/, '')}${endpoint}`,
+      of,
+      status: this.#head?.status,
+      failure: failure?.message,
+      sentBytes: body?.length ?? 0,
+      receivedBytes: this.#receivedBytes,
+      ms: Math.round(monotonic() - this.#started),
+      headers: () => ({
+        sent: withoutSecrets(headers, shown),
+        received: withoutSecrets(this.#head?.headers ?? {}, shown),
+      }),
+    });
   }
 }

@@ -28,7 +28,7 @@ export class Waits {
   began(wait: Wait): void {
     const { what, failure, ms } = wait;
     this.#last = { ...wait, until: this.#monotonic() + ms };
-    this.#log(`${what}: ${failure.message}; again in ${Math.round(ms)} ms`);
+    this.#log(`${what} (${this.#host}): ${failure.message}; again in ${Math.round(ms)} ms`);
   }
 
   answered(): void {

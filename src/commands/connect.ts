@@ -6,6 +6,7 @@ import type { Address } from '../jobs/open-connection.js';
 import type { Connection as JobConnection } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
+import { tellRequestSettings } from './effective-settings.js';
 import type { Settings } from './settings.js';
 import { startLocalService } from './start-local-service.js';
 
@@ -53,6 +54,7 @@ export async function connectTo(
   try {
     const { baseUrl, accountId, passcode, headerPrefix } = account;
     const { timeoutMs } = settings;
+    tellRequestSettings(account, settings, { maxInFlight, messages });
     if (baseUrl.startsWith('https:') && runtime.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
       messages.warn(
         'NODE_TLS_REJECT_UNAUTHORIZED=0: the certificate of this service is not checked',
@@ -70,7 +72,7 @@ export async function connectTo(
         policy: settings,
         // It has another port every time.
         host: isLocal ? localRegion : undefined,
-        log: (line) => messages.verbose(line),
+        said: messages,
         ...listeners,
       },
       runtime,

@@ -1,6 +1,14 @@
 import { Option } from 'commander';
 import type { OptionTable } from './option-table.js';
-import { choice, duration, integer, profileName, timeLimit, timezone } from './option-values.js';
+import {
+  choice,
+  duration,
+  integer,
+  notEmpty,
+  profileName,
+  timeLimit,
+  timezone,
+} from './option-values.js';
 
 /** A flag that stands with every command, and its default as if it were typed. */
 type GlobalRow = readonly [
@@ -34,7 +42,9 @@ const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
     ],
     ['--progress <when>', 'auto, always or never', choice('auto', 'always', 'never'), 'auto'],
     ['-q, --quiet', 'print errors only'],
-    ['-v, --verbose', 'explain each request and retry in a line'],
+    ['-v, --verbose', 'explain each request and retry in a line; -vv: their headers, too'],
+    ['--log-file <file>', 'append all that is told to this file, with --quiet too', notEmpty],
+    ['--show-pii', 'identities, emails and phones whole in messages, logs and reports'],
     ['--no-color', 'no colours'],
     ['--no-input', 'ask nothing, though it is a terminal [$ENGAGECTL_NO_INPUT]'],
   ],
@@ -60,15 +70,15 @@ export const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
   })),
 );
 
-/** The service may answer to several: `serve` takes them all, other commands one. */
-const repeatable = 'headerPrefix';
+/** The service may answer to several prefixes: `serve` takes them all, other commands one. */
+const repeatable = new Set(['headerPrefix', 'verbose']);
 
 /** As commander gets them: without a default, which comes behind the variables. */
 export const globalOptionTable: OptionTable = globalOptions.flatMap(
   ({ heading, name, flags, help, env, fallback, parse }) => {
     const variable = env === undefined ? '' : ` [$${env}]`;
     const shown = fallback === undefined ? '' : ` (default: ${fallback})`;
-    const details = name === repeatable ? { parse, repeatable: true as const } : { parse };
+    const details = repeatable.has(name) ? { parse, repeatable: true as const } : { parse };
     return [heading, [flags, `${help}${variable}${shown}`, details] as const];
   },
 );

@@ -4,10 +4,12 @@ import type { Rehearsal } from '../jobs/job-options.js';
 import type { RunResult, WriteResult } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
+import { errorWithoutPersonal } from '../ui/shortened.js';
 import { startProgress, type Progress as Display } from '../ui/progress.js';
 import type { ProgressState } from '../ui/progress-text.js';
 import { openReport, type WriteReport } from '../ui/report/report-file.js';
 import { showSummary } from '../ui/summary.js';
+import { tellFlags } from './effective-settings.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import { isStdout, type ReportFlag } from './output-flags.js';
 import type { Settings } from './settings.js';
@@ -53,6 +55,7 @@ export async function runJob<Result extends AnyResult, Progress>(
 ): Promise<void> {
   const { name, flags, stopping, again } = command;
   const said = messages(settings, runtime);
+  tellFlags(name, flags, said);
   const report = await openReport(flags.report, command.files, runtime);
   const world = jobWorld(settings, runtime, {
     maxInFlight: command.concurrency,
@@ -121,7 +124,8 @@ async function tellEnding<Result extends AnyResult, Progress>(
   const unreported = await report?.(
     {
       summary,
-      error: judged,
+      error: errorWithoutPersonal(judged, settings),
+      settings,
       next: unfinished ? world.words.goOn(run) : undefined,
       argv: settings.argv,
       resumed: wasResumed,

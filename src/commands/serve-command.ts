@@ -14,7 +14,7 @@ const placeOptions: OptionTable = [
     'records of an empty store: NDJSON or JSON, also .gz',
     { parse: notEmpty, repeatable: true },
   ],
-  ['--log', 'a line for each request on stderr'],
+  ['--log', 'a line for each request on stderr, as with -v'],
 ];
 
 const reachOptions: OptionTable = [

@@ -6,7 +6,7 @@ import type { Runtime } from '../runtime.js';
 import type { RunningService, ServiceOptions, Variants } from '../service/start.js';
 import { jsonAnswer } from '../ui/json-answer.js';
 import { messages, type Messages } from '../ui/messages.js';
-import { requestLine } from './request-line.js';
+import { requestTeller } from './request-line.js';
 import { servedCalls, type CallFlags } from './serve-calls.js';
 import { tlsOf, type Tls, type TlsFlags } from './serve-tls.js';
 import type { Settings } from './settings.js';
@@ -111,7 +111,9 @@ async function optionsOf(
     variants,
     random: runtime.random,
     now: runtime.now,
-    ...(log ? { onRequest: (seen) => void runtime.stderr.write(requestLine(seen, settings)) } : {}),
+    ...(log || settings.verbose || runtime.log
+      ? { onRequest: requestTeller(log === true || settings.verbose, settings, runtime) }
+      : {}),
   };
 }
 

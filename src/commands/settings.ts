@@ -23,6 +23,10 @@ export interface Settings {
   readonly logJson: boolean;
   readonly quiet: boolean;
   readonly verbose: boolean;
+  /** `-vv`. */
+  readonly debug: boolean;
+  /** Identities and addresses are shown whole. */
+  readonly showPii: boolean;
   readonly progress: 'auto' | 'always' | 'never';
   readonly color: boolean;
   /** Colours also where there is no terminal. */
@@ -47,7 +51,9 @@ interface Values extends Pick<
   readonly logFormat: 'text' | 'json';
   readonly json?: true;
   readonly quiet?: true;
-  readonly verbose?: true;
+  readonly showPii?: true;
+  /** One for each time it was given. */
+  readonly verbose?: readonly unknown[];
   readonly color?: boolean;
 }
 
@@ -76,7 +82,7 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
   }
   if (wrong.length > 0)
     throw new InvalidArgumentError([...wrong, ...environmentFaults({ env }, flags)].join('; '));
-  const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, color, ...more } =
+  const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, showPii, color, ...more } =
     values as unknown as Values;
   const { headerPrefix = [], ...others } = more;
   const headerPrefixes = [headerPrefix].flat();
@@ -92,7 +98,9 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
     json: json === true,
     logJson: logFormat === 'json',
     quiet: quiet === true,
-    verbose: verbose === true,
+    verbose: verbose !== undefined,
+    debug: (verbose?.length ?? 0) > 1,
+    showPii: showPii === true,
     color: isColored(env, color),
     forceColor: isForced(env),
     argv: wordsOf(command),

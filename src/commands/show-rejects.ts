@@ -1,5 +1,5 @@
 import type { ToldRejects } from '../jobs/job-hooks.js';
-import { annotate, type AnnotationWorld } from '../ui/annotations.js';
+import { annotate, rejectText, type AnnotationWorld } from '../ui/annotations.js';
 import type { Messages } from '../ui/messages.js';
 
 /** Lines on the screen. */
@@ -14,8 +14,13 @@ export function showRejects(
   const annotated = annotate(first, world);
   const shown = annotated ? first : first.slice(0, shownRejects);
   if (!annotated) {
-    for (const { source: file, line, kind, code, error } of shown) {
-      said.warn(`${file}:${line}: ${kind}: ${error}`, { file, line, code });
+    for (const reject of shown) {
+      const { source: file, line, kind, code } = reject;
+      said.warn(`${file}:${line}: ${kind}: ${rejectText(reject, world.settings)}`, {
+        file,
+        line,
+        code,
+      });
     }
   }
   const total = [...kinds.values()].reduce((sum, { count }) => sum + count, 0);

@@ -84,7 +84,7 @@ export const topicPages = {
     0    everything done and accounted for
     1    a defect in the program
     2    wrong usage or configuration; nothing was sent
-    3    finished; some records were rejected, or a user was not found
+    3    finished; some records were rejected, not found, or fewer than expected
     4    the service refused the credentials
     5    the service stayed unreachable, failing or pending after all attempts
     6    records whose outcome is unknown are in the rejects file
@@ -141,8 +141,10 @@ export const topicPages = {
     JSON file for --mapping:
     {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}
 
-    It may expect something of the input, too. What is
-    otherwise is rejected, or the run refused:
+    It may expect something of the input, too. What is otherwise is rejected, or the run refused
+    (E-EXPECTED, exit code 8); of a pipe that ends too early, what came is sent (E-TOO-FEW, 3).
+
+    Expectations:
     "required":["mail"]          columns with a value in every row
     "columns":"exact"            no columns but those that the file names
     "records":{"min":1000}       fewer records are too few
@@ -218,6 +220,15 @@ export const topicPages = {
     private       rejects files, partial outputs, journals: 0600, as they hold personal data
     formulas      cells that a spreadsheet would run are counted; --csv-formulas escape
     foreign text  is made harmless before a terminal shows it
+
+    People in messages, logs, reports, annotations:
+    shortened  identities, emails, phone numbers: ada…, +9198…; file and line stand beside them
+    whole      with --show-pii; in rejects files and outputs, on standard output, and what you typed
+
+    Logs:
+    -v          each request: when, where, which records, what came of it
+    -vv         its headers and sizes, too, without secrets
+    --log-file  all that -v tells, with --quiet too; 0600, appended to; --log-format json makes it objects
 
     Writes with a config profile marked production (config set --production) ask on a terminal. A
     demerge asks for its count to be typed; without a terminal it needs --yes.

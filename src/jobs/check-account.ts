@@ -47,7 +47,7 @@ export async function checkAccountAt(
     env,
     now,
     monotonic,
-    log: ignore,
+    onRequest: ignore,
   });
   try {
     return await checkAccount(client, account.baseUrl, runtime);

@@ -24,6 +24,7 @@ export async function demerge(
       meaning: { ...readMeaning(request), identity },
       frame: ['{"identities":[', ']}'],
       mapper: () => demergeMapper({ identity, retryUnknown }),
+      keys: [identity],
       seen,
       survey: (inputs, mapper) =>
         surveyIdentities(firstRecords(inputs.blocks(), limit), (rows) => mapper.map(rows), seen),

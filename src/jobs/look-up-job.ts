@@ -169,7 +169,8 @@ async function* wantedOf({
       taken += 1;
       const read = users.reader.read(rows, row);
       if (isIdentifier(read)) {
-        yield { identifier: read, origin: { rows, row } };
+        const place = `${rows.source}:${rows.lines[row]}`;
+        yield { identifier: read, place, origin: { rows, row } };
         continue;
       }
       tally.counts.read += 1;

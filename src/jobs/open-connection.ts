@@ -1,11 +1,14 @@
 import type { ClientOptions } from '../client/create-client.js';
+import { headerLinesOf, requestLineOf, type RequestSeen } from '../client/request-seen.js';
 import type { RetryPolicy } from '../client/retry.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
-import type { Connection } from './world.js';
+import type { Connection, Said } from './world.js';
 
 /** An account, and how to talk to it. */
-export interface Address extends Omit<ClientOptions, 'env' | 'now' | 'monotonic'> {
+export interface Address extends Omit<ClientOptions, 'env' | 'now' | 'monotonic' | 'onRequest'> {
+  /** Is told of each request. */
+  readonly said: Pick<Said, 'verbose' | 'debug'>;
   readonly zone: Zone;
   readonly policy: RetryPolicy;
   /** The host that runs belong to, where it is not that of the address. */
@@ -17,11 +20,17 @@ export const loadClient = async () => import('../client/create-client.js');
 
 /** Nothing is sent yet. Throws E-CONFIG. */
 export async function openConnection(
-  { zone, policy, host, ...options }: Address,
+  { zone, policy, host, said, ...options }: Address,
   { env, now, monotonic }: Runtime,
 ): Promise<Connection> {
   const { createClient } = await loadClient();
-  const client = await createClient({ ...options, env, now, monotonic });
+  const client = await createClient({
+    ...options,
+    env,
+    now,
+    monotonic,
+    onRequest: tellingOf(said),
+  });
   const { accountId, baseUrl } = options;
   return {
     client,
@@ -32,3 +41,12 @@ export async function openConnection(
     close: () => client.close(),
   };
 }
+
+/** Tells of each request: a line of it, then its headers. */
+export const tellingOf =
+  (said: Pick<Said, 'verbose' | 'debug'>) =>
+  (seen: RequestSeen): void => {
+    const { headers, ...about } = seen;
+    said.verbose(requestLineOf(seen), about);
+    said.debug(() => [headerLinesOf(seen), { ...about, headers: headers() }]);
+  };

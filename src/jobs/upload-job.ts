@@ -30,6 +30,7 @@ export async function upload(
       meaning: { ...readMeaning(request), ...meaningOf(mapping) },
       frame: uploadFrame,
       mapper: (zone) => uploadMapper({ ...mapping, zone }),
+      keys: [mapping.identity, mapping.objectId ?? 'objectId'],
       minRecords: mapping.expected?.minRecords,
       refusals: (headers) => knownRefusals({ ...mapping, zone: zoneOf(world.timezone) }, headers),
     },

@@ -42,7 +42,10 @@ export const waitsOf = (host: string, { runtime, said }: Pick<World, 'runtime' |
 /** Who listens to a job while it is under way. */
 export interface Said {
   note(text: string): void;
-  warn(text: string): void;
-  /** One line about a request or a retry. */
-  verbose(text: string): void;
+  /** `personal`: identities and addresses in the text, the longest first. */
+  warn(text: string, about?: object, personal?: readonly string[]): void;
+  /** One line about a request or a retry; `about` is what more an object says. */
+  verbose(text: string, about?: object): void;
+  /** More about a request than that. */
+  debug(tell: () => readonly [text: string, about: object]): void;
 }

@@ -4,6 +4,7 @@ import type { FirstReject } from '../jobs/job-hooks.js';
 import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
 import type { DisplaySettings } from './messages.js';
+import { errorWithoutPersonal, withoutPersonal, type PiiSettings } from './shortened.js';
 
 export interface AnnotationWorld {
   readonly settings: DisplaySettings;
@@ -20,14 +21,23 @@ export function annotate(
   { settings, runtime }: AnnotationWorld,
 ): boolean {
   if (!isPlace({ settings, runtime })) return false;
-  for (const { source, line, kind, error } of rejects) {
-    write({ source, line, title: kind, text: error }, runtime);
+  for (const reject of rejects) {
+    const { source, line, kind } = reject;
+    write({ source, line, title: kind, text: rejectText(reject, settings) }, runtime);
   }
   return true;
 }
 
+/** Why a record was rejected, for a screen or a page. */
+export const rejectText = (
+  { kind, error, personal }: Pick<FirstReject, 'kind' | 'error' | 'personal'>,
+  settings: PiiSettings,
+): string =>
+  withoutPersonal(error, settings, { personal, isForeign: /^(?:service|unknown)/.test(kind) });
+
 /** The same of what refused a file as a whole, like a column that its header lacks. */
-export function annotateError(error: unknown, world: AnnotationWorld): void {
+export function annotateError(thrown: unknown, world: AnnotationWorld): void {
+  const error = errorWithoutPersonal(thrown, world.settings);
   if (!(error instanceof EngagectlError) || !isPlace(world)) return;
   const { file, line = 1 } = error.details;
   if (file === undefined) return;

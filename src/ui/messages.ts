@@ -1,54 +1,71 @@
 import type { Runtime } from '../runtime.js';
 import { inert, inertJson } from './inert.js';
+import { withoutPersonal, type PiiSettings } from './shortened.js';
 
 /** What the global options say about what is shown, and how. What is left out is off. */
-export interface DisplaySettings {
+export interface DisplaySettings extends PiiSettings {
   readonly json?: boolean;
   /** `--log-format json`. */
   readonly logJson?: boolean;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
+  /** `-vv`. */
+  readonly debug?: boolean;
   readonly color?: boolean;
   /** Colours also where there is no terminal. */
   readonly forceColor?: boolean;
   readonly progress?: 'auto' | 'always' | 'never';
 }
 
+type Tell = (type: MessageType, text: string, about?: object, personal?: readonly string[]) => void;
+type MessageType = 'note' | 'warning' | 'verbose' | 'debug';
+
 /**
  * Lines for people on stderr; under `--json` and `--log-format json` each is one object
- * `{"type":"note"|"warning"|"verbose","message":"…"}`. `--quiet` drops them all: errors are
- * thrown, and shown by main.
+ * `{"type":"note"|"warning"|"verbose"|"debug","message":"…"}`. `--quiet` drops them all: errors are
+ * thrown, and shown by main. The log file gets them in any case. Lines about requests have a time.
  */
 export interface Messages {
   note(text: string): void;
-  /** `about`: what the object says besides. */
-  warn(text: string, about?: object): void;
-  /** One line about a request or a retry: shown with `--verbose` only. */
-  verbose(text: string): void;
+  /** `about`: what the object says besides; `personal`: identities in the text. */
+  warn(text: string, about?: object, personal?: readonly string[]): void;
+  /** One line about a request or a retry: shown with `-v` only. */
+  verbose(text: string, about?: object): void;
+  /** What only `-vv` shows: it is not made before. */
+  debug(tell: () => readonly [text: string, about: object]): void;
 }
 
 export function messages(
-  { json, logJson, quiet, verbose, color, forceColor }: DisplaySettings,
-  { stderr, env }: Pick<Runtime, 'stderr' | 'env'>,
+  settings: DisplaySettings,
+  { stderr, env, now, log }: Pick<Runtime, 'stderr' | 'env' | 'now' | 'log'>,
 ): Messages {
+  const { json, logJson, quiet, verbose, debug, color, forceColor } = settings;
   const terminal = stderr.isTTY === true && env['TERM'] !== 'dumb';
   // A bar or a spinner may stand in the line: it draws itself again on the next one.
   const clearLine = terminal ? '\r\u001B[K' : '';
   const warning = color && (terminal || forceColor) ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
-  const write = (type: 'note' | 'warning' | 'verbose', message: string, about?: object): void => {
-    if (quiet) return;
-    const prefix = type === 'warning' ? warning : '';
-    const isJson = json || logJson;
-    const line = isJson
-      ? inertJson({ type, message, ...about })
-      : `${clearLine}${prefix}${inert(message)}`;
+  const tell: Tell = (type, text, about, personal) => {
+    const isForeign = type === 'verbose';
+    const message = withoutPersonal(text, settings, { personal, isForeign });
+    log?.({ type, text: message, about: { message, ...about } });
+    const isShown = type === 'verbose' ? verbose : type === 'debug' ? debug : true;
+    if (quiet || !isShown) return;
+    const time = type === 'verbose' || type === 'debug' ? new Date(now()).toISOString() : undefined;
+    const prefix = type === 'warning' ? warning : time === undefined ? '' : `${time} `;
+    const line =
+      json || logJson
+        ? inertJson({ type, ...(time !== undefined && { time }), message, ...about })
+        : `${clearLine}${prefix}${inert(message)}`;
     stderr.write(`${line}\n`);
   };
   return {
-    note: (text) => write('note', text),
-    warn: (text, about) => write('warning', text, about),
-    verbose: (text) => {
-      if (verbose) write('verbose', text);
+    note: (text) => tell('note', text),
+    warn: (text, about, personal) => tell('warning', text, about, personal),
+    verbose: (text, about) => {
+      if (verbose || log) tell('verbose', text, about);
+    },
+    debug: (made) => {
+      if (debug) tell('debug', ...made());
     },
   };
 }

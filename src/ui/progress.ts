@@ -1,6 +1,7 @@
 import type { Runtime } from '../runtime.js';
 import { inertJson } from './inert.js';
 import { isOn } from './is-on.js';
+import { withoutPersonal } from './shortened.js';
 import type { DisplaySettings } from './messages.js';
 import { paceFigures, progressText, type Pace, type ProgressState } from './progress-text.js';
 
@@ -10,6 +11,8 @@ export interface Progress {
 }
 
 const plainIntervalMs = 10_000;
+/** In the log file. */
+const logIntervalMs = 60_000;
 /** How often between two plain lines it is looked whether something is waited for. */
 const linesEvery = 20;
 const drawIntervalMs = 100;
@@ -26,30 +29,43 @@ export interface ProgressSettings extends DisplaySettings {
   readonly recordsOnStdout?: boolean;
 }
 
+type ProgressRuntime = Pick<
+  Runtime,
+  'stdout' | 'stderr' | 'env' | 'monotonic' | 'now' | 'log' | 'onStatusRequest'
+>;
+
 /**
  * Shows progress on stderr until stopped: a bar (when the size is known) or a spinner on a
  * terminal, a plain line every 10 s elsewhere, and one at once when the run begins to wait. `always`
  * also writes a plain line at the beginning, so that a short run leaves one. With `--log-format json`
  * the lines are objects, on a terminal too. Nothing with `--quiet`, `--json` and `never`. A signal
- * that asks for it is always answered by a line.
+ * that asks for it is always answered by a line. The log file gets a line a minute in any case.
  */
 export function startProgress(
   read: () => ProgressState,
   settings: ProgressSettings,
-  runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env' | 'monotonic' | 'now' | 'onStatusRequest'>,
+  runtime: ProgressRuntime,
 ): Progress {
   const { quiet, json, logJson, progress, recordsOnStdout = false } = settings;
-  const { stdout, stderr, monotonic } = runtime;
+  const { stdout, stderr, monotonic, log } = runtime;
   // The pace is that of the run since now: what an earlier part of it did counts for nothing.
   const [since, started] = [{ ...read() }, monotonic()];
   const pace = (): Pace => ({ since, seconds: (monotonic() - started) / 1000 });
-  const say: Say = (columns) => progressText(read(), pace(), columns);
+  const told = (): ProgressState => {
+    const { waiting, ...state } = read();
+    const shown = waiting && withoutPersonal(waiting, settings, { isForeign: true });
+    return { ...state, waiting: shown };
+  };
+  const say: Say = (columns) => progressText(told(), pace(), columns);
   const isJson = json || logJson;
   const clear = stderr.isTTY === true && !isJson ? '\r\u001B[K' : '';
-  const line = () => `${isJson ? asJson(read(), pace(), runtime.now()) : say()}\n`;
+  const figures = () => figuresOf(told(), pace());
+  const line = () => `${isJson ? asJson(figures(), runtime.now()) : say()}\n`;
   const write = () => void stderr.write(line());
 
   const ignore = runtime.onStatusRequest(() => void stderr.write(`${clear}${line()}`));
+  const logged = () => log?.({ type: 'progress', text: say(), about: figures() });
+  const endLog = log && every(logIntervalMs, logged);
   let end: (() => void) | undefined;
   if (!quiet && (!json || logJson) && progress !== 'never') {
     if (!logJson && !recordsOnStdout && canDraw(runtime)) {
@@ -63,16 +79,20 @@ export function startProgress(
   return {
     stop: () => {
       ignore();
+      endLog?.();
       end?.();
     },
   };
 }
 
-function asJson(state: ProgressState, pace: Pace, now: number): string {
-  const time = new Date(now).toISOString();
-  const seconds = Math.round(pace.seconds);
-  return inertJson({ type: 'progress', time, ...state, ...paceFigures(state, pace), seconds });
-}
+const figuresOf = (state: ProgressState, pace: Pace) => ({
+  ...state,
+  ...paceFigures(state, pace),
+  seconds: Math.round(pace.seconds),
+});
+
+const asJson = (figures: ReturnType<typeof figuresOf>, now: number): string =>
+  inertJson({ type: 'progress', time: new Date(now).toISOString(), ...figures });
 
 /** Some terminals say 0 columns: every frame would be counted as infinitely many lines. */
 const canDraw = ({ stderr, env }: Pick<Runtime, 'stderr' | 'env'>): boolean =>

@@ -4,6 +4,8 @@ import type { Runtime } from '../runtime.js';
 import { isColored, isForced } from './colors.js';
 import { inert, inertJson } from './inert.js';
 import type { DisplaySettings } from './messages.js';
+import { errorWithoutPersonal } from './shortened.js';
+import { typedValue, verbosityOf } from './typed-value.js';
 
 /** Read from the words of the command line: the error may be that they cannot be parsed. */
 export const errorSettings = (
@@ -11,10 +13,12 @@ export const errorSettings = (
   { env }: Pick<Runtime, 'env'>,
 ): DisplaySettings => ({
   json: argv.includes('--json'),
-  logJson: argv.includes('--log-format=json') || argv[argv.indexOf('--log-format') + 1] === 'json',
-  verbose: argv.includes('--verbose') || argv.includes('-v'),
+  logJson: typedValue(argv, '--log-format') === 'json',
+  verbose: verbosityOf(argv) > 0,
   color: isColored(env, !argv.includes('--no-color')),
   forceColor: isForced(env),
+  showPii: argv.includes('--show-pii'),
+  argv,
 });
 
 /**
@@ -22,21 +26,27 @@ export const errorSettings = (
  * `--json` and `--log-format json`. What the error itself does not know is taken from the notes on its id.
  */
 export function showError(
-  error: unknown,
-  { stderr }: Pick<Runtime, 'stderr'>,
-  { json, logJson, verbose, color, forceColor }: DisplaySettings,
+  thrown: unknown,
+  { stderr, log }: Pick<Runtime, 'stderr' | 'log'>,
+  settings: DisplaySettings,
 ): void {
+  const { json, logJson, verbose, color, forceColor } = settings;
+  const error = errorWithoutPersonal(thrown, settings);
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
   const shown = describe(error);
+  const stack = error instanceof EngagectlError ? '' : `\n${inert(stackOf(error))}\n`;
+  log?.({
+    type: 'error',
+    text: `${asText(shown, false).slice('error '.length)}${stack}`,
+    about: { error: shown },
+  });
   if (json || logJson) {
     const type = logJson ? { type: 'error' } : {};
     stderr.write(`${inertJson({ ...type, error: shown })}\n`);
     return;
   }
-  const stack = error instanceof EngagectlError || !verbose ? '' : `\n${inert(stackOf(error))}\n`;
-  stderr.write(
-    `${asText(shown, color === true && (stderr.isTTY === true || forceColor === true))}${stack}`,
-  );
+  const isColored = color === true && (stderr.isTTY === true || forceColor === true);
+  stderr.write(`${asText(shown, isColored)}${verbose ? stack : ''}`);
 }
 
 /** The members of an error's JSON object, in their order. */

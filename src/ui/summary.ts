@@ -12,7 +12,7 @@ export type { Summary };
 
 interface SummaryWorld {
   readonly settings: DisplaySettings;
-  readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env'>;
+  readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env' | 'log'>;
   readonly messages: Messages;
   /** Standard output carries records, so the JSON object goes to stderr. */
   readonly recordsOnStdout: boolean;
@@ -25,8 +25,9 @@ interface SummaryWorld {
 /** The end of a run: text for people on stderr, or one JSON object, and GitHub's step summary. */
 export async function showSummary(summary: Summary, world: SummaryWorld): Promise<void> {
   const { settings, recordsOnStdout } = world;
-  const { stdout, stderr } = world.runtime;
+  const { stdout, stderr, log } = world.runtime;
   const object = versioned(summary);
+  log?.({ type: 'summary', text: asText(summary, world), about: object });
   const line = inertJson(settings.logJson ? { type: 'summary', ...object } : object);
   if (settings.json && !recordsOnStdout) stdout.write(`${inertJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);

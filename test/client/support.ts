@@ -3,6 +3,7 @@ import type { Attempt } from '../../src/client/attempt.js';
 import type { Client } from '../../src/client/client.js';
 import { createClient, type ClientOptions } from '../../src/client/create-client.js';
 import type { Failure } from '../../src/client/failure.js';
+import { requestLineOf } from '../../src/client/request-seen.js';
 import { startFaultServer, type FaultServer, type Script } from '../support/fault-server.js';
 
 export const passcode = 'seeded-pass-7Q';
@@ -39,7 +40,7 @@ export async function clientOf(baseUrl: string, options: Partial<ClientOptions> 
     timeoutMs: 5000,
     maxInFlight: 2,
     env: {},
-    log: (line) => logged.push(line),
+    onRequest: (seen) => logged.push(requestLineOf(seen)),
     monotonic: () => performance.now(),
     now: Date.now,
     ...options,

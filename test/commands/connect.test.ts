@@ -15,6 +15,8 @@ const local: Settings = {
   logJson: false,
   quiet: false,
   verbose: true,
+  debug: false,
+  showPii: false,
   progress: 'never',
   color: false,
   forceColor: false,

@@ -225,13 +225,23 @@ describe('the least number of records', () => {
       world.run(['upload', '-', '--mapping', 'm.json', ...argv], { stdin: text });
     const short = 'identity,Name\na1,A\nb2,B\n';
     const { code, stdout, stderr } = await piped(short, '--json');
+    const few = 'stdin: 2 records, at least 3 expected';
     expect([code, stderr]).toEqual([
-      8,
-      expect.stringContaining('stdin: 2 records, at least 3 expected'),
+      3,
+      expect.stringContaining(`"E-TOO-FEW","message":"${few}; 2 were sent and accepted"`),
     ]);
-    expect(JSON.parse(stdout)).toMatchObject({ accepted: 2, exitCode: 8 });
+    expect(JSON.parse(stdout)).toMatchObject({ accepted: 2, exitCode: 3 });
     expect(server.received).toHaveLength(1);
-    expect((await piped(short, '--check')).code).toBe(8);
+    const nothingSent = [8, expect.stringMatching(/E-EXPECTED: stdin: [02] records, at least 3/)];
+    for (const [text, ...argv] of [
+      [short, '--check'],
+      ['identity,Name\n'],
+      ['identity,Name\n,A\n,B\n'],
+    ]) {
+      const outcome = await piped(text!, ...argv);
+      expect([outcome.code, outcome.stderr]).toEqual(nothingSent);
+    }
+    expect(server.received).toHaveLength(1);
     expect((await piped(short, '--limit', '2')).code).toBe(0);
     expect((await piped(three)).code).toBe(0);
   });

@@ -346,6 +346,9 @@ describe('serve', () => {
     setTimeout(() => stop.abort(), 500);
     const { code, stdout } = await running;
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toEqual({ url: expect.stringMatching(/^http:\/\/127/) as string });
+    expect(JSON.parse(stdout)).toEqual({
+      schemaVersion: 1,
+      url: expect.stringMatching(/^http:\/\/127/) as string,
+    });
   });
 });

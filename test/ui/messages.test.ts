@@ -29,7 +29,8 @@ describe('messages', () => {
   });
 
   test('--verbose adds the lines about requests', () => {
-    expect(written({ verbose: true })).toMatch(/\nGET \/1\/profile\.json: 200\n$/);
+    const line = /\n\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z GET \/1\/profile\.json: 200\n$/;
+    expect(written({ verbose: true })).toMatch(line);
   });
 
   test('--json makes every line an object', () => {
@@ -39,7 +40,7 @@ describe('messages', () => {
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { type: 'note', message: 'a note' },
       { type: 'warning', message: 'careful\u001B[31m\u202E' },
-      { type: 'verbose', message: 'GET /1/profile.json: 200' },
+      { type: 'verbose', time: expect.any(String), message: 'GET /1/profile.json: 200' },
     ]);
   });
 

@@ -31,6 +31,8 @@ export const openSlice = (query: CursorQuery, job: ExportJob): Promise<string> =
 /** A cursor to follow from here on; `seen` are those that led to it. */
 export interface CursorTrail {
   readonly kind: ReadKind;
+  /** What its pages are of, as a log says it. */
+  readonly of: string;
   readonly cursor: string;
   readonly seen: Iterable<string>;
 }
@@ -46,7 +48,7 @@ export interface ExportedPage {
  * CursorRefusedError, E-CURSOR (a loop), E-ANSWER, E-PENDING, E-CREDENTIALS, E-UNAVAILABLE.
  */
 export async function* exportPages(
-  { kind, cursor, seen: earlier }: CursorTrail,
+  { kind, of, cursor, seen: earlier }: CursorTrail,
   job: ExportJob,
 ): AsyncGenerator<ExportedPage> {
   const left = new AbortController();
@@ -56,7 +58,12 @@ export async function* exportPages(
   const watch = new PageWatch(option);
   const askFor = (wanted: string): Asked => {
     seen.add(digestOf(wanted));
-    return ask(wanted, { kind, scanner: scanners.pop() ?? new PageScanner(), job: asking });
+    return ask(wanted, {
+      kind,
+      of: `${of}, page ${seen.size}`,
+      scanner: scanners.pop() ?? new PageScanner(),
+      job: asking,
+    });
   };
   try {
     for (let asked = askFor(cursor); ;) {
@@ -103,11 +110,12 @@ interface Asked {
 
 interface Asking {
   readonly kind: ReadKind;
+  readonly of: string;
   readonly scanner: PageScanner;
   readonly job: ExportJob;
 }
 
-function ask(cursor: string, { kind, scanner, job }: Asking): Asked {
+function ask(cursor: string, { kind, of, scanner, job }: Asking): Asked {
   let tellNext!: (cursor?: string) => void;
   const nextCursor = new Promise<string | undefined>((resolve) => {
     tellNext = resolve;
@@ -115,7 +123,10 @@ function ask(cursor: string, { kind, scanner, job }: Asking): Asked {
   const { client } = job;
   const answer = whenReady(job, () =>
     request(job, `GET ${paths[kind]}`, async (signal) =>
-      readPage(await client.page(kind, cursor, signal), scanner, { shown: client.shown, tellNext }),
+      readPage(await client.page(kind, cursor, signal, of), scanner, {
+        shown: client.shown,
+        tellNext,
+      }),
     ),
   );
   // Who waits for the answer is told why it failed.

@@ -1,3 +1,4 @@
+import { spanOf } from '../../client/span-of.js';
 import type { PageTarget, PlannedSlice } from './export-ahead.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
 import type { ExportJob } from './export-job.js';
@@ -99,10 +100,11 @@ async function trailOf(
   earlier: SliceProgress | undefined,
 ): Promise<CursorTrail> {
   const { kind } = query;
+  const of = spanOf(query);
   if (typeof earlier?.cursor === 'string') {
-    return { kind, cursor: earlier.cursor, seen: earlier.seen };
+    return { kind, of, cursor: earlier.cursor, seen: earlier.seen };
   }
   const cursor = await openSlice(query, job);
   await job.log.note({ kind: 'opened', slice: index, cursor, spilled });
-  return { kind, cursor, seen: [] };
+  return { kind, of, cursor, seen: [] };
 }

@@ -55,6 +55,7 @@ function allRejectedAlike(
   const what = `each of the first ${grouped(rejected)} records was rejected, for the same reason`;
   return new EngagectlError('E-REJECTED', what, {
     why: samples.first[0]?.error,
+    personal: samples.first[0]?.personal,
     fix: `correct what they have in common and run the same command again; ${option('maxRejects', '100%')} sends the rest all the same`,
   });
 }

@@ -33,7 +33,7 @@ export interface WriteJob {
     | ((
         body: Buffer,
         signal: AbortSignal,
-        options: { readonly once: boolean },
+        options: { readonly once: boolean; readonly of: string },
       ) => Promise<Attempt<WriteAnswer | undefined>>)
     | undefined;
   /** Makes words of the service fit for messages and files. */

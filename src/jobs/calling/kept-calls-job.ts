@@ -7,6 +7,7 @@ import { withRetry } from '../../client/with-retry.js';
 import { EngagectlError } from '../../errors.js';
 import type { FileOptions } from '../job-options.js';
 import { openProfileSink } from '../profile-sink.js';
+import { tellingOf } from '../open-connection.js';
 import type { World } from '../world.js';
 import type { CallingAccount } from './phone.js';
 
@@ -110,7 +111,7 @@ async function withClient<T>(
     env,
     now,
     monotonic,
-    log: (line) => said.verbose(line),
+    onRequest: tellingOf(said),
   });
   try {
     return await work(client);

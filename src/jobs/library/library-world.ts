@@ -45,6 +45,7 @@ export class LibraryWorld {
         note: (text) => log('note', text),
         warn: (text) => log('warning', text),
         verbose: (text) => log('verbose', text),
+        debug: () => undefined,
       },
       argv: [],
       timezone,
@@ -84,7 +85,7 @@ export class LibraryWorld {
         timeoutMs: fetchLimits.timeoutMs ?? 60_000,
         maxInFlight: fetchLimits.maxInFlight ?? limits.uploadsInFlight,
         policy: { maxAttempts: 8, retryForMs: 600_000, retryBaseMs: 500, ...retry },
-        log: (line) => log?.('verbose', line),
+        said: { verbose: (text) => log?.('verbose', text), debug: () => undefined },
       },
       this.#runtimeOf(new AbortController().signal),
     );

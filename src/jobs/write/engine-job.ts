@@ -39,8 +39,8 @@ export function jobOf(
     toldOnce: kind.seen,
     send:
       client &&
-      ((body, signal, { once }) =>
-        client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', once })),
+      ((body, signal, asked) =>
+        client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', ...asked })),
     shown: client?.shown ?? ((words) => words),
     endpoint: `POST ${paths[name]}`,
     request: {

@@ -1,3 +1,4 @@
+import { isPersonal } from '../../bulk/personal-values.js';
 import { findingsOf } from '../../mapping/survey/findings.js';
 import { Survey } from '../../mapping/survey/survey.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
@@ -23,9 +24,14 @@ export function knownRefusals(
         if (code === null) return [];
         const name = column === null ? '' : `column ${JSON.stringify(column)}: `;
         const where = line === null ? '' : `, first on line ${line}`;
-        return `${name}${what}${where}; the service refuses it with ${code}: ${fix}`;
+        const text = `${name}${what}${where}; the service refuses it with ${code}: ${fix}`;
+        const isOfPerson = column !== null && isPersonal(column, [mapping.identity]);
+        return [{ text, personal: isOfPerson ? quotedIn(what) : [] }];
       }),
   };
 }
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
+
+const quotedIn = (text: string): string[] =>
+  [...text.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([found]) => JSON.parse(found) as string);

@@ -18,21 +18,36 @@ export async function needRecords(
   } finally {
     await inputs.close();
   }
-  throw tooFew(records, least, inputs.names);
+  throw tooFew(records, least, inputs);
 }
 
-/** Of an input that was read to its end. */
-export function tooFew(records: number, least: number, names: readonly string[]): EngagectlError {
+/**
+ * Of an input that was read to its end: E-EXPECTED, which says that nothing was sent, else E-TOO-FEW.
+ * `accepted`: of those that were sent; undefined: none were.
+ */
+export function tooFew(
+  records: number,
+  least: number,
+  {
+    names,
+    accepted,
+  }: { readonly names: readonly string[]; readonly accepted?: number | undefined },
+): EngagectlError {
   const [file = 'stdin'] = names;
   const what = `${grouped(records)} ${records === 1 ? 'record' : 'records'}`;
   const where = names.length > 1 ? `${names.length} files` : file === '-' ? 'stdin' : file;
-  return new EngagectlError(
-    'E-EXPECTED',
-    `${where}: ${what}, at least ${grouped(least)} expected`,
-    {
+  const message = `${where}: ${what}, at least ${grouped(least)} expected`;
+  if (accepted === undefined) {
+    return new EngagectlError('E-EXPECTED', message, {
       why: 'the mapping file says so under "records"; what was read may have been cut short',
       fix: 'ask who made the input, or correct "min" in the mapping file',
       file,
-    },
-  );
+    });
+  }
+  const taken =
+    accepted === 1 ? '1 was sent and accepted' : `${grouped(accepted)} were sent and accepted`;
+  return new EngagectlError('E-TOO-FEW', `${message}; ${taken}`, {
+    why: 'how many a pipe holds is known at its end, and the mapping file asks for more under "records"',
+    fix: 'look at what writes into the pipe; a file with too few records is refused before anything is sent',
+  });
 }

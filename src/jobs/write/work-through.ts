@@ -8,7 +8,7 @@ import {
   type WriteEntry,
 } from '../../bulk/write/write-entries.js';
 import { write } from '../../bulk/write/write.js';
-import type { WriteJob } from '../../bulk/write/write-job.js';
+import type { Traffic, WriteJob } from '../../bulk/write/write-job.js';
 import { exitCodes } from '../../errors.js';
 import type { Mapper } from '../../mapping/records.js';
 import { sourceRecord } from '../../mapping/source-record.js';
@@ -60,13 +60,14 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
   for (const warning of inputs.warnings) world.said.warn(warning);
-  for (const refusal of refusals?.found() ?? []) world.said.warn(refusal);
+  for (const refusal of refusals?.found() ?? [])
+    world.said.warn(refusal.text, {}, refusal.personal);
   const unseen = done ? (parts.mapper.unseen?.() ?? []) : [];
   if (unseen.length > 0) {
     const names = unseen.map((name) => JSON.stringify(name)).join(', ');
     world.said.warn(`no record has what was named: column ${names}`);
   }
-  const short = done ? shortOf(writing, tally) : undefined;
+  const short = done ? shortOf(writing, tally, traffic) : undefined;
   const error = writeVerdict(tally, {
     stopped: stopped ?? short,
     job: kind.name,
@@ -95,12 +96,18 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
 }
 
 /** Of a pipe the number of records is known at its end only. */
-function shortOf({ kind, request, inputs }: Writing, { counts }: Tally) {
+function shortOf(
+  { kind, request, inputs }: Writing,
+  { counts, hasSent }: Tally,
+  { requests }: Pick<Traffic, 'requests'>,
+) {
   const { minRecords = 0 } = kind;
   const records = counts.read + (counts.otherShards ?? 0);
   const isCutByUs = request.limit !== undefined;
   if (isCutByUs || inputs.totalBytes !== undefined || records >= minRecords) return undefined;
-  return tooFew(records, minRecords, inputs.names);
+  const { names } = inputs;
+  const accepted = hasSent || requests > 0 ? counts.accepted + counts.resumed : undefined;
+  return tooFew(records, minRecords, { names, accepted });
 }
 
 /** The same, with what it maps looked at. */
@@ -135,6 +142,7 @@ export async function openTally(
   const tally = new Tally({
     rejects,
     sourceRecord,
+    keys: kind.keys,
     // With a name, its producer is run again.
     listNotSent:
       inputs.totalBytes === undefined && request.runName === undefined && rehearsal !== 'check',

@@ -18,6 +18,8 @@ export interface WriteKind {
   /** What surrounds the records in a request body. */
   readonly frame: readonly [open: string, close: string];
   mapper(zone: Zone): Mapper;
+  /** Columns that say who a record is of. */
+  readonly keys?: readonly string[];
   /** Of a whole input; fewer are not what was expected. */
   readonly minRecords?: number | undefined;
   /** Looks at what a check reads, for what the service is known to refuse. */
@@ -28,11 +30,17 @@ export interface WriteKind {
   survey?(inputs: Inputs, mapper: Mapper): Promise<IdentitySurvey>;
 }
 
+interface Refusal {
+  readonly text: string;
+  /** Identities and addresses in it. */
+  readonly personal: readonly string[];
+}
+
 /** What records are found to be that the service refuses. */
 export interface Refusals {
   look(block: RecordBlock): void;
   /** A sentence for each kind. */
-  found(): readonly string[];
+  found(): readonly Refusal[];
 }
 
 /** What the command line may ask for besides. */

@@ -1,10 +1,12 @@
 import type { RejectKind } from '../../jobs/job-hooks.js';
 import { grouped } from '../figures.js';
 import { html, type Html } from './html.js';
+import { rejectText } from '../annotations.js';
+import { recordWithoutPersonal, type PiiSettings } from '../shortened.js';
 import type { RunReport } from './run-report.js';
 
 /** Records that did not get through, by kind, with samples; undefined when there are none. */
-export function rejects({ rejectKinds, summary }: RunReport): Html | undefined {
+export function rejects({ rejectKinds, summary, settings }: RunReport): Html | undefined {
   if (rejectKinds.size === 0) return undefined;
   const kinds = [...rejectKinds].toSorted(([, a], [, b]) => b.count - a.count);
   const most = kinds[0]![1].count;
@@ -12,15 +14,22 @@ export function rejects({ rejectKinds, summary }: RunReport): Html | undefined {
     ? html`<p class="dim">All of them are in <code>${summary.rejectsFile}</code>.</p>`
     : undefined;
   return html`<h2>What did not get through</h2>
-    ${file} ${kinds.map(([name, kind]) => section(name, kind, most))}`;
+    ${file} ${kinds.map(([name, kind]) => section(name, kind, { most, settings }))}`;
 }
 
-function section(name: string, { count, samples }: RejectKind, most: number): Html {
+function section(
+  name: string,
+  { count, samples }: RejectKind,
+  { most, settings }: { readonly most: number; readonly settings: PiiSettings },
+): Html {
   const shown = samples.map(
-    ({ source, line, error, record }) =>
+    ({ source, line, error, record, personal }) =>
       html`<div class="sample">
-        <p><span class="mono dim">${source}:${line}</span> ${error}</p>
-        ${record === undefined ? undefined : html`<pre>${record}</pre>`}
+        <p>
+          <span class="mono dim">${source}:${line}</span>
+          ${rejectText({ kind: name, error, personal }, settings)}
+        </p>
+        ${record === undefined ? undefined : html`<pre>${recordWithoutPersonal(record, settings, personal)}</pre>`}
       </div>`,
   );
   return html`<section class="card kind">

@@ -51,11 +51,11 @@ function whatNext({ error, next }: RunReport): Html | undefined {
   </section>`;
 }
 
-function footer({ resumed, summary }: RunReport): Html {
+function footer({ resumed, summary, settings }: RunReport): Html {
   return html`<footer>
     ${resumed ? html`<p>The run was resumed: times, charts and samples are of its last process only; the counts cover the whole run, as the summary says.</p>` : undefined}
     <p>
-      ${`Written by engagectl ${version} at the end of run ${summary.run ?? ''}. It fetches nothing and runs no script. Where records were rejected it shows some of them: treat it like the input.`}
+      ${`Written by engagectl ${version} at the end of run ${summary.run ?? ''}. It fetches nothing and runs no script. ${settings.showPii === true ? 'Where records were rejected it shows some of them: treat it like the input.' : 'Identities and addresses are shortened; the rejects file has them whole.'}`}
     </p>
   </footer>`;
 }

@@ -1,5 +1,6 @@
 import type { EngagectlError } from '../../errors.js';
 import type { HistoryFigures, RejectKind } from '../../jobs/job-hooks.js';
+import type { PiiSettings } from '../shortened.js';
 import type { Summary } from '../summary.js';
 
 /** All that a report says about a run. */
@@ -16,6 +17,8 @@ export interface RunReport {
   /** Earlier processes did a part of the run. */
   readonly resumed: boolean;
   readonly history: HistoryFigures;
+  /** Whether people are shown whole. */
+  readonly settings: PiiSettings;
   /** By kind: `service 515`, `parse`, … */
   readonly rejectKinds: ReadonlyMap<string, RejectKind>;
 }

@@ -1,0 +1,90 @@
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+import type { LogEntry, Runtime } from '../runtime.js';
+import { version } from '../version.js';
+import { inert, inertJson } from './inert.js';
+import { typedValue } from './typed-value.js';
+
+/** Of a FIFO that nobody reads, opening fails at once instead of waiting. */
+const appending =
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+
+/**
+ * The same world, with the file of `--log-file`: it gets all that is told, with `--quiet` too,
+ * and a line about each request. Throws E-FILE-WRITE where it cannot be written, E-OUTPUT-EXISTS
+ * where it holds records.
+ */
+export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime {
+  const name = typedValue(argv, '--log-file');
+  if (name === undefined || name === '') return runtime; // commander refuses an empty one
+  const file = path.resolve(runtime.cwd, name);
+  refuseUnwritable(name, file);
+  refuseRecords(name, file);
+  const asJson = typedValue(argv, '--log-format') === 'json';
+  const log = (entry: LogEntry): void => {
+    const time = new Date(runtime.now()).toISOString();
+    const lines = asJson ? jsonLine(entry, time) : textLines(entry, time);
+    try {
+      // Opened each time, so that the file can be moved away while the program runs.
+      const open = openSync(file, appending, 0o600);
+      writeSync(open, lines);
+      closeSync(open);
+    } catch {
+      // The same is told on stderr, and a full disk is a matter of the run's own files.
+    }
+  };
+  const command = argv.join(' ').replaceAll(/\/\/[^/@\s]*@/g, '//[redacted]@');
+  const { nodeVersion: node, platform } = runtime;
+  const text = `engagectl ${version}, Node ${node}, ${platform}: engagectl ${command}`;
+  log({ type: 'begin', text, about: { version, node, platform, command } });
+  return Object.defineProperties(
+    {},
+    {
+      ...Object.getOwnPropertyDescriptors(runtime),
+      log: { value: log, enumerable: true },
+    },
+  ) as Runtime;
+}
+
+function refuseUnwritable(name: string, file: string): void {
+  try {
+    closeSync(openSync(file, appending, 0o600));
+  } catch (error) {
+    throw new EngagectlError('E-FILE-WRITE', `the log file ${name} cannot be written`, {
+      why: (error as Error).message,
+      fix: 'name a file in a folder that is there and that you may write to',
+      file: name,
+      cause: error,
+    });
+  }
+}
+
+const ofRecords = /\.(?:csv|tsv|ndjson|jsonl|json|gz)$/i;
+const beginningOfLog = /^(?:\d{4}-\d\d-\d\dT|\{"time":")/;
+
+/** `--log-file users.csv`, with the name of the log forgotten, must not be written into the input. */
+function refuseRecords(name: string, file: string): void {
+  if (!ofRecords.test(name)) return;
+  const beginning = Buffer.alloc(16);
+  const open = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const length = readSync(open, beginning);
+  closeSync(open);
+  if (length === 0 || beginningOfLog.test(beginning.toString('latin1', 0, length))) return;
+  throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists, and is no log of engagectl`, {
+    why: 'lines of the log would be added to it',
+    fix: 'name the log behind --log-file, like --log-file engagectl.log',
+    file: name,
+  });
+}
+
+const jsonLine = ({ type, text, about }: LogEntry, time: string): string =>
+  `${inertJson({ time, type, ...(about ?? { message: text }) })}\n`;
+
+/** Each line by itself, so that one can be found by its time and kind. */
+const textLines = ({ type, text }: LogEntry, time: string): string =>
+  inert(text)
+    .trimEnd()
+    .split('\n')
+    .map((line) => `${time} ${type.padEnd(8)} ${line}\n`)
+    .join('');

@@ -1,0 +1,131 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import { accountAt } from '../support/account-at.js';
+import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
+import { makeWorld, type World } from '../support/world.js';
+
+// `--log-file`, and what -v and -vv tell of requests.
+
+const passcode = 'seeded-pass-7Q';
+
+async function start(script: Script): Promise<World> {
+  const server = await startFaultServer(script);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const world = makeWorld({ env: accountAt(server.url, passcode, 'ACC-1') });
+  writeFileSync(world.path('users.csv'), 'identity,Age\nu1,41\nu2,x\nu3,42\n');
+  return world;
+}
+
+const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
+const read = (world: World, file = 'run.log') => readFileSync(world.path(file), 'utf8');
+
+it('has all that -v tells, with its time and kind, though nothing is shown', async () => {
+  const world = await start([answer(503), accept()]);
+  const { code, stderr } = await world.run([...upload, '--quiet', '--log-file', 'run.log']);
+  expect(code).toBe(3);
+  expect(stderr).toMatch(/^error E-REJECTED/);
+  expect(statSync(world.path('run.log')).mode & 0o777).toBe(0o600);
+  const lines = read(world).trimEnd().split('\n');
+  const line = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (\w+) +(.+)$/;
+  const told = lines.map((text) => line.exec(text)?.slice(1).join(' '));
+  expect(told[0]).toMatch(/^begin engagectl \S+, Node .+: engagectl upload users\.csv --types/);
+  expect(told).toContainEqual(expect.stringMatching(/^verbose upload .*--chunk-size 1000/));
+  const settings =
+    /^verbose account ACC-1 .*at most 8 in flight, timeout 60 s, 8 attempts in 600 s/;
+  expect(told).toContainEqual(expect.stringMatching(settings));
+  const host = '127\\.0\\.0\\.1:\\d+';
+  const request = `^verbose POST ${host}/1/upload, users\\.csv:2-4 \\(2 records\\): 200, \\d+ bytes, \\d+ ms$`;
+  expect(told).toContainEqual(expect.stringMatching(new RegExp(request)));
+  const again = `^verbose POST /1/upload \\(${host}\\): HTTP 503.*; again in \\d+ ms$`;
+  expect(told).toContainEqual(expect.stringMatching(new RegExp(again)));
+  expect(told).toContain('warning users.csv:3: validate: column "Age": "x" is not an integer');
+  expect(told).toContain('summary uploaded 2 of 3 users; 1 rejected');
+  expect(told).toContain('error E-REJECTED: 1 of 3 records were rejected');
+  expect(told.at(-1)).toBe('end exit code 3');
+});
+
+it('is appended to, and says what was wrong with a command line', async () => {
+  const world = await start([accept()]);
+  await world.run([...upload, '--check', '--log-file=run.log']);
+  const first = read(world);
+  const { code } = await world.run(['upload', 'users.csv', '--nonsense', '--log-file', 'run.log']);
+  expect(code).toBe(2);
+  expect(read(world).startsWith(first)).toBe(true);
+  expect(read(world).slice(first.length)).toMatch(/ error +E-USAGE: unknown option '--nonsense'/);
+});
+
+it('has objects with --log-format json, one a line, and no passcode', async () => {
+  const world = await start([answer(401, `who is ${passcode}?`)]);
+  const json = ['--log-format', 'json', '--log-file', 'run.ndjson', '-vv'];
+  const { code, stderr } = await world.run([...upload, ...json]);
+  expect(code).toBe(4);
+  expect(`${stderr}${read(world, 'run.ndjson')}`).not.toContain(passcode);
+  const lines = read(world, 'run.ndjson').trimEnd().split('\n');
+  const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  for (const { time, type } of told) {
+    expect([new Date(String(time)).toISOString(), type]).toEqual([time, expect.any(String)]);
+  }
+  expect(told.find(({ type, status }) => type === 'verbose' && status === 401)).toMatchObject({
+    method: 'POST',
+    url: expect.stringMatching(/^127\.0\.0\.1:\d+\/1\/upload$/),
+    of: 'users.csv:2-4 (2 records)',
+    sentBytes: expect.any(Number),
+    receivedBytes: expect.any(Number),
+  });
+  expect(told.find(({ type }) => type === 'error')).toMatchObject({
+    error: { id: 'E-CREDENTIALS' },
+  });
+  expect(told.at(-1)).toMatchObject({ type: 'end', exitCode: 4 });
+  // A second run goes on in the same file, whose name says records.
+  expect((await world.run([...upload, '--check', ...json])).code).toBe(3);
+});
+
+it('-vv has headers and sizes, without secrets; -v has not', async () => {
+  const world = await start((_, index) =>
+    index === 0 ? answer(200, { status: 'success', processed: 2, unprocessed: [] }) : accept(),
+  );
+  const { stderr } = await world.run([...upload, '-vv']);
+  expect(stderr).toMatch(
+    /> POST 127\.0\.0\.1:\d+\/1\/upload, \d+ bytes\n> Content-Type: application/,
+  );
+  expect(stderr).toContain(
+    '\n> X-Service-Account-Id: ACC-1\n> X-Service-Passcode: [redacted]\n< 200, ',
+  );
+  expect(stderr).not.toContain(passcode);
+  const once = await world.run([...upload, '-v']);
+  expect(once.stderr).toMatch(/^\d{4}-\S+Z POST 127/m);
+  expect(once.stderr).not.toContain('X-Service');
+});
+
+it('is refused before anything is sent where it cannot be written, or holds records', async () => {
+  const world = await start([accept()]);
+  mkdirSync(world.path('folder'));
+  writeFileSync(world.path('kept.log'), '');
+  for (const file of ['missing/run.log', 'folder']) {
+    const { code, stderr } = await world.run([...upload, '--log-file', file]);
+    expect([code, stderr]).toEqual([9, expect.stringContaining(`the log file ${file} cannot be`)]);
+  }
+  const before = read(world, 'users.csv');
+  const { code, stderr } = await world.run(['upload', '--log-file', 'users.csv']);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('users.csv exists, and is no log')]);
+  expect(read(world, 'users.csv')).toBe(before);
+  expect((await world.run(['upload', 'users.csv', '--log-file='])).code).toBe(2);
+  chmodSync(world.path('kept.log'), 0o640);
+  await world.run([...upload, '--check', '--log-file', 'kept.log']);
+  expect(statSync(world.path('kept.log')).mode & 0o777).toBe(0o640);
+  expect(existsSync(world.path('missing'))).toBe(false);
+});
+
+it('hides the password in the address of a queue', async () => {
+  const world = makeWorld();
+  await world.run([
+    'fleet',
+    'status',
+    '--queue',
+    'nosuch://u:secret-pw@host',
+    '--log-file',
+    'run.log',
+  ]);
+  expect(read(world)).toContain('nosuch://[redacted]@host');
+  expect(read(world)).not.toContain('secret-pw');
+});
