@@ -318,8 +318,8 @@ it('logs one line a request, without its query', async () => {
   await client.profile('email', 'someone@example.test', never);
   await client.profile('email', 'someone@example.test', never);
   expect(logged).toHaveLength(2);
-    expect(logged[0]).toMatch(/^GET 127\.0\.0\.1:\d+\/1\/profile\.json: 200, 20 bytes, \d+ ms$/);
-    expect(logged[1]).toMatch(/^GET 127\.0\.0\.1:\d+\/1\/profile\.json: .+, \d+ ms$/);
+  expect(logged[0]).toMatch(/^GET 127\.0\.0\.1:\d+\/1\/profile\.json: 200, 20 bytes, \d+ ms$/);
+  expect(logged[1]).toMatch(/^GET 127\.0\.0\.1:\d+\/1\/profile\.json: .+, \d+ ms$/);
   expect(logged.join()).not.toContain('someone');
 });
 
