@@ -30,7 +30,7 @@ export class RejectsQueue<T = RejectedRecord> {
     this.#changed();
   }
 
-  async *read(): AsyncGenerator<T> {
+  async *#read(): AsyncGenerator<T> {
     if (this.#reader !== 'none') throw readBefore();
     if (this.#isLost) throw tooMany();
     this.#reader = 'reading';
@@ -60,7 +60,7 @@ export class RejectsQueue<T = RejectedRecord> {
 
   async *#readBeside(result: Promise<unknown>): AsyncGenerator<T> {
     result.catch(() => undefined); // thrown here as well
-    yield* this.read();
+    yield* this.#read();
     await result;
   }
 
