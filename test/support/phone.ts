@@ -1,0 +1,74 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface, type Interface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+const script = fileURLToPath(new URL('phone-process.mjs', import.meta.url));
+
+/** A user with a phone of their own: a process, and where it was killed the next one, with the same device. */
+export class Phone {
+  /** What was heard so far, over all processes; without what the phone says of itself. */
+  readonly events: string[] = [];
+  readonly #args: readonly string[];
+  #child!: ChildProcess;
+  #lines!: AsyncIterator<string>;
+
+  private constructor(args: readonly string[]) {
+    this.#args = args;
+    onTestFinished(() => void this.#child.kill('SIGKILL'));
+  }
+
+  static async of(url: string, cuid: string, ...more: readonly string[]): Promise<Phone> {
+    const phone = new Phone([url, cuid, ...more]);
+    await phone.start();
+    return phone;
+  }
+
+  async start(): Promise<void> {
+    const stdio = ['pipe', 'pipe', 'inherit'] as const;
+    this.#child = spawn(process.execPath, [script, ...this.#args], { stdio: [...stdio] });
+    this.#lines = (createInterface({ input: this.#child.stdout! }) as Interface)[
+      Symbol.asyncIterator
+    ]();
+    await this.hears('ready');
+  }
+
+  does(line: string): void {
+    this.#child.stdin!.write(`${line}\n`);
+  }
+
+  /** Reads on until it was heard. */
+  async hears(wanted: string): Promise<void> {
+    for (;;) {
+      const { value, done } = await this.#lines.next();
+      if (done) throw new Error(`"${wanted}" was not heard, but ${this.events.join(', ')}`);
+      this.#note(value);
+      if (value === wanted) return;
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async kill(): Promise<void> {
+    const exited = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await exited;
+  }
+
+  /** All that it ever heard. */
+  async leave(): Promise<readonly string[]> {
+    this.does('leave');
+    for (;;) {
+      const { value, done } = await this.#lines.next();
+      if (done) return this.events;
+      this.#note(value);
+    }
+  }
+
+  #note(line: string): void {
+    if (!['ready', 'logged out'].includes(line)) this.events.push(line);
+  }
+}
