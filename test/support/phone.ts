@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface, type Interface } from 'node:readline';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
@@ -13,6 +13,8 @@ export class Phone {
   readonly #args: readonly string[];
   #child!: ChildProcess;
   #lines!: AsyncIterator<string>;
+  /** What the last process heard last: killed before it could tell the router, the next one hears it again. */
+  #before: string | undefined;
 
   private constructor(args: readonly string[]) {
     this.#args = args;
@@ -28,9 +30,8 @@ export class Phone {
   async start(): Promise<void> {
     const stdio = ['pipe', 'pipe', 'inherit'] as const;
     this.#child = spawn(process.execPath, [script, ...this.#args], { stdio: [...stdio] });
-    this.#lines = (createInterface({ input: this.#child.stdout! }) as Interface)[
-      Symbol.asyncIterator
-    ]();
+    this.#lines = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
+    this.#before = this.events.at(-1);
     await this.hears('ready');
   }
 
@@ -69,6 +70,9 @@ export class Phone {
   }
 
   #note(line: string): void {
-    if (!['ready', 'logged out'].includes(line)) this.events.push(line);
+    if (['ready', 'logged out'].includes(line)) return;
+    const wasHeard = line === this.#before;
+    this.#before = undefined;
+    if (!wasHeard) this.events.push(line);
   }
 }
