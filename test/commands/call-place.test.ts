@@ -73,7 +73,7 @@ it('a receiver who talks is busy, and not disturbed', async () => {
   const second = place('carl_1', 'ann_1');
   expect(await second.ended()).toBe(3);
   expect(second.events).toEqual(['CallIsPlaced', 'ReceiverBusyOnAnotherCall']);
-  first.interrupt();
+  first.signal('SIGINT');
   expect(await first.ended(), first.stderr).toBe(0);
   expect(await listener.ended()).toBe(0);
   expect(listener.events).toEqual(['Answered', 'CallInProgress', 'Ended']);
@@ -126,7 +126,7 @@ it('Ctrl-C cancels a call that rings', async () => {
   const { listen, place } = await callingWorld();
   const listener = await listen('ann_1', '--once', '--answer', 'ignore');
   const placed = await place('bob_1', 'ann_1').says('CallIsPlaced');
-  placed.interrupt();
+  placed.signal('SIGINT');
   expect(await placed.ended()).toBe(3);
   expect(placed.events).toEqual(['CallIsPlaced', 'Cancelled']);
   await listener.ended();
@@ -137,7 +137,7 @@ it('Ctrl-C ends the call that a listener is in, and leaves', async () => {
   const { listen, place } = await callingWorld();
   const listener = await listen('ann_1');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
-  listener.interrupt();
+  listener.signal('SIGINT');
   expect(await listener.ended()).toBe(130);
   expect(listener.events).toEqual(['Answered', 'CallInProgress', 'Ended']);
   expect(await placed.ended()).toBe(0);
@@ -153,14 +153,14 @@ it('Ctrl-C leaves a router that does not answer', async () => {
   const placed = run(['place', '--cuid', 'bob_1', '--to', 'ann_1', '--context', 'x'], env);
   const [socket] = (await once(server, 'connection')) as [Socket];
   onTestFinished(() => void socket.destroy());
-  placed.interrupt();
+  placed.signal('SIGINT');
   expect(await placed.ended()).toBe(130);
 });
 
 it('a call that waited is taken by the process that comes after a kill', async () => {
   const { run, listen, place } = await callingWorld();
   const killed = await listen('ann_1');
-  killed.child.kill('SIGKILL');
+  killed.signal('SIGKILL');
   await killed.ended();
   const placed = await place('bob_1', 'ann_1', '--hangup-after', '10ms').says('CallIsPlaced');
   const listener = run(['listen', '--cuid', 'ann_1', '--once']);
@@ -215,7 +215,7 @@ it('shows nothing of a context that steers a terminal', async () => {
   expect(await placed.ended()).toBe(2);
   expect(placed.stderr).not.toMatch(/[\u202E]/);
   expect(placed.stderr).not.toContain('\u001B');
-  listener.interrupt();
+  listener.signal('SIGINT');
   await listener.ended();
 });
 
@@ -225,7 +225,7 @@ it('a second listener of one cuid takes the place of the first, which says so', 
   const second = await listen('ann_1');
   expect(await first.ended()).toBe(3);
   expect(first.stderr).toContain('ann_1 gets no more calls here: CUID_ELSEWHERE');
-  second.interrupt();
+  second.signal('SIGINT');
   await second.ended();
 });
 
@@ -236,7 +236,7 @@ it('another device of one cuid is not let in', async () => {
   const second = run(['listen', '--cuid', 'ann_1'], elsewhere);
   expect(await second.ended()).toBe(3);
   expect(second.stderr).toContain('CUID_ELSEWHERE');
-  first.interrupt();
+  first.signal('SIGINT');
   await first.ended();
 });
 

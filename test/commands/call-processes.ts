@@ -1,14 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import type { CallTimers } from '../../src/calling/protocol.js';
 import { startService } from '../../src/service/start.js';
+import { BinProcess } from '../support/bin-process.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 import { makeWorld, type World } from '../support/world.js';
-
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
 /** A line of stdout. */
 export interface Line {
@@ -19,30 +15,13 @@ export interface Line {
 }
 
 /** `engagectl call …` in a process of its own. */
-export class CallProcess {
-  readonly child: ChildProcess;
-  stderr = '';
-  #stdout = '';
-  readonly #closed: Promise<unknown[]>;
-
+export class CallProcess extends BinProcess {
   constructor(world: World, env: Readonly<Record<string, string>>, argv: readonly string[]) {
-    this.child = spawn(process.execPath, [bin, 'call', ...argv], {
-      cwd: world.cwd,
-      env: {
-        PATH: process.env['PATH'],
-        ENGAGECTL_CONFIG_DIR: world.configDir,
-        ENGAGECTL_STATE_DIR: world.stateDir,
-        ...env,
-      },
-    });
-    this.child.stdout?.on('data', (text: Buffer) => (this.#stdout += String(text)));
-    this.child.stderr?.on('data', (text: Buffer) => (this.stderr += String(text)));
-    this.#closed = once(this.child, 'close');
-    onTestFinished(() => void this.child.kill('SIGKILL'));
+    super(world, ['call', ...argv], env);
   }
 
   get lines(): Line[] {
-    const whole = this.#stdout.split('\n').slice(0, -1);
+    const whole = this.stdout.split('\n').slice(0, -1);
     return whole.map((line) => JSON.parse(line) as Line);
   }
 
@@ -57,16 +36,6 @@ export class CallProcess {
       if (this.child.exitCode !== null) throw new Error(`"${text}" was not said: ${this.stderr}`);
       await delay(10);
     }
-  }
-
-  interrupt(): void {
-    this.child.kill('SIGINT');
-  }
-
-  /** The exit code, or the signal that ended it. */
-  async ended(): Promise<number | string> {
-    const [code, signal] = (await this.#closed) as [number | null, string];
-    return code ?? signal;
   }
 }
 

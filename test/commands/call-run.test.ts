@@ -97,7 +97,7 @@ it('Ctrl-C hangs up, and no other call is begun', async () => {
   writeFileSync(world.path('calls.csv'), script(...rows));
   const running = run(['run', 'calls.csv', '--verbose']);
   await running.says('CallInProgress');
-  running.interrupt();
+  running.signal('SIGINT');
   expect(await running.ended()).toBe(130);
   expect(running.lines.length).toBe(1);
 });

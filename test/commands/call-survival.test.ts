@@ -1,9 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { BinProcess } from '../support/bin-process.js';
 import { makeWorld, type World } from '../support/world.js';
 import { CallProcess, callingWorld } from './call-processes.js';
 
@@ -17,7 +16,7 @@ it('the receiver is killed in a call: it ends for both, for the receiver in its 
   const listener = await listen('ann_1');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
   await listener.says('CallInProgress');
-  listener.child.kill('SIGKILL');
+  listener.signal('SIGKILL');
   expect(await placed.ended(), placed.stderr).toBe(0);
   expect(placed.events).toEqual(whole);
   const again = await (await listen('ann_1')).says('Ended');
@@ -28,7 +27,7 @@ it('the initiator is killed while it rings: Cancelled', async () => {
   const { listen, place } = await callingWorld({ gone: 300 });
   const listener = await listen('ann_1', '--answer', 'ignore', '--once');
   const placed = await place('bob_1', 'ann_1').says('CallIsPlaced');
-  placed.child.kill('SIGKILL');
+  placed.signal('SIGKILL');
   expect(await listener.ended(), listener.stderr).toBe(0);
   expect(listener.events).toEqual(['Cancelled']);
 });
@@ -38,10 +37,10 @@ it('the receiver is stopped for longer than the router waits: Ended for both', a
   const listener = await listen('ann_1', '--once');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
   await listener.says('CallInProgress');
-  listener.child.kill('SIGSTOP');
+  listener.signal('SIGSTOP');
   expect(await placed.ended(), placed.stderr).toBe(0);
   expect(placed.events).toEqual(whole);
-  listener.child.kill('SIGCONT');
+  listener.signal('SIGCONT');
   expect(await listener.ended(), listener.stderr).toBe(0);
   expect(listener.events).toEqual(whole.slice(1));
 });
@@ -51,10 +50,10 @@ it('the receiver is stopped for a while: nothing happens', async () => {
   const listener = await listen('ann_1', '--once');
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
   await listener.says('CallInProgress');
-  listener.child.kill('SIGSTOP');
+  listener.signal('SIGSTOP');
   await delay(500);
-  listener.child.kill('SIGCONT');
-  placed.interrupt();
+  listener.signal('SIGCONT');
+  placed.signal('SIGINT');
   expect([await placed.ended(), await listener.ended()]).toEqual([0, 0]);
   expect([placed.events, listener.events]).toEqual([whole, whole.slice(1)]);
 });
@@ -64,7 +63,7 @@ it('the receiver is killed while it rings: its next process takes the call', asy
   const listener = await listen('ann_1', '--answer', 'ignore');
   const placed = await place('bob_1', 'ann_1', '--hangup-after', '50ms').says('CallIsPlaced');
   await listener.says('bob_1 calls');
-  listener.child.kill('SIGKILL');
+  listener.signal('SIGKILL');
   await listener.ended();
   const next = await listen('ann_1', '--once');
   expect([await placed.ended(), await next.ended()], next.stderr).toEqual([0, 0]);
@@ -76,15 +75,9 @@ async function serve(
   world: World,
   env: Readonly<Record<string, string>>,
   ...flags: string[]
-): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [bin, 'serve', ...flags], {
-    cwd: world.cwd,
-    env: { PATH: process.env['PATH'], ENGAGECTL_STATE_DIR: world.stateDir, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const [url] = (await once(child.stdout, 'data')) as [Buffer];
-  return { child, url: String(url).trim() };
+): Promise<{ child: BinProcess; url: string }> {
+  const child = new BinProcess(world, ['serve', ...flags], env);
+  return { child, url: await child.firstLine() };
 }
 
 const phone = (world: World, ...argv: string[]) =>
@@ -99,7 +92,7 @@ it('a receiver that does not run is started by the push hook, and the call is an
   const hook = `"${process.execPath}" "${bin}" call listen --cuid "$ENGAGECTL_PUSH_CUID" --once --region local > hook.ndjson`;
   const { child } = await serve(world, {}, '--port', '0', '--quiet', '--push-hook', hook);
   const registered = await listening(world, 'ann_1');
-  registered.child.kill('SIGKILL');
+  registered.signal('SIGKILL');
   await registered.ended();
   const placed = placing(world, 'bob_1', 'ann_1', '--hangup-after', '50ms');
   expect(await placed.ended(), placed.stderr).toBe(0);
@@ -123,8 +116,8 @@ it('a receiver that does not run is started by the push hook, and the call is an
       reason: 'hangup',
     },
   });
-  child.kill('SIGTERM');
-  await once(child, 'exit');
+  child.signal('SIGTERM');
+  await child.ended();
 });
 
 it('the router is killed in a call: one of the phones takes over, Ended for both', async () => {
@@ -133,7 +126,7 @@ it('the router is killed in a call: one of the phones takes over, Ended for both
   const listener = await listening(world, 'ann_1', '--once');
   const placed = await placing(world, 'bob_1', 'ann_1').says('CallInProgress');
   await listener.says('CallInProgress');
-  child.kill('SIGKILL');
+  child.signal('SIGKILL');
   expect([await placed.ended(), await listener.ended()], placed.stderr).toEqual([0, 0]);
   expect([placed.events, listener.events]).toEqual([whole, whole.slice(1)]);
 });
@@ -148,8 +141,8 @@ it('the router is killed and started again in a call: Ended for both', async () 
   const place = ['place', '--cuid', 'bob_1', '--to', 'ann_1', '--context', 'x'];
   const placed = await new CallProcess(world, account, place).says('CallInProgress');
   await listener.says('CallInProgress');
-  first.child.kill('SIGKILL');
-  await once(first.child, 'exit');
+  first.child.signal('SIGKILL');
+  await first.child.ended();
   await serve(world, env, '--port', new URL(first.url).port, '--quiet');
   expect([await placed.ended(), await listener.ended()], placed.stderr).toEqual([0, 0]);
   expect([placed.events, listener.events]).toEqual([whole, whole.slice(1)]);
@@ -161,7 +154,7 @@ it('the command that routes the calls is killed: another takes over, and calls g
   expect(router.stderr).toContain('calls are routed by this command');
   const bob = await listening(world, 'bob_1', '--once');
   expect(bob.stderr).not.toContain('routed');
-  router.child.kill('SIGKILL');
+  router.signal('SIGKILL');
   await bob.says('this one does so now');
   const placed = placing(world, 'carl_1', 'bob_1', '--hangup-after', '50ms');
   expect([await placed.ended(), await bob.ended()], placed.stderr).toEqual([0, 0]);

@@ -1,32 +1,25 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { authOf, RawClient, until } from '../service/calls/raw-client.js';
+import { BinProcess } from '../support/bin-process.js';
 import { makeWorld, type World } from '../support/world.js';
 
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS', ENGAGECTL_CALL_API_KEY: 'call-secret' };
 
 /** `serve` in a process of its own. */
 async function serve(world: World, args: readonly string[], more: Record<string, string> = env) {
-  const child = spawn(process.execPath, [bin, 'serve', '--port', '0', ...args], {
-    cwd: world.cwd,
-    env: { PATH: process.env['PATH'], ENGAGECTL_STATE_DIR: world.stateDir, ...more },
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  const [url] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
-  await until(() => stderr.includes('use it with') && /calls: E|calls are|calls of/.test(stderr));
+  const child = new BinProcess(world, ['serve', '--port', '0', ...args], more);
+  const url = await child.firstLine();
+  const isSaid = () => /calls: E|calls are|calls of/.test(child.stderr);
+  await until(() => child.stderr.includes('use it with') && isSaid());
   const stop = async () => {
-    child.kill('SIGTERM');
-    await once(child, 'exit');
+    child.signal('SIGTERM');
+    await child.ended();
   };
-  return { url: url.trim(), stderr: () => stderr, stop };
+  return { url, stderr: () => child.stderr, stop };
 }
 
 async function join(url: string, cuid: string, apiKey = env.ENGAGECTL_CALL_API_KEY) {

@@ -1,16 +1,14 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 import { request } from 'undici';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../../src/service/test-certificate.js';
-import type { Outcome } from '../support/world.js';
+import { BinProcess } from '../support/bin-process.js';
 import { makeWorld, type World } from '../support/world.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
@@ -21,33 +19,14 @@ beforeEach(() => {
   world = makeWorld();
 });
 
-/** Starts the real program; resolves with its URL. Killed at the end of the test. */
+/** Starts the real program; resolves with its URL. */
 async function serve(args: string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [bin, 'serve', '--port', '0', ...args], {
-    cwd: world.cwd,
-    env: {
-      PATH: process.env['PATH'],
-      ENGAGECTL_CONFIG_DIR: world.configDir,
-      ENGAGECTL_STATE_DIR: world.stateDir,
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const ended = once(child, 'close').then(() => {
-    throw new Error(`serve ended early: ${stderr}`);
-  });
-  const line = once(createInterface(child.stdout), 'line');
-  const [url] = (await Promise.race([line, ended])) as [string];
-  ended.catch(() => undefined); // from here on it is stopped by the test
-  const stop = async (signal: NodeJS.Signals): Promise<Outcome> => {
-    child.kill(signal);
-    const [code] = (await once(child, 'close')) as [number];
-    return { code, stdout, stderr };
+  const child = new BinProcess(world, ['serve', '--port', '0', ...args], env);
+  const url = await child.firstLine();
+  const stop = async (signal: NodeJS.Signals) => {
+    child.signal(signal);
+    const code = await child.ended();
+    return { code, stdout: child.stdout, stderr: child.stderr };
   };
   return { url, stop };
 }

@@ -160,11 +160,11 @@ describe.skipIf(!hasRedis)('a fleet', () => {
       const first = fleet.worker();
       await fleet.until(run, has(server, 10));
       first.signal('SIGTERM');
-      expect(await first.exited).toBe(0);
+      expect(await first.ended()).toBe(0);
       expect((await fleet.run('status', run)).code).toBe(5);
       const second = fleet.worker('--drain');
       await fleet.until(run, isOver);
-      expect(await second.exited).toBe(0);
+      expect(await second.ended()).toBe(0);
       expectAll(server, 0);
       expect((await fleet.run('status', run)).code).toBe(0);
     },

@@ -1,13 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { accountAt } from '../support/account-at.js';
+import { BinProcess } from '../support/bin-process.js';
 import type { TestStore } from '../support/queue-stores.js';
 import { makeWorld, type World } from '../support/world.js';
-
-const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
 export const passcode = 'seeded-secret-of-the-fleet';
 
@@ -19,16 +15,9 @@ export interface Fleet {
   run(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }>;
   /** The id of the run. */
   submit(...argv: string[]): Promise<string>;
-  worker(...argv: string[]): FleetWorker;
+  worker(...argv: string[]): BinProcess;
   /** Until the run has come so far. */
   until(run: string, done: (status: Status) => boolean): Promise<Status>;
-}
-
-export interface FleetWorker {
-  readonly child: ChildProcess;
-  readonly stderr: () => string;
-  readonly exited: Promise<number | null>;
-  signal(name: NodeJS.Signals): void;
 }
 
 export interface Status {
@@ -51,14 +40,6 @@ export async function makeFleet(
   const env = { ...accountAt(url, passcode), ENGAGECTL_QUEUE: store.url, ...more };
   const world = makeWorld({ env, sleep: 'real' });
   const workDir = world.path('work');
-  const workers: FleetWorker[] = [];
-  onTestFinished(async () => {
-    for (const worker of workers) {
-      worker.signal('SIGCONT');
-      worker.signal('SIGKILL');
-    }
-    await Promise.all(workers.map(async ({ exited }) => exited));
-  });
   const fleet: Fleet = {
     world,
     workDir,
@@ -69,11 +50,7 @@ export async function makeFleet(
       expect(code, stderr).toBe(0);
       return stdout.trim();
     },
-    worker: (...argv) => {
-      const worker = startWorker(world, env, ['--lease', lease, ...argv]);
-      workers.push(worker);
-      return worker;
-    },
+    worker: (...argv) => new BinProcess(world, ['fleet', 'work', '--lease', lease, ...argv], env),
     until: async (run, done) => {
       for (;;) {
         const { stdout } = await fleet.run('status', run, '--work-dir', workDir, '--json');
@@ -86,32 +63,6 @@ export async function makeFleet(
   const { code, stderr } = await fleet.run('init');
   expect(code, stderr).toBe(0);
   return fleet;
-}
-
-function startWorker(
-  world: World,
-  env: Record<string, string>,
-  argv: readonly string[],
-): FleetWorker {
-  const child = spawn(process.execPath, [bin, 'fleet', 'work', ...argv], {
-    cwd: world.cwd,
-    env: {
-      PATH: process.env['PATH'],
-      ENGAGECTL_CONFIG_DIR: world.configDir,
-      ENGAGECTL_STATE_DIR: world.stateDir,
-      ...env,
-    },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const chunks: Buffer[] = [];
-  child.stderr?.on('data', (chunk: Buffer) => void chunks.push(chunk));
-  const exited = once(child, 'exit').then(([code]) => code as number | null);
-  return {
-    child,
-    stderr: () => Buffer.concat(chunks).toString(),
-    exited,
-    signal: (name) => void child.kill(name),
-  };
 }
 
 export const isOver = ({ state }: Status): boolean => state !== 'running';
