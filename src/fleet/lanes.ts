@@ -32,6 +32,9 @@ export interface ListedRun {
   readonly lane: string;
 }
 
+/** BullMQ takes no id that is a number, and that of a run may have digits only. */
+const listedId = (run: string): string => `run-${run}`;
+
 /** The lists of lanes and runs in a store. */
 export class FleetLists {
   readonly #lanes: Queue;
@@ -48,12 +51,12 @@ export class FleetLists {
   }
 
   async addRun(listed: ListedRun): Promise<void> {
-    await this.#runs.add('run', listed, { jobId: listed.run });
+    await this.#runs.add('run', listed, { jobId: listedId(listed.run) });
     await this.#lanes.add('lane', {}, { jobId: listed.lane });
   }
 
   async run(run: string): Promise<ListedRun | undefined> {
-    return (await this.#runs.getJob(run))?.data as ListedRun | undefined;
+    return (await this.#runs.getJob(listedId(run)))?.data as ListedRun | undefined;
   }
 
   async runs(): Promise<ListedRun[]> {

@@ -79,7 +79,7 @@ export async function openStore(
           name: worker,
           concurrency: slots,
           lockDuration: lease,
-          stalledInterval: Math.max(1000, lease / 2),
+          stalledInterval: Math.max(500, lease / 10), // one of all workers looks so often
           maxStalledCount: asOftenAsItTakes,
           drainDelay: 1,
           runRetryDelay: 1000,

@@ -2,6 +2,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { FleetLists } from '../../src/fleet/lanes.js';
+import { openStore } from '../../src/fleet/queue-store.js';
 import { accept, after, startFaultServer, type FaultServer } from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
 import { recordsPage, startPageServer } from '../support/page-server.js';
@@ -103,6 +105,19 @@ describe.each(stores)('a fleet on $name', ({ start: startStore }) => {
     },
     limit,
   );
+});
+
+describe.each(stores)('the lists on $name', ({ start: startStore }) => {
+  it('have runs whose id is a number', async () => {
+    await using store = await startStore();
+    await makeFleet(store, 'http://127.0.0.1:1');
+    const queue = await openStore(store.url, { patiently: false });
+    const listed = { run: '123456789012', workDir: '/shared/fleet', lane: 'a-upload' };
+    await new FleetLists(queue).addRun(listed);
+    expect(await new FleetLists(queue).run(listed.run)).toEqual(listed);
+    expect(await new FleetLists(queue).runs()).toEqual([listed]);
+    await queue.close();
+  });
 });
 
 const hasRedis = stores.some(({ name }) => name === 'Redis');
@@ -286,7 +301,8 @@ describe.skipIf(!hasRedis)('a fleet', () => {
       }
       for (const name of ['one', 'two']) {
         const own = server.executed.filter(
-          ({ headers }) => headers['x-service-account-id'] === name,
+          ({ headers, url }) =>
+            headers['x-service-account-id'] === name && url.startsWith('/1/upload'),
         );
         const all = own.flatMap(({ body }) => recordsOf(body));
         expect(all).toHaveLength(records);
