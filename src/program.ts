@@ -75,7 +75,9 @@ export async function buildProgram(
 ): Promise<Command> {
   const program = new Command('engagectl')
     .description('Bulk data operations on a customer-engagement service.')
-    .version(version, '-V, --version')
+    .version(version, '-V, --version', 'the version')
+    .helpOption('-h, --help', 'this text')
+    .usage('<command> [options]')
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureHelp(helpFormat(helpWidth(runtime)))

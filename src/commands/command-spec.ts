@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { addExamples, examplesIn } from '../help/examples.js';
-import { markOffline } from '../help/help-format.js';
+import { markNeeds, type Needs } from '../help/help-format.js';
 import { refuseProblems } from '../help/problems.js';
 import type { Runtime } from '../runtime.js';
 import { addOptions, type OptionTable } from './option-table.js';
@@ -18,8 +18,8 @@ export interface CommandSpec<Flags = object> {
   readonly takesAnyFlag?: true;
   /** Not in the help. */
   readonly hidden?: true;
-  /** It makes no requests. */
-  readonly offline?: true;
+  /** It makes no requests, or has nothing to do with an account either: help leaves those flags out. */
+  readonly needs?: Needs;
   readonly subcommands?: Readonly<Record<string, CommandSpec>>;
   /** Undefined for a command that only has subcommands. Loads by `import()` what it needs. */
   run?(call: Call<Flags>): Promise<void> | void;
@@ -58,7 +58,11 @@ export function addCommand(
   // Not `addCommand` of commander: such a command would end the process at a wrong flag.
   const command = parent.command(name, { hidden: spec.hidden ?? false });
   if (spec.hidden) command.helpOption(false);
-  if (spec.offline) markOffline(command);
+  if (spec.needs) markNeeds(command, spec.needs);
+  if (spec.subcommands)
+    command
+      .usage('<command> [options]')
+      .helpCommand('help [command]', 'help of one of them, with its flags');
   command.summary(spec.summary ?? '').description(spec.description ?? '');
   for (const [operand, help, { parse, choices } = {}] of spec.operands ?? []) {
     const argument = new Argument(operand, help);

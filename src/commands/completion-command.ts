@@ -8,10 +8,10 @@ const scripts = {
 
 /** Prints a completion script made from the command tree (contract §1). */
 export const command: CommandSpec = {
-  offline: true,
+  needs: 'nothing',
   summary: 'completion script for a shell',
   description:
-    'Prints a script that completes commands, flags, their values, file names, profiles,\n' +
+    'Prints a script that completes commands, flags, their values, file names, profiles, ' +
     'regions and run ids. Load it in ~/.bashrc, or put it where your shell looks for completions.',
   operands: [['<shell>', 'bash, zsh or fish', { choices: Object.keys(scripts) }]],
   examples: `

@@ -8,7 +8,7 @@ interface DemergeFlags extends WriteFlags {
 export const command: CommandSpec<DemergeFlags> = {
   summary: 'demerge profiles by identity',
   description:
-    'Demerges user profiles: every merged profile falls apart, and event data of it may be lost.\n' +
+    'Demerges user profiles: every merged profile falls apart, and event data of it may be lost. ' +
     'Asks for confirmation on a terminal; elsewhere it needs --yes.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
   examples: `
@@ -20,7 +20,7 @@ export const command: CommandSpec<DemergeFlags> = {
     engagectl demerge identities.ndjson --yes --json
   `,
   options: [
-    'Options:',
+    'Records:',
     ['--identity <column>', 'column of the identity', { default: 'identity' }],
     ...writeOptions('demerge', {
       dryRun: 'the same as --check',

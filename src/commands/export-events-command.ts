@@ -33,7 +33,7 @@ const healingOptions: OptionTable = [
 export const command: CommandSpec<EventFlags> = {
   summary: 'events in a date range',
   description:
-    'Exports the events of a range of days, both inclusive, in the order of the events given,\n' +
+    'Exports the events of a range of days, both inclusive, in the order of the events given, ' +
     'then of days. NDJSON holds every record byte for byte as the service sent it.',
   examples: `
     # the last seven full days
@@ -46,14 +46,14 @@ export const command: CommandSpec<EventFlags> = {
     engagectl export-events --event Charged --from today --to today --with-event-name --limit 3
   `,
   options: [
-    'Options:',
+    'What is exported:',
     [
       '--event <name>',
       'the event; may be repeated; case-sensitive',
       { parse: notEmpty, repeatable: true, required: true },
     ],
     ...exportOptions(eventBatchSize),
-    'Request:',
+    'Fetching:',
     ['--no-split', 'one cursor for the whole range, not one a day'],
     [
       '--concurrency <n>',

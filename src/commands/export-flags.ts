@@ -10,14 +10,13 @@ export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
 
 /** The flags that both exports share; `batchSize` parses the one whose limits differ. */
 export const exportOptions = (batchSize: (text: string) => number): OptionTable => [
-  'Request:',
+  'What is exported:',
   [
     '--from <date>',
     'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week, last-month, this-month',
     { required: true },
   ],
   ['--to <date>', 'last day, inclusive', { required: true }],
-  ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
   [
     '--limit <n>',
     'end after the first n records: into one file, one request at a time',
@@ -26,6 +25,8 @@ export const exportOptions = (batchSize: (text: string) => number): OptionTable 
   ['--app', 'with app fields: versions, make and model of devices'],
   ['--no-event-summaries', "without the summaries of users' events"],
   ['--no-profile-properties', 'without custom profile properties'],
+  'Fetching:',
+  ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
   [
     '--poll-interval <duration>',
     'first pause while the data is not ready; grows to 30s',

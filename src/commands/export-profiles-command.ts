@@ -7,7 +7,7 @@ type ProfileFlags = ExportFlags & { readonly event: string };
 export const command: CommandSpec<ProfileFlags> = {
   summary: 'profiles of users who did an event in a date range',
   description:
-    'Exports the profiles of all users who did an event in a range of days, both inclusive.\n' +
+    'Exports the profiles of all users who did an event in a range of days, both inclusive. ' +
     'NDJSON holds every record byte for byte as the service sent it.',
   examples: `
     # users who did an event in the last 30 days
@@ -18,7 +18,7 @@ export const command: CommandSpec<ProfileFlags> = {
     engagectl export-profiles --event Charged --from 7d --to today --no-event-summaries --limit 3
   `,
   options: [
-    'Options:',
+    'What is exported:',
     [
       '--event <name>',
       'the event that the users did; names are case-sensitive',

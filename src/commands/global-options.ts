@@ -79,7 +79,7 @@ export const globalOptionTable: OptionTable = globalOptions.flatMap(
     const variable = env === undefined ? '' : ` [$${env}]`;
     const shown = fallback === undefined ? '' : ` (default: ${fallback})`;
     const details = repeatable.has(name) ? { parse, repeatable: true as const } : { parse };
-    return [heading, [flags, `${help}${variable}${shown}`, details] as const];
+    return [heading, [flags, `${help}${shown}${variable}`, details] as const];
   },
 );
 

@@ -5,7 +5,7 @@ import { environmentFlags } from './global-options.js';
 
 /** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */
 export const command: CommandSpec = {
-  offline: true,
+  needs: 'nothing',
   summary: 'help of a command, or about a topic',
   operands: [['[name...]', 'a command or a topic']],
   examples: `

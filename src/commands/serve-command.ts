@@ -69,6 +69,7 @@ function variant(flags: string, what: string, ...words: [string, ...string[]]): 
 
 /** Runs the embedded local service on a port until it is told to stop (contract §6). */
 export const command: CommandSpec<ServeFlags> = {
+  needs: 'account',
   summary: 'run the embedded local service on a port',
   description:
     'Runs the embedded service on a loopback port, until Ctrl-C or SIGTERM. Standard output gets one line: its URL. Tests steer it by /_local/…: docs/local-service.md.',

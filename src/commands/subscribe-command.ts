@@ -24,7 +24,7 @@ const statusOptions: OptionTable = [
 export const command: CommandSpec<SubscribeFlags> = {
   summary: 'subscription status of phones, WhatsApp, email',
   description:
-    'Sets the subscription status of phone numbers, WhatsApp numbers and email addresses.\n' +
+    'Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. ' +
     'CSV columns or NDJSON members: type, value, status.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
   examples: `
@@ -38,7 +38,7 @@ export const command: CommandSpec<SubscribeFlags> = {
     zcat opt-outs.ndjson.gz | engagectl subscribe - --json
   `,
   options: [
-    'Options:',
+    'Records:',
     ...statusOptions,
     ...writeOptions('subscribe', {
       dryRun: 'let the service check the records and change nothing',

@@ -41,7 +41,7 @@ const draftOptions: OptionTable = [
 export const command: CommandSpec<UploadFlags> = {
   summary: 'user profiles, created or updated; also events',
   description:
-    'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events.\n' +
+    'Creates or updates user profiles from CSV or NDJSON; with --type event, uploads events. ' +
     'One column is the identity, every other one a profile property of the same name.',
   operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz; - reads stdin']],
   examples: `

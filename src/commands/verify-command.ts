@@ -55,8 +55,8 @@ const lookingOptions: OptionTable = [
 export const command: CommandSpec<VerifyFlags> = {
   summary: 'read back what was sent, and compare',
   description:
-    'Reads back what an upload or subscribe of this input sent, with the same mapping flags. Of profiles\n' +
-    'it looks a random sample up; of events it exports the days, and compares all. Each difference is a\n' +
+    'Reads back what an upload or subscribe of this input sent, with the same mapping flags. Of profiles ' +
+    'it looks a random sample up; of events it exports the days, and compares all. Each difference is a ' +
     'line of JSON; the summary says what is proved.',
   operands: [['[file...]', 'the input of the write; - reads stdin']],
   examples: `

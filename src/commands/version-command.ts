@@ -3,7 +3,7 @@ import { version } from '../version.js';
 
 /** What `main` answers by itself, which is quicker; here for help and completion. */
 export const command: CommandSpec = {
-  offline: true,
+  needs: 'nothing',
   summary: 'the version of this program',
   description: 'Prints the version; with --json also that of Node and the platform.',
   examples: `

@@ -1,4 +1,5 @@
-import { Help, type Command } from 'commander';
+import type { Command } from 'commander';
+import { wrap } from './layout.js';
 
 /** What is done, and the command line that does it. */
 export type Example = readonly [what: string, line: string];
@@ -21,10 +22,7 @@ export const examplesOf = (command: Command): readonly Example[] =>
 /** Wide ones go on in the next line, as a shell reads them. */
 export function examplesText(examples: readonly Example[], width: number): string {
   const lines = examples.flatMap(([what, line]) => [
-    ...new Help()
-      .boxWrap(what, width - 4)
-      .split('\n')
-      .map((part) => `  # ${part}`),
+    ...wrap(what, width - 4).map((part) => `  # ${part}`),
     ...continued(`  ${line}`, width),
   ]);
   return ['Examples:', ...lines, ''].join('\n');

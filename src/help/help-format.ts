@@ -1,4 +1,5 @@
 import { Help, type Argument, type Command, type Option } from 'commander';
+import { tablesText, wrap } from './layout.js';
 import { topics, type TopicTable } from './topics.js';
 
 /**
@@ -7,7 +8,6 @@ import { topics, type TopicTable } from './topics.js';
  */
 export const helpFormat = (helpWidth: number): Partial<Help> => ({
   helpWidth,
-  minWidthToWrap: 20,
   subcommandTerm: (command) =>
     [command.name(), ...command.registeredArguments.map(argumentText)].join(' '),
   visibleOptions: optionsOf,
@@ -18,9 +18,18 @@ export const helpFormat = (helpWidth: number): Partial<Help> => ({
   formatHelp: sectionsOf,
 });
 
-/** Commands that make no requests: flags about them would only be in the way. */
-const offline = new WeakSet<Command>();
-export const markOffline = (command: Command): void => void offline.add(command);
+/** What a command needs besides its own flags, if not all of the global ones. */
+export type Needs = 'account' | 'nothing';
+
+/** Flags about requests, or about an account, would only be in the way where there are none. */
+const needs = new WeakMap<Command, Needs>();
+export const markNeeds = (command: Command, what: Needs): void => void needs.set(command, what);
+
+const unneeded: Readonly<Record<Needs | 'all', readonly string[]>> = {
+  all: [],
+  account: ['Requests:'],
+  nothing: ['Requests:', 'Account:'],
+};
 
 /** The program, and so on down to the command. */
 export const lineage = (command: Command): Command[] =>
@@ -32,14 +41,14 @@ function optionsOf(this: Help, command: Command): Option[] {
     .slice(0, -1)
     .flatMap(({ options }) => options)
     .filter(({ hidden, long }) => !hidden && long !== '--version')
-    .filter((option) => !offline.has(command) || groupOfOption(option) !== 'Requests:');
-  return [...own.filter((option) => !isHelp(option)), ...inherited, ...own.filter(isHelp)];
+    .filter((option) => !unneeded[needs.get(command) ?? 'all'].includes(groupOfOption(option)));
+  return [...own.filter((option) => !isLast(option)), ...inherited, ...own.filter(isLast)];
 }
 
-const isHelp = ({ long }: Option): boolean => long === '--help';
+const isLast = ({ long }: Option): boolean => long === '--help' || long === '--version';
 
 function sectionsOf(this: Help, command: Command, help: Help): string {
-  const width = help.padWidth(command, help);
+  const { helpWidth: width = 80 } = help;
   const commands = help.groupItems([], help.visibleCommands(command), groupOfCommand);
   const hasTopics = command.parent === null || command.name() === 'help';
   const tables: TopicTable[] = [
@@ -49,23 +58,34 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
       heading: 'Arguments:',
       rows: help
         .visibleArguments(command)
-        .map((each) => [help.argumentTerm(each), help.argumentDescription(each)]),
+        .map((each) => [help.argumentTerm(each), each.description]),
     },
-    ...optionTables(command, help),
+    ...(isNoun(command) ? [helpTable(command, help)] : optionTables(command, help)),
   ];
-  const description = help.boxWrap(help.commandDescription(command), help.helpWidth ?? 80);
-  const lists = tables.flatMap(({ heading, rows }) => {
-    const items = rows.map(([term, text]) => help.formatItem(term, width, text, help));
-    return help.formatItemList(heading, items, help);
-  });
+  const description = wrap(descriptionOf(command), width).join('\n');
   const opening = [`Usage: ${help.commandUsage(command)}`, description].filter(Boolean);
-  return [...opening.flatMap((part) => [part, '']), ...lists].join('\n');
+  return [...opening.map((part) => `${part}\n`), ...tablesText(tables, width)].join('\n');
+}
+
+/** A command that only has subcommands: flags stand in the help of each. */
+const isNoun = (command: Command): boolean =>
+  command.parent !== null && command.commands.length > 0;
+
+const helpTable = (command: Command, help: Help): TopicTable => ({
+  heading: 'Options:',
+  rows: optionRows(help.visibleOptions(command).filter(isLast), help),
+});
+
+/** A summary as a sentence, where there is no more to say. */
+export function descriptionOf(command: Command): string {
+  const summary = command.summary();
+  return command.description() || (summary && `${summary[0]!.toUpperCase()}${summary.slice(1)}.`);
 }
 
 const groupOfCommand = (command: Command): string => command.helpGroup() || 'Commands:';
-/** Help stands last of all. */
+/** Version and help stand last of all. */
 const groupOfOption = (option: Option): string =>
-  isHelp(option) ? 'Messages:' : (option.helpGroupHeading ?? 'Options:');
+  isLast(option) ? 'Messages:' : (option.helpGroupHeading ?? 'Options:');
 
 export const commandRows = (commands: readonly Command[], help: Help): TopicTable['rows'] =>
   commands.map((each) => [help.subcommandTerm(each), help.subcommandDescription(each)]);

@@ -1,6 +1,6 @@
 import type { Command, Help } from 'commander';
 import { examplesOf } from './examples.js';
-import { commandRows, lineage, optionRows, optionTables } from './help-format.js';
+import { commandRows, descriptionOf, lineage, optionRows, optionTables } from './help-format.js';
 import { topicNames, type Topic, type TopicName, type TopicTable } from './topics.js';
 
 /** A manual page in the man(7) language. */
@@ -57,7 +57,7 @@ function opening(commands: readonly [Command, ...Command[]], help: Help): string
     '.SH SYNOPSIS',
     usages.join('\n.br\n'),
     '.SH DESCRIPTION',
-    ...filled(command.description() || command.summary()),
+    ...filled(descriptionOf(command)),
     '.SH EXAMPLES',
     // One may stand in the help of a command and of its subcommand.
     ...examples

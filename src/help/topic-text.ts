@@ -1,5 +1,5 @@
-import { Help } from 'commander';
 import { examplesIn, examplesText } from './examples.js';
+import { tablesText, wrap } from './layout.js';
 import type { Topic, TopicTable } from './topics.js';
 
 /** A topic from how its page is written. */
@@ -20,16 +20,9 @@ function partIn(text: string): string | TopicTable {
 
 /** A topic as text, no wider than `width` columns where it can be broken. */
 export function topicText({ examples, parts }: Topic, width: number): string {
-  const help = new Help();
-  help.prepareContext({ helpWidth: width });
-  help.minWidthToWrap = 20;
   const opening = examples.length > 0 ? [examplesText(examples, width)] : [];
-  return [...opening, ...parts.map((part) => partText(part, help))].join('\n');
-}
-
-function partText(part: string | TopicTable, help: Help): string {
-  if (typeof part === 'string') return `${help.boxWrap(part, help.helpWidth ?? 80)}\n`;
-  const termWidth = Math.max(...part.rows.map(([term]) => term.length));
-  const rows = part.rows.map(([term, meaning]) => help.formatItem(term, termWidth, meaning, help));
-  return [part.heading, ...rows, ''].join('\n');
+  const texts = parts.flatMap((part) =>
+    typeof part === 'string' ? `${wrap(part, width).join('\n')}\n` : tablesText([part], width),
+  );
+  return [...opening, ...texts].join('\n');
 }

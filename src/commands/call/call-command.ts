@@ -11,6 +11,7 @@ import type { PlaceFlags } from './place-call.js';
 import type { RunFlags } from './run-calls.js';
 
 const lint: CommandSpec<LintFlags> = {
+  needs: 'nothing',
   summary: 'what is wrong with the configuration of an app that calls',
   description:
     'Checks a JSON file with the initProperties of an app, and sends nothing. Every finding is a line on stdout: JSON ' +

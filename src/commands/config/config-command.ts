@@ -6,8 +6,8 @@ import type { SetFlags } from './set-account.js';
 const setAccount: CommandSpec<SetFlags> = {
   summary: 'save or change the account of one region',
   description:
-    'Saves the account of one region, and tries it by one harmless request of at most 5 s (--timeout).\n' +
-    'It is saved, exit code 0, also where it does not fit or the service cannot be reached: that is a\n' +
+    'Saves the account of one region, and tries it by one harmless request of at most 5 s (--timeout). ' +
+    'It is saved, exit code 0, also where it does not fit or the service cannot be reached: that is a ' +
     'warning. What is not given stays as it was. On a terminal the passcode is asked for; no flag takes it.',
   examples: `
     # save an account; asks for the passcode without showing it
@@ -43,7 +43,7 @@ const saved = () => import('./saved-accounts.js');
 /** What is saved, whichever account a command would use. */
 const savedAccounts: Readonly<Record<string, CommandSpec>> = {
   use: {
-    offline: true,
+    needs: 'account',
     summary: 'choose the profile, and its region, for commands that name none',
     operands: [['<profile>', 'config profile', { parse: profileName }]],
     examples: `
@@ -55,7 +55,7 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
     run: async (call) => (await saved()).useProfile(call),
   },
   remove: {
-    offline: true,
+    needs: 'account',
     summary: 'forget a profile, or one region of it',
     operands: [['<profile>', 'config profile', { parse: profileName }]],
     examples: `
@@ -67,7 +67,7 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
     run: async (call) => (await saved()).removeProfile(call),
   },
   list: {
-    offline: true,
+    needs: 'nothing',
     summary: 'all saved accounts, without their passcodes',
     examples: `
       # without their passcodes
@@ -78,7 +78,7 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
     run: async (call) => (await saved()).listProfiles(call),
   },
   path: {
-    offline: true,
+    needs: 'nothing',
     summary: 'where the config file is',
     examples: `
       # a path and nothing else

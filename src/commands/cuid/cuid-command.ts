@@ -7,6 +7,7 @@ import type { DeriveFlags } from './derive-cuids.js';
 const input = 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin';
 
 const check: CommandSpec<CheckFlags> = {
+  needs: 'nothing',
   summary: 'whether each cuid can be used, and is there once',
   description:
     'Checks each cuid by itself and against the others, and sends nothing. Rows with errors or warnings are ' +
@@ -31,6 +32,7 @@ const check: CommandSpec<CheckFlags> = {
 };
 
 const derive: CommandSpec<DeriveFlags> = {
+  needs: 'nothing',
   summary: 'add a column "cuid", made of another one',
   description:
     'Writes each row as it was read, with a cuid more: the same one for the same value, always. Two rows that would ' +

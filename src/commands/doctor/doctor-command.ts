@@ -4,7 +4,7 @@ import type { CommandSpec } from '../command-spec.js';
 export const command: CommandSpec = {
   summary: 'check configuration, folders, clock and network',
   description:
-    'Looks at Node, configuration, state folder, credentials, proxy, name lookup, certificate and\n' +
+    'Looks at Node, configuration, state folder, credentials, proxy, name lookup, certificate and ' +
     'clock, and makes one harmless authenticated request. What is wrong comes with its fix.',
   examples: `
     # before the first run, or when one fails

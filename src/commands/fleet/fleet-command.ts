@@ -12,9 +12,10 @@ const actions = async () => import('./fleet-actions.js');
 const workDir: OptionRow = ['--work-dir <dir>', 'where the run is, if the queue has lost it'];
 
 const submit: CommandSpec<SubmitFlags> = {
+  summary: 'submits a command to the fleet, in shards; prints the id of the run',
   description:
-    'submits a command to the fleet, in shards; prints the id of the run\n' +
-    'Files and the work folder have to be the same paths for all workers.',
+    'Submits a command to the fleet, in shards, and prints the id of the run. Files and the work folder have to be the ' +
+    'same paths for all workers.',
   operands: [['<command...>', 'upload, subscribe, demerge or export-events, and its arguments']],
   examples: `
     # an upload in eight parts
@@ -39,7 +40,7 @@ const submit: CommandSpec<SubmitFlags> = {
 };
 
 const work: CommandSpec<WorkFlags> = {
-  description: 'takes shards until it is told to stop; then gives them back',
+  summary: 'takes shards until it is told to stop; then gives them back',
   examples: `
     # until SIGTERM or Ctrl-C
     engagectl fleet work
@@ -65,9 +66,11 @@ const work: CommandSpec<WorkFlags> = {
 };
 
 const status: CommandSpec<RunFlags> = {
+  needs: 'nothing',
+  summary: 'how far a run is; without an id, the runs there are',
   description:
-    'how far a run is; without an id, the runs there are\n' +
-    'Exit code 0: done or under way; 3: done with rejects; 5: no worker is alive.',
+    'Shows how far a run is; without an id, the runs there are. Exit code 0: done or under way; 3: done with rejects; ' +
+    '5: no worker is alive.',
   operands: [['[run]', 'its id']],
   examples: `
     # how far it is
@@ -80,9 +83,11 @@ const status: CommandSpec<RunFlags> = {
 };
 
 const collect: CommandSpec<CollectFlags> = {
+  needs: 'nothing',
+  summary: 'one summary and one rejects file of a run that is done; of an export its files',
   description:
-    'one summary of a run that is done, one rejects file in the order of the input,\n' +
-    'and the slices of an export as the files that were asked for',
+    'Makes one summary of a run that is done, one rejects file in the order of the input, and of the slices of an ' +
+    'export the files that were asked for.',
   operands: [['<run>', 'its id']],
   examples: `
     # beside the input, or where --output of the export says
@@ -102,7 +107,8 @@ const collect: CommandSpec<CollectFlags> = {
 };
 
 const budget: CommandSpec<BudgetFlags> = {
-  description: 'how many requests the account may have in flight, over all workers',
+  needs: 'account',
+  summary: 'how many requests the account may have in flight, over all workers',
   operands: [['<n>', 'requests']],
   examples: `
     # uploads and subscriptions
@@ -123,7 +129,8 @@ const budget: CommandSpec<BudgetFlags> = {
 };
 
 const init: CommandSpec<QueueFlag> = {
-  description: 'prepares the queue: reachable, its version, tables, nothing evicted',
+  needs: 'nothing',
+  summary: 'prepares the queue: reachable, its version, tables, nothing evicted',
   examples: `
     # Redis
     engagectl fleet init --queue redis://localhost:6379
@@ -137,7 +144,7 @@ const init: CommandSpec<QueueFlag> = {
 export const command: CommandSpec = {
   summary: 'one run on many machines, by an existing queue',
   description:
-    'Runs the shards of a command on many machines, through Redis or PostgreSQL (--queue or\n' +
+    'Runs the shards of a command on many machines, through Redis or PostgreSQL (--queue or ' +
     'ENGAGECTL_QUEUE). Needs the packages bullmq and ioredis, or bullmq and pg.',
   examples: `
     # once
@@ -155,7 +162,8 @@ export const command: CommandSpec = {
     work,
     status,
     cancel: {
-      description: 'stops a run: waiting shards at once, running ones after their request',
+      needs: 'nothing',
+      summary: 'stops a run: waiting shards at once, running ones after their request',
       operands: [['<run>', 'its id']],
       examples: `
         # retry goes on with it
@@ -167,7 +175,8 @@ export const command: CommandSpec = {
       run: async (call) => (await actions()).cancel(call),
     },
     retry: {
-      description: 'tries the shards again that failed, were cancelled, or were lost by the queue',
+      needs: 'nothing',
+      summary: 'tries the shards again that failed, were cancelled, or were lost by the queue',
       operands: [['<run>', 'its id']],
       examples: `
         # what failed goes on where it stopped

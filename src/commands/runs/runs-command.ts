@@ -6,8 +6,8 @@ import type { PruneFlags } from './unfinished-runs.js';
 const actions = () => import('./unfinished-runs.js');
 
 const prune: CommandSpec<PruneFlags> = {
-  offline: true,
-  description:
+  needs: 'nothing',
+  summary:
     'forgets unfinished runs: they can not be resumed any more; what exports left is removed',
   examples: `
     # those begun more than 30 days ago
@@ -24,8 +24,8 @@ const prune: CommandSpec<PruneFlags> = {
 };
 
 const list: CommandSpec<{ readonly finished?: boolean }> = {
-  offline: true,
-  description: 'the unfinished runs, the oldest first; or writes that are finished',
+  needs: 'nothing',
+  summary: 'the unfinished runs, the oldest first; or writes that are finished',
   examples: `
     # the oldest first
     engagectl runs list
@@ -52,8 +52,8 @@ export const command: CommandSpec = {
   subcommands: {
     list,
     show: {
-      offline: true,
-      description: 'one run: its command, account and files, and how far it came or how it ended',
+      needs: 'nothing',
+      summary: 'one run: its command, account and files, and how far it came or how it ended',
       operands: [['<id>', '']],
       examples: `
         # its command, account, files and folder
@@ -64,7 +64,7 @@ export const command: CommandSpec = {
       run: async (call) => (await actions()).showRun(call),
     },
     resume: {
-      description: 'goes on with a run, by the command line it was begun with',
+      summary: 'goes on with a run, by the command line it was begun with',
       operands: [['<id>', '']],
       examples: `
         # from any folder

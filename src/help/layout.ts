@@ -1,0 +1,55 @@
+import type { TopicTable } from './topics.js';
+
+/** How far rows stand from the left, and the least between a term and what it means. */
+const indent = 2;
+const gap = 2;
+
+/** What is not torn apart: a word; a default, if it is short. */
+const pieces = /\(default: [^()\n]{1,18}\)|\S+/g;
+
+/**
+ * Text in lines of at most `width` columns, as few as can be and about equally long, so that no word is
+ * left alone in the last one. A longer word has a line of its own.
+ */
+export function wrap(text: string, width: number): string[] {
+  const words = text.match(pieces) ?? [];
+  const lines = filled(words, width);
+  const length = lines.join(' ').length;
+  for (let less = Math.ceil(length / lines.length); less < width; less += 1) {
+    const even = filled(words, less);
+    if (even.length === lines.length) return even;
+  }
+  return lines;
+}
+
+function filled(words: readonly string[], width: number): string[] {
+  const lines: string[] = [];
+  for (const word of words) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= width)
+      lines.push(`${lines.pop()} ${word}`);
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** Tables below each other, with their headings; what terms mean begins in the same column everywhere. */
+export function tablesText(tables: readonly TopicTable[], width: number): string[] {
+  const terms = tables.flatMap(({ rows }) => rows.map(([term]) => term.length));
+  // Longer terms have a line of their own: what they mean needs the room.
+  const column = Math.min(Math.max(0, ...terms), Math.max(24, Math.floor(0.36 * width)));
+  return tables
+    .filter(({ rows }) => rows.length > 0)
+    .map(({ heading, rows }) =>
+      [heading, ...rows.flatMap((row) => rowLines(row, column, width)), ''].join('\n'),
+    );
+}
+
+function rowLines([term, text]: TopicTable['rows'][number], column: number, width: number) {
+  const from = indent + column + gap;
+  const [first = '', ...more] = wrap(text, width - from).map((line) => ' '.repeat(from) + line);
+  const head = ' '.repeat(indent) + term;
+  return term.length > column && first !== ''
+    ? [head, first, ...more]
+    : [head.padEnd(from) + first.slice(from), ...more].map((line) => line.trimEnd());
+}
