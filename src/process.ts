@@ -18,6 +18,7 @@ export async function runProcess(): Promise<void> {
       setTimeout(() => process.exit(error.exitCode), graceMilliseconds + 1000).unref();
     });
   }
+  await actAsTerminals(process.env['ENGAGECTL_FORCE_TTY']);
   const onStatusRequest = listenForStatusRequests();
   let unwritten: EngagectlError | undefined;
   process.stdout.on('error', (error) => (unwritten ??= stdoutFailure(error)));
@@ -35,6 +36,25 @@ export async function runProcess(): Promise<void> {
 }
 
 const stops = { SIGINT: 'E-INTERRUPTED', SIGTERM: 'E-TERMINATED', SIGHUP: 'E-HUNG-UP' } as const;
+
+/**
+ * What goes out is as for a terminal, wherever it goes: of 80 columns, or as many as are named. Nobody is
+ * asked anything for that: standard input stays what it is.
+ */
+async function actAsTerminals(forced = ''): Promise<void> {
+  if (/^(?:|0|false)$/i.test(forced)) return;
+  const { clearLine, cursorTo, moveCursor } = await import('node:readline');
+  const columns = /^\d{2,4}$/.test(forced) ? Number(forced) : 80;
+  for (const stream of [process.stdout, process.stderr]) {
+    Object.assign(stream, {
+      isTTY: true,
+      columns,
+      cursorTo: (x: number) => cursorTo(stream, x),
+      moveCursor: (x: number, y: number) => moveCursor(stream, x, y),
+      clearLine: (direction: -1 | 0 | 1) => clearLine(stream, direction),
+    });
+  }
+}
 
 /** Opened at its first use, as the other streams. */
 function quietStderr(): NodeJS.WriteStream {

@@ -1,6 +1,6 @@
 import { Help, type Argument, type Command, type Option } from 'commander';
-import { tablesText, wrap } from './layout.js';
-import { topics, type TopicTable } from './topics.js';
+import { tablesText, wrap, type Table } from './layout.js';
+import { topics } from './topics.js';
 
 /**
  * How help looks, as overrides of commander's: subcommands stand above the options, and the global
@@ -51,7 +51,7 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
   const { helpWidth: width = 80 } = help;
   const commands = help.groupItems([], help.visibleCommands(command), groupOfCommand);
   const hasTopics = command.parent === null || command.name() === 'help';
-  const tables: TopicTable[] = [
+  const tables: Table[] = [
     ...[...commands].map(([heading, group]) => ({ heading, rows: commandRows(group, help) })),
     { heading: 'Topics, as in help exit-codes:', rows: hasTopics ? Object.entries(topics) : [] },
     {
@@ -71,7 +71,7 @@ function sectionsOf(this: Help, command: Command, help: Help): string {
 const isNoun = (command: Command): boolean =>
   command.parent !== null && command.commands.length > 0;
 
-const helpTable = (command: Command, help: Help): TopicTable => ({
+const helpTable = (command: Command, help: Help): Table => ({
   heading: 'Options:',
   rows: optionRows(help.visibleOptions(command).filter(isLast), help),
 });
@@ -87,14 +87,14 @@ const groupOfCommand = (command: Command): string => command.helpGroup() || 'Com
 const groupOfOption = (option: Option): string =>
   isLast(option) ? 'Messages:' : (option.helpGroupHeading ?? 'Options:');
 
-export const commandRows = (commands: readonly Command[], help: Help): TopicTable['rows'] =>
+export const commandRows = (commands: readonly Command[], help: Help): Table['rows'] =>
   commands.map((each) => [help.subcommandTerm(each), help.subcommandDescription(each)]);
 
-export const optionRows = (options: readonly Option[], help: Help): TopicTable['rows'] =>
+export const optionRows = (options: readonly Option[], help: Help): Table['rows'] =>
   options.map((each) => [help.optionTerm(each), help.optionDescription(each)]);
 
 /** The options that may stand with a command, in their groups. */
-export function optionTables(command: Command, help: Help): TopicTable[] {
+export function optionTables(command: Command, help: Help): Table[] {
   const groups = help.groupItems([], help.visibleOptions(command), groupOfOption);
   return [...groups].map(([heading, options]) => ({ heading, rows: optionRows(options, help) }));
 }

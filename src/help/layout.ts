@@ -1,4 +1,8 @@
-import type { TopicTable } from './topics.js';
+/** Rows of a term and what it means, under a heading. */
+export interface Table {
+  readonly heading: string;
+  readonly rows: readonly (readonly [term: string, meaning: string])[];
+}
 
 /** How far rows stand from the left, and the least between a term and what it means. */
 const indent = 2;
@@ -34,7 +38,7 @@ function filled(words: readonly string[], width: number): string[] {
 }
 
 /** Tables below each other, with their headings; what terms mean begins in the same column everywhere. */
-export function tablesText(tables: readonly TopicTable[], width: number): string[] {
+export function tablesText(tables: readonly Table[], width: number): string[] {
   const terms = tables.flatMap(({ rows }) => rows.map(([term]) => term.length));
   // Longer terms have a line of their own: what they mean needs the room.
   const column = Math.min(Math.max(0, ...terms), Math.max(24, Math.floor(0.36 * width)));
@@ -45,7 +49,7 @@ export function tablesText(tables: readonly TopicTable[], width: number): string
     );
 }
 
-function rowLines([term, text]: TopicTable['rows'][number], column: number, width: number) {
+function rowLines([term, text]: Table['rows'][number], column: number, width: number) {
   const from = indent + column + gap;
   const [first = '', ...more] = wrap(text, width - from).map((line) => ' '.repeat(from) + line);
   const head = ' '.repeat(indent) + term;

@@ -1,7 +1,8 @@
 import type { Command, Help } from 'commander';
 import { examplesOf } from './examples.js';
 import { commandRows, descriptionOf, lineage, optionRows, optionTables } from './help-format.js';
-import { topicNames, type Topic, type TopicName, type TopicTable } from './topics.js';
+import type { Table } from './layout.js';
+import { topicNames, type Topic, type TopicName } from './topics.js';
 
 /** A manual page in the man(7) language. */
 export interface ManualPage {
@@ -89,12 +90,12 @@ const topicSection = (name: TopicName, { parts }: Topic): string[] => [
   ...parts.flatMap(part).slice(typeof parts[0] === 'string' ? 1 : 0), // no .PP behind .SH
 ];
 
-const part = (shown: string | TopicTable): string[] =>
+const part = (shown: string | Table): string[] =>
   typeof shown === 'string'
     ? ['.PP', ...filled(shown)]
     : [`.SS ${escaped(shown.heading.replace(/:$/, ''))}`, ...tagged(shown.rows)];
 
-const tagged = (rows: TopicTable['rows']): string[] =>
+const tagged = (rows: Table['rows']): string[] =>
   rows.flatMap(([term, text]) => ['.TP', `.B ${escaped(term.trimEnd())}`, ...filled(text)]);
 
 /** Text in source lines of at most 60 characters, before roff's escapes; roff fills them again. */

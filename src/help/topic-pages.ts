@@ -63,6 +63,7 @@ export const topicPages = {
     NO_COLOR             no colours, like --no-color
     FORCE_COLOR          colours also where there is no terminal
     CLICOLOR_FORCE       the same
+    ENGAGECTL_FORCE_TTY  what goes out is as for a terminal, wherever it goes; a number: of so many columns
     CI                   nothing is drawn: plain lines now and then
     ENGAGECTL_NO_INPUT   nothing is asked, like --no-input
     TERM                 dumb: no colours, no bars

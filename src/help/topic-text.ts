@@ -1,6 +1,6 @@
 import { examplesIn, examplesText } from './examples.js';
-import { tablesText, wrap } from './layout.js';
-import type { Topic, TopicTable } from './topics.js';
+import { tablesText, wrap, type Table } from './layout.js';
+import type { Topic } from './topics.js';
 
 /** A topic from how its page is written. */
 export function topicIn(page: string): Topic {
@@ -8,7 +8,7 @@ export function topicIn(page: string): Topic {
   return { examples: examplesIn(examples), parts: parts.map(partIn) };
 }
 
-function partIn(text: string): string | TopicTable {
+function partIn(text: string): string | Table {
   const [first = '', ...others] = text
     .trim()
     .split('\n')

@@ -1,4 +1,5 @@
 import type { Example } from './examples.js';
+import type { Table } from './layout.js';
 
 /** Topics of `engagectl help <topic>` and what each is about. */
 export const topics = {
@@ -20,13 +21,7 @@ export interface Topic {
   /** Runnable command lines, which every help opens with. */
   readonly examples: readonly Example[];
   /** A string is a paragraph. */
-  readonly parts: readonly (string | TopicTable)[];
-}
-
-/** Rows of a term and what it means, under a heading. */
-export interface TopicTable {
-  readonly heading: string;
-  readonly rows: readonly (readonly [term: string, meaning: string])[];
+  readonly parts: readonly (string | Table)[];
 }
 
 /** What the pages of some topics depend on. */

@@ -1,7 +1,14 @@
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import { startService } from '../../src/service/start.js';
 import { version } from '../../src/version.js';
+import { accountAt } from '../support/account-at.js';
+import { serviceDefaults } from '../support/service-defaults.js';
 import { makeWorld } from '../support/world.js';
+
+const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 
 // Small things that people look for first.
 
@@ -46,6 +53,48 @@ it.each([
   expect(stderr.includes('\u001B[31merror')).toBe(isColored);
   const without = await makeWorld({ env: { ...env, NO_COLOR: '1' } }).run(['get-profile', 'u1']);
   expect(without.stderr).not.toContain('\u001B');
+});
+
+it.each([
+  [false, false],
+  [false, true],
+  [true, false],
+  [true, true],
+])('stdout a terminal: %s, stderr: %s: each is judged by itself', async (stdout, stderr) => {
+  const account = { accountId: 'ACCOUNT-1', passcode: 'passcode-of-what-is-asked' };
+  const service = await startService({ ...serviceDefaults, ...account });
+  onTestFinished(() => service.close());
+  const world = makeWorld({
+    env: accountAt(service.url, account.passcode),
+    tty: { stdout, stderr },
+  });
+  writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+  await world.run(['upload', 'u.csv']);
+  const found = await world.run(['get-profile', 'u1']);
+  expect(found.stdout.trim().includes('\n')).toBe(stdout);
+  const none = await world.run(['get-profile', 'nobody']);
+  expect(none.stderr.includes('\u001B[31merror')).toBe(stderr);
+});
+
+it.each([
+  ['100', 100],
+  ['1', 80],
+  ['0', undefined],
+  ['', undefined],
+])('ENGAGECTL_FORCE_TTY=%s: what is piped looks as at a terminal', (forced, columns) => {
+  const world = makeWorld();
+  const env = { PATH: process.env['PATH'], TERM: 'xterm', ENGAGECTL_FORCE_TTY: forced };
+  const folders = { ENGAGECTL_CONFIG_DIR: world.configDir, ENGAGECTL_STATE_DIR: world.stateDir };
+  writeFileSync(world.path('u.csv'), 'identity\nu1\n');
+  const words = [bin, 'upload', 'u.csv', '--region', 'local'];
+  const all = { env: { ...env, ...folders }, cwd: world.cwd, encoding: 'utf8' } as const;
+  const { stderr } = spawnSync(process.execPath, words, all);
+  // A bar is drawn, and taken away again.
+  expect(stderr.includes('\u001B[')).toBe(columns !== undefined);
+  const help = spawnSync(process.execPath, [bin, 'upload', '-h'], all).stdout.split('\n');
+  const widest = Math.max(...help.map((line) => line.length));
+  expect(widest).toBeLessThanOrEqual(columns ?? 80);
+  expect(widest).toBeGreaterThan((columns ?? 80) - 5);
 });
 
 it.each([

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { wrap } from '../../src/help/layout.js';
 import { helpPages, helpText } from './pages.js';
