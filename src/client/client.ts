@@ -3,6 +3,7 @@ import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Day } from '../contract/dates.js';
 import type { Attempt } from './attempt.js';
 import type { Shown } from './shown.js';
+import type { ServiceSilence } from './service-silence.js';
 import type { ReadBody } from './transport.js';
 
 export type ReadKind = 'profiles' | 'events';
@@ -64,5 +65,7 @@ export interface Client {
   ): Promise<Attempt<Buffer | undefined>>;
   /** Makes words of the service fit for messages and files. */
   readonly shown: Shown;
+  /** Of the service. */
+  readonly silence: Pick<ServiceSilence, 'ms' | 'limitMs'>;
   close(): Promise<void>;
 }

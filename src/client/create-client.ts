@@ -58,6 +58,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
         return foundRecord(await ask(read(paths.profile, query, of), signal), accept);
       }),
     shown,
+    silence: transport.silence,
     close: () => transport.close(),
   };
 }

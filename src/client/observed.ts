@@ -36,6 +36,7 @@ export function observed(client: Client, observer: RequestObserver): Client {
       ),
     profile: (...request) => noted(() => client.profile(...request)),
     shown: client.shown,
+    silence: client.silence,
     close: () => client.close(),
   };
 }

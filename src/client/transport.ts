@@ -4,6 +4,7 @@ import { openDispatchers } from './dispatcher.js';
 import { brokenOff, FailureError, type Failure } from './failure.js';
 import { withoutSecrets, type RequestSeen } from './request-seen.js';
 import type { Shown } from './shown.js';
+import { ServiceSilence } from './service-silence.js';
 import { Watch, type TimeLimit } from './watch.js';
 
 export interface TransportOptions {
@@ -51,6 +52,7 @@ export type ReadBody = (take: Take) => Promise<void>;
 
 export interface Transport {
   readonly base: URL;
+  readonly silence: ServiceSilence;
   /** One request, no retry, no redirect. Throws FailureError, or the signal's reason when aborted. */
   send(exchange: Exchange, signal: AbortSignal): Promise<RawAnswer>;
   close(): Promise<void>;
@@ -59,19 +61,25 @@ export interface Transport {
 export async function openTransport(options: TransportOptions): Promise<Transport> {
   const base = new URL(options.baseUrl);
   const dispatchers = await openDispatchers(base, options);
+  const silence = new ServiceSilence(options.timeoutMs, options.monotonic);
   return {
     base,
+    silence,
     send: (exchange, signal) => {
       const dispatcher = exchange.once ? dispatchers.unused() : dispatchers.kept;
-      return new Sending(options, exchange, signal).run(dispatcher, base);
+      return new Sending({ ...options, silence }, exchange, signal).run(dispatcher, base);
     },
     close: () => dispatchers.destroy(),
   };
 }
 
+interface SendingOptions extends TransportOptions {
+  readonly silence: ServiceSilence;
+}
+
 /** One request on its way. */
 class Sending {
-  readonly #options: TransportOptions;
+  readonly #options: SendingOptions;
   readonly #exchange: Exchange;
   readonly #caller: AbortSignal;
   readonly #watch: Watch;
@@ -80,7 +88,7 @@ class Sending {
   #head: Head | undefined;
   #receivedBytes = 0;
 
-  constructor(options: TransportOptions, exchange: Exchange, caller: AbortSignal) {
+  constructor(options: SendingOptions, exchange: Exchange, caller: AbortSignal) {
     this.#options = options;
     this.#exchange = exchange;
     this.#caller = caller;
@@ -91,6 +99,8 @@ class Sending {
 
   async run(dispatcher: Dispatcher, base: URL): Promise<RawAnswer> {
     const { method, endpoint, query = '', body = null } = this.#exchange;
+    const { silence } = this.#options;
+    silence.began();
     try {
       this.#watch.signal.throwIfAborted();
       const request = {
@@ -109,11 +119,15 @@ class Sending {
     } catch (error) {
       this.#watch.stop();
       throw this.#failed(error);
+    } finally {
+      silence.ended();
     }
   }
 
   async #read(take: Take): Promise<void> {
+    const { silence } = this.#options;
     let isTaking = false;
+    silence.began();
     try {
       await this.#arrival.read((chunk) => {
         this.#receivedBytes += chunk.length;
@@ -121,11 +135,13 @@ class Sending {
         take(chunk);
         isTaking = false;
         this.#watch.heard(chunk.length);
+        silence.heard();
       });
       this.#tell();
     } catch (error) {
       throw isTaking ? error : this.#failed(error);
     } finally {
+      silence.ended();
       this.#watch.stop();
     }
   }

@@ -1,5 +1,6 @@
 import type { Failure } from './failure.js';
 import { isThrottled } from './retry.js';
+import type { ServiceSilence } from './service-silence.js';
 
 /** A request that failed and is to be made again. */
 export interface Wait {
@@ -12,17 +13,29 @@ export interface Wait {
   readonly ms: number;
 }
 
-/** What a run waits for: its last request that failed, until one is answered. */
+/** Silence that is worth a word. */
+const noticedMs = 5000;
+
+/**
+ * What a run waits for: its last request that failed, until one is answered; else an answer that
+ * takes its time.
+ */
 export class Waits {
   readonly #host: string;
   readonly #monotonic: () => number;
   readonly #log: (line: string) => void;
+  readonly #silence: Pick<ServiceSilence, 'ms' | 'limitMs'> | undefined;
   #last: (Wait & { readonly until: number }) | undefined;
 
-  constructor(host: string, monotonic: () => number, log: (line: string) => void) {
+  constructor(
+    host: string,
+    { monotonic, log }: { readonly monotonic: () => number; readonly log: (line: string) => void },
+    silence?: Pick<ServiceSilence, 'ms' | 'limitMs'>,
+  ) {
     this.#host = host;
     this.#monotonic = monotonic;
     this.#log = log;
+    this.#silence = silence;
   }
 
   began(wait: Wait): void {
@@ -35,13 +48,23 @@ export class Waits {
     this.#last = undefined;
   }
 
-  /** `waiting for eu1.example.com: connection refused, try 3, next in 4 s`. */
+  /**
+   * `waiting for eu1.example.com: connection refused, try 3, next in 4 s`, or
+   * `waiting for eu1.example.com: no answer for 5 s, given up after 60 s`.
+   */
   get text(): string | undefined {
-    if (!this.#last) return undefined;
+    if (!this.#last) return this.#silent();
     const { failure, attempts, until } = this.#last;
     const left = until - this.#monotonic();
     const next = left > 0 ? `next in ${Math.ceil(left / 1000)} s` : `try ${attempts + 1} now`;
     return `waiting for ${this.#host}: ${reasonOf(failure)}, try ${attempts}, ${next}`;
+  }
+
+  #silent(): string | undefined {
+    const { ms = 0, limitMs = 0 } = this.#silence ?? {};
+    if (ms < noticedMs) return undefined;
+    const [now, most] = [Math.floor(ms / 1000), Math.round(limitMs / 1000)];
+    return `waiting for ${this.#host}: no answer for ${now} s, given up after ${most} s`;
   }
 }
 

@@ -1,7 +1,7 @@
 import { shellQuoted } from '../config/private-file.js';
 import { EngagectlError } from '../errors.js';
 import { previewUpload, type Preview } from '../jobs/write/preview-upload.js';
-import { grouped } from '../ui/figures.js';
+import { count, grouped } from '../ui/figures.js';
 import { messages } from '../ui/messages.js';
 import { showPreview } from '../ui/show-preview.js';
 import { commandLine, ofRehearsal } from './command-line.js';
@@ -36,7 +36,7 @@ export async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Prom
   if (seen.rejected === 0) return;
   const message = `${grouped(seen.rejected)} of ${grouped(seen.records)} records would be rejected`;
   throw new EngagectlError('E-REJECTED', message, {
-    why: 'they break a rule that is checked before anything is sent',
+    why: seen.rejectReasons.toSorted((one, other) => other.count - one.count)[0]?.reason,
     fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
   });
 }
@@ -53,7 +53,7 @@ function drafted({ drafted: mapping, columns, complete }: Preview, file: string)
   const renamed = Object.entries(map).filter(([column, key]) => column !== key).length;
   const parts = [
     `${identity === undefined ? 'objectId' : 'identity'} ${JSON.stringify(identity ?? objectId)}`,
-    plural(columns.length, 'column'),
+    count(columns.length, 'column'),
     renamed > 0 && `${grouped(renamed)} renamed`,
     Object.keys(types).length > 0 && `${grouped(Object.keys(types).length)} typed`,
     required.length > 0 && `${grouped(required.length)} required`,
@@ -62,6 +62,3 @@ function drafted({ drafted: mapping, columns, complete }: Preview, file: string)
   const from = complete ? '' : ', from the beginning of the input';
   return `wrote ${file}: ${parts.filter(Boolean).join(', ')}${from}`;
 }
-
-const plural = (count: number, noun: string): string =>
-  `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;

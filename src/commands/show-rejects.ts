@@ -1,3 +1,4 @@
+import { grouped } from '../ui/figures.js';
 import type { ToldRejects } from '../jobs/job-hooks.js';
 import { annotate, rejectText, type AnnotationWorld } from '../ui/annotations.js';
 import type { Messages } from '../ui/messages.js';
@@ -25,10 +26,12 @@ export function showRejects(
   }
   const total = [...kinds.values()].reduce((sum, { count }) => sum + count, 0);
   if (total > shown.length) {
-    const each = [...kinds].map(([kind, { count }]) => `${count} ${kind}`).join(', ');
-    said.warn(`${total} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${each}`);
+    const each = [...kinds].map(([kind, { count }]) => `${grouped(count)} ${kind}`).join(', ');
+    said.warn(`${grouped(total)} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${each}`);
   }
   if (rejects.missing > 0) {
-    said.warn(`${rejects.missing} of them are in no file: ${rejects.path} could not be written`);
+    said.warn(
+      `${grouped(rejects.missing)} of them are in no file: ${rejects.path} could not be written`,
+    );
   }
 }

@@ -61,7 +61,7 @@ export async function lookUp(
     const output = datedOutput(request.output, { zone: connection.zone, now: world.runtime.now() });
     const dated = { ...request, ...(output !== undefined && { output }) };
     const traffic = { requests: 0, retries: 0 };
-    const waits = waitsOf(connection.host, world);
+    const waits = waitsOf(connection, world);
     const looking = { request: dated, world, users, connection, tally, traffic, waits };
     return await perform(looking, hooks);
   } finally {

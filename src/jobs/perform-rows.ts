@@ -1,6 +1,6 @@
 import { Intake } from '../bulk/intake.js';
 import { Tally } from '../bulk/tally.js';
-import { EngagectlError, exitCodes } from '../errors.js';
+import { EngagectlError, exitCodes, grouped } from '../errors.js';
 import { firstRecords } from '../input/first-records.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import type { RowBlock } from '../input/rows.js';
@@ -144,7 +144,7 @@ function checkHeader({ columns, fix }: RowsKind, header: readonly string[], sour
 function verdict({ rejected: what }: RowsKind, { counts, rejects }: Tally) {
   const { read, rejected } = counts;
   if (rejected === 0) return undefined;
-  return new EngagectlError('E-REJECTED', `${rejected} of ${read} rows ${what}`, {
+  return new EngagectlError('E-REJECTED', `${grouped(rejected)} of ${grouped(read)} rows ${what}`, {
     fix: `correct them in the input; ${rejects.path} says where and why`,
   });
 }

@@ -113,7 +113,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
   const tally = new VerdictTally();
   const settlement = request.settle ? new Settlement() : undefined;
   const counts = { requests: 0, retries: 0 };
-  const waits = waitsOf(connection.host, world);
+  const waits = waitsOf(connection, world);
   const { client, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => tally.checked,

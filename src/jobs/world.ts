@@ -36,8 +36,14 @@ export interface Connection {
 }
 
 /** What the requests of a job wait for. */
-export const waitsOf = (host: string, { runtime, said }: Pick<World, 'runtime' | 'said'>): Waits =>
-  new Waits(host, runtime.monotonic, (line) => said.verbose(line));
+export function waitsOf(
+  connection: Pick<Connection, 'host' | 'client'> | undefined,
+  { runtime, said }: Pick<World, 'runtime' | 'said'>,
+): Waits {
+  const { host = 'nobody', client } = connection ?? {};
+  const log = (line: string) => said.verbose(line);
+  return new Waits(host, { monotonic: runtime.monotonic, log }, client?.silence);
+}
 
 /** Who listens to a job while it is under way. */
 export interface Said {

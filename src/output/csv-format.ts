@@ -1,4 +1,4 @@
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, grouped } from '../errors.js';
 import { Flattener } from '../text/flattener.js';
 import { spooledRows, spooledRuns } from './csv-spool.js';
 import { UnseenColumns } from './unseen-columns.js';
@@ -85,7 +85,7 @@ function headerOf(names: readonly string[], { bom, escapeFormulas }: DocumentOpt
 }
 
 function tooManyColumns({ columns }: Flattener, { option }: DocumentOptions): EngagectlError {
-  const message = `the records have more than ${mostColumns.toLocaleString('en')} different columns`;
+  const message = `the records have more than ${grouped(mostColumns)} different columns`;
   return new EngagectlError('E-COLUMNS', message, {
     why: `a CSV has a column for each; the last one is ${columns.at(-1)?.slice(0, 80)}`,
     fix: `name the columns with ${option('columns', 'a,b.c')}, or write NDJSON: ${option('format', 'ndjson')}; ${option('fresh')} begins the export again`,

@@ -21,8 +21,8 @@ const narrowest = 20;
 /** Columns from which a bar stands beside the text. */
 const widthForBar = 60;
 
-/** Where the run stands, in so many columns. */
-type Say = (columns?: number) => string;
+/** Where the run stands, in so many columns; as it is read, or as it was read. */
+type Say = (columns?: number, state?: ProgressState) => string;
 
 export interface ProgressSettings extends DisplaySettings {
   /** Records go to standard output, perhaps to the same terminal: nothing may be drawn there. */
@@ -56,7 +56,7 @@ export function startProgress(
     const shown = waiting && withoutPersonal(waiting, settings, { isForeign: true });
     return { ...state, waiting: shown };
   };
-  const say: Say = (columns) => progressText(told(), pace(), columns);
+  const say: Say = (columns, state = told()) => progressText(state, pace(), columns);
   const isJson = json || logJson;
   const clear = stderr.isTTY === true && !isJson ? '\r\u001B[K' : '';
   const figures = () => figuresOf(told(), pace());
@@ -69,7 +69,7 @@ export function startProgress(
   let end: (() => void) | undefined;
   if (!quiet && (!json || logJson) && progress !== 'never') {
     if (!logJson && !recordsOnStdout && canDraw(runtime)) {
-      end = startDrawing(read, say, settings, stderr);
+      end = startDrawing(told, say, settings, stderr);
     } else {
       if (progress === 'always') write();
       const isAmidRecords = recordsOnStdout && stdout.isTTY === true;
@@ -174,20 +174,20 @@ async function makeBar(
     gracefulExit: false,
     clearOnComplete: true,
     forceRedraw: true,
-    format: (_options, { progress }) => {
+    // By the same state as the text beside it: that of the bar itself is one tick older.
+    format: () => {
+      const state = read();
       const columns = (stream.columns ?? 80) - 1;
-      if (columns < widthForBar) return say(columns);
-      const drawn = `[${cliProgress.Format.BarFormat(progress, look)}] `;
-      return `${drawn}${say(columns - drawn.length)}`;
+      if (columns < widthForBar) return say(columns, state);
+      const drawn = `[${cliProgress.Format.BarFormat(shareOf(state), look)}] `;
+      return `${drawn}${say(columns - drawn.length, state)}`;
     },
   });
   let started = false;
   return {
     draw: () => {
-      const { bytes, totalBytes = 0 } = read();
-      const total = Math.max(totalBytes, 1);
-      if (started) bar.update(Math.min(bytes, total));
-      else bar.start(total, Math.min(bytes, total));
+      if (started) bar.update(shareOf(read()));
+      else bar.start(1, shareOf(read()));
       started = true;
     },
     clear: () => {
@@ -198,6 +198,10 @@ async function makeBar(
     },
   };
 }
+
+/** Of the input, from 0 to 1. */
+const shareOf = ({ bytes, totalBytes = 0 }: ProgressState): number =>
+  Math.min(1, bytes / Math.max(totalBytes, 1));
 
 async function makeSpinner(
   say: Say,

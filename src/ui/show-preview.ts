@@ -1,7 +1,7 @@
 import type { Preview } from '../jobs/write/preview-upload.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
-import { bytesText, grouped, secondsText } from './figures.js';
+import { bytesText, count, grouped, secondsText } from './figures.js';
 import { inert, inertJson, inertJsonText } from './inert.js';
 import { versioned } from './json-answer.js';
 
@@ -36,7 +36,7 @@ const asText = (preview: Preview): string =>
 
 function records({ first, source }: Preview): string {
   if (first.length === 0) return 'Nothing would be sent\n';
-  const which = first.length === 1 ? 'record as it' : `${first.length} records as they`;
+  const which = first.length === 1 ? 'record as it' : `${grouped(first.length)} records as they`;
   const lines = first.map((record) => `  ${place(record, source)}  ${record.record}\n`);
   return `The first ${which} would be sent\n${lines.join('')}`;
 }
@@ -50,9 +50,9 @@ function columns({ columns: all, records: read, rejected, complete }: Preview): 
   });
   const table = aligned([['COLUMN', 'SENT AS', 'TYPE', 'FILLED', 'LENGTH'], ...rows]);
   const more =
-    all.length > shownColumns ? `and ${all.length - shownColumns} more: see --json\n` : '';
+    all.length > shownColumns ? `and ${grouped(all.length - shownColumns)} more: see --json\n` : '';
   const of = complete ? grouped(sent) : `the first ${grouped(sent)}`;
-  return `Columns, of ${of} records that would be sent\n${indented(table + more)}`;
+  return `Columns, of ${of} ${sent === 1 ? 'record' : 'records'} that would be sent\n${indented(table + more)}`;
 }
 
 function sentAs({ key, part }: Column): string {
@@ -98,7 +98,8 @@ function rejects({ rejects: first, rejectReasons, rejected, source }: Preview): 
     (reject) => `${place(reject, source)}  ${reject.stage}: ${oneLine(reject.error)}\n`,
   );
   const counts = rejectReasons.map(
-    ({ reason, count }) => `${grouped(count)} times ${oneLine(reason)}\n`,
+    ({ reason, count: rows }) =>
+      `${rows === 1 ? 'once' : `${grouped(rows)} times`} ${oneLine(reason)}\n`,
   );
   const all = rejected > first.length ? [...shown, ...counts] : shown;
   return `Rejected, not to be sent: ${grouped(rejected)}\n${indented(all.join(''))}`;
@@ -112,13 +113,10 @@ function estimate({ estimate: of, complete, bytesRead }: Preview): string {
   const about = complete ? '' : 'about ';
   const { secondsPerRequest, inFlight } = of.assumed;
   return (
-    `${read}To be sent: ${about}${grouped(of.records)} records, ${bytesText(of.bytes)} in ${plural(of.requests, 'request')}\n` +
+    `${read}To be sent: ${about}${count(of.records, 'record')}, ${bytesText(of.bytes)} in ${count(of.requests, 'request')}\n` +
     `Time: ${secondsText(of.seconds)} if a request takes ${secondsPerRequest} s, ${inFlight} in flight (a guess: nothing was sent)\n`
   );
 }
-
-const plural = (count: number, noun: string): string =>
-  `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
 
 /** `line 17`, with the file where it is not the first one. */
 const place = (at: { readonly source: string; readonly line: number }, first: string): string =>

@@ -115,11 +115,7 @@ describe('more identities than duplicates are found among', () => {
       runtime: { monotonic: () => 0, random: () => 0, signal, sleep: async () => undefined },
       piped: false,
       log: () => undefined,
-      waits: new Waits(
-        'nobody',
-        () => 0,
-        () => undefined,
-      ),
+      waits: new Waits('nobody', { monotonic: () => 0, log: () => undefined }),
     });
     expect([done, stopped?.id]).toEqual([id === undefined, id]);
     const { read, duplicates, notSent } = job.tally.counts;

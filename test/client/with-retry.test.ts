@@ -32,11 +32,10 @@ function context(more: Partial<RetryContext> = {}) {
       },
     },
     signal: never,
-    waits: new Waits(
-      'eu1.example.test',
-      () => clock,
-      (line) => lines.push(line),
-    ),
+    waits: new Waits('eu1.example.test', {
+      monotonic: () => clock,
+      log: (line) => lines.push(line),
+    }),
     counts: { requests: 0, retries: 0 },
     what: 'GET /1/profile.json',
     ...more,

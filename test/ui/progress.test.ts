@@ -192,6 +192,15 @@ describe('on a terminal', () => {
     expect(await drawn(state, 59)).not.toContain('[=');
   });
 
+  test('a bar says what the text beside it says, though the run has moved on since the last tick', async () => {
+    let share = 0;
+    const moving = () => ({ ...state, totalBytes: 100, bytes: Math.min(100, (share += 10)) });
+    const frames = (await drawnBy(moving)).matchAll(/\[(=*)-*\] upload users.csv: (\d+) %/g);
+    const said = [...frames].map(([, bar = '', percent]) => [bar.length * 5, Number(percent)]);
+    expect(said.length).toBeGreaterThan(1);
+    for (const [bar, percent] of said) expect(bar).toBe(percent);
+  });
+
   test('an unknown one draws a spinner', async () => {
     expect(await drawn(unknownTotal)).toMatch(/\S upload users\.csv: 120,000/u);
   });
@@ -233,8 +242,12 @@ describe('on a terminal', () => {
 
 /** Everything written for a display that is stopped after its first frame. */
 async function drawn(shown: ProgressState, columns = 60): Promise<string> {
+  return drawnBy(() => shown, columns);
+}
+
+async function drawnBy(read: () => ProgressState, columns = 80): Promise<string> {
   const runtime = makeWorld({ tty: true, columns }).runtime();
-  const progress = startProgress(() => shown, settings, runtime);
+  const progress = startProgress(read, settings, runtime);
   for (let waited = 0; waited < 100 && runtime.output().stderr === ''; waited += 1) await delay(20);
   progress.stop();
   progress.stop();

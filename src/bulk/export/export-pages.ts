@@ -3,7 +3,7 @@ import type { CursorQuery, ReadKind } from '../../client/client.js';
 import type { Attempt } from '../../client/attempt.js';
 import { withRetry } from '../../client/with-retry.js';
 import { paths } from '../../contract/endpoints.js';
-import { EngagectlError, type OptionName } from '../../errors.js';
+import { EngagectlError, type OptionName, grouped } from '../../errors.js';
 import type { ExportJob } from './export-job.js';
 import { readPage, type PageAnswer } from './page-answer.js';
 import { PageWatch } from './page-watch.js';
@@ -95,7 +95,7 @@ const digestOf = (cursor: string): string => createHash('sha256').update(cursor)
 
 const cursorLoop = (pages: number, option: OptionName): EngagectlError =>
   new EngagectlError('E-CURSOR', 'the service sent a cursor that it had sent before', {
-    why: `going on would repeat pages that are there already (after ${pages} pages)`,
+    why: `going on would repeat pages that are there already (after ${grouped(pages)} pages)`,
     fix: `start the export again with ${option('fresh')}; if it happens again, it is a fault of the service`,
   });
 

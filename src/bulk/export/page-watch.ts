@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { EngagectlError, type OptionName } from '../../errors.js';
+import { EngagectlError, type OptionName, grouped } from '../../errors.js';
 import type { RecordPage } from '../../text/record-page.js';
 
 /** Most pages in a row that bring nothing new. */
@@ -48,10 +48,14 @@ function markOf({ bytes, bounds, count }: RecordPage): string | undefined {
 const digested = 4096;
 
 const samePage = (count: number, option: OptionName): EngagectlError =>
-  new EngagectlError('E-CURSOR', `the service sent the same ${count} records under two cursors`, {
-    why: 'going on would repeat records that are there already',
-    fix: fixOf(option),
-  });
+  new EngagectlError(
+    'E-CURSOR',
+    `the service sent the same ${grouped(count)} records under two cursors`,
+    {
+      why: 'going on would repeat records that are there already',
+      fix: fixOf(option),
+    },
+  );
 
 const nothingNew = (option: OptionName): EngagectlError =>
   new EngagectlError(

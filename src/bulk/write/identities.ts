@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, grouped } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import type { IdentitySet } from './identity-set.js';
@@ -50,7 +50,7 @@ export function tooManyIdentities({
   most,
 }: Pick<IdentitySet, 'size' | 'most'>): EngagectlError | undefined {
   if (size <= most) return undefined;
-  const message = `more than ${most.toLocaleString('en')} identities in one run`;
+  const message = `more than ${grouped(most)} identities in one run`;
   return new EngagectlError('E-TOO-MANY', message, {
     why: 'duplicates are found among at most so many',
     fix: 'split the input into several runs',

@@ -28,7 +28,7 @@ export function rejectLimitReached(
     'records' in maxRejects ? maxRejects.records : Math.floor((read * maxRejects.percent) / 100);
   const judged = 'records' in maxRejects || read >= judgedFrom || when === 'end';
   if (!judged || rejected <= limit) return undefined;
-  const allowed = 'records' in maxRejects ? `${maxRejects.records}` : `${maxRejects.percent} %`;
+  const allowed = 'records' in maxRejects ? grouped(maxRejects.records) : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
   return new EngagectlError(
     'E-REJECTED',

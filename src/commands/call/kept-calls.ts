@@ -1,3 +1,4 @@
+import { grouped } from '../../ui/figures.js';
 import {
   clickMissed,
   listCalls,
@@ -27,7 +28,7 @@ export async function runLog(call: Call<LogFlags>): Promise<void> {
   await withCalling(call, async (account, world) => {
     const records = await logCalls({ ...how, since }, account, world);
     const { json } = call.settings();
-    if (!json) return world.said.note(records === 1 ? '1 call' : `${records} calls`);
+    if (!json) return world.said.note(records === 1 ? '1 call' : `${grouped(records)} calls`);
     const { stdout, stderr } = call.runtime;
     const summary = { command: 'call log', records, exitCode: 0 };
     (isStdout(how.output) ? stderr : stdout).write(jsonAnswer(summary));
@@ -47,7 +48,10 @@ export async function listMissed(call: Call<CallingFlags & { readonly since?: nu
     const summary = { command: 'call missed list', missed: shown, exitCode: 0 };
     const lines = json ? [jsonAnswer(summary)] : shown.map((one) => `${inertJson(one)}\n`);
     for (const line of lines) stdout.write(line);
-    if (!json) world.said.note(`${missed.length} missed calls with actions`);
+    if (!json)
+      world.said.note(
+        `${grouped(missed.length)} missed ${missed.length === 1 ? 'call' : 'calls'} with actions`,
+      );
   });
 }
 

@@ -1,3 +1,4 @@
+import { grouped } from '../../ui/figures.js';
 import { basename } from 'node:path';
 import {
   listRuns,
@@ -131,17 +132,23 @@ export async function pruneRuns({
   if (json) return void runtime.stdout.write(jsonAnswer(forgotten));
   for (const file of forgotten.removed) said.note(`removed ${file}`);
   for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
-  said.note(`forgot ${forgotten.pruned.length} of ${runs.length} unfinished runs`);
+  said.note(
+    `forgot ${grouped(forgotten.pruned.length)} of ${grouped(runs.length)} unfinished runs`,
+  );
 }
 
 /** Names what goes, and has the number typed. Throws E-CONFIRM. */
 async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promise<void> {
   const { stdin, stderr } = runtime;
   if (stdin.isTTY !== true || stderr.isTTY !== true) {
-    throw new EngagectlError('E-CONFIRM', `${old.length} unfinished runs would be forgotten`, {
-      why: 'they could not be resumed any more, and nobody can be asked here',
-      fix: 'add --yes when you are sure; or name an age: --older-than 30d',
-    });
+    throw new EngagectlError(
+      'E-CONFIRM',
+      `${grouped(old.length)} unfinished ${old.length === 1 ? 'run' : 'runs'} would be forgotten`,
+      {
+        why: 'they could not be resumed any more, and nobody can be asked here',
+        fix: 'add --yes when you are sure; or name an age: --older-than 30d',
+      },
+    );
   }
   const rows = old.map(({ header }) => [
     header.run,

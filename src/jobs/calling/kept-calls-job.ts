@@ -44,7 +44,7 @@ export async function listCalls(
       policy: account.policy,
       runtime: { random, sleep, monotonic },
       signal,
-      waits: new Waits(new URL(account.url).host, monotonic, (line) => said.verbose(line)),
+      waits: new Waits(new URL(account.url).host, { monotonic, log: (line) => said.verbose(line) }),
       counts: { requests: 0, retries: 0 },
       what: 'GET /call/v1/calls',
     }),

@@ -1,5 +1,5 @@
 import { CuidSet } from '../../bulk/cuid-set.js';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, grouped } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { Stretch } from './cuid-rules.js';
 
@@ -47,14 +47,10 @@ export class KnownCuids {
   refuseTooMany(): void {
     const { size, most } = this.#set;
     if (size <= most) return;
-    throw new EngagectlError(
-      'E-TOO-MANY',
-      `more than ${most.toLocaleString('en')} cuids in one run`,
-      {
-        why: 'duplicates are found among at most so many',
-        fix: 'split the input into several runs',
-      },
-    );
+    throw new EngagectlError('E-TOO-MANY', `more than ${grouped(most)} cuids in one run`, {
+      why: 'duplicates are found among at most so many',
+      fix: 'split the input into several runs',
+    });
   }
 
   #placeOf(place: number): Place {

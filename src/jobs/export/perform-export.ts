@@ -142,7 +142,7 @@ async function perform(
   const { runtime, said } = world;
   const state = { ...startState(), ...work.log.earlier.counts };
   const started = runtime.monotonic();
-  const waits = waitsOf(connection.host, world);
+  const waits = waitsOf(connection, world);
   const { client, history } = watched(connection.client, {
     isWanted: hooks.history === true,
     records: () => state.records,

@@ -1,7 +1,7 @@
 import { addDays, type Day } from '../../contract/dates.js';
 import type { SliceOfFile } from '../../bulk/export/export-entries.js';
 import type { ExportState } from '../../bulk/export/export-state.js';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, grouped } from '../../errors.js';
 import { sizeOfOutput } from '../../output/open-output.js';
 import { todayOf, type Today } from './dated-output.js';
 import type { DateRange } from './date-range.js';
@@ -117,7 +117,7 @@ export function shortDays(
   const what = short.size === 1 ? 'file has' : 'files have';
   return new EngagectlError(
     'E-SHORT',
-    `${short.size} ${what} fewer than ${minRecords} records: ${shown}`,
+    `${grouped(short.size)} ${what} fewer than ${grouped(minRecords)} records: ${shown}`,
     {
       why: 'the service may not have all of these days yet, or the event was not sent',
       fix: `they count as missing: fetch them again later, or lower ${words.option('minRecords')}`,

@@ -1,4 +1,4 @@
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, grouped } from '../../errors.js';
 import type { Identifier } from '../../mapping/identifier.js';
 import { handedOver } from './handover.js';
 import type { JobOptions, LookUpOptions } from '../job-options.js';
@@ -79,8 +79,12 @@ async function* lookUpAll(
 function faultsOf([first, ...others]: readonly RejectedRecord[]): EngagectlError | undefined {
   if (first === undefined) return undefined;
   const { source, line, error } = first;
-  return new EngagectlError('E-REJECTED', `${1 + others.length} records name no user`, {
-    why: `${source}:${line}: ${error}`,
-    fix: 'correct them; all others were looked up',
-  });
+  return new EngagectlError(
+    'E-REJECTED',
+    `${grouped(1 + others.length)} ${others.length === 0 ? 'record names' : 'records name'} no user`,
+    {
+      why: `${source}:${line}: ${error}`,
+      fix: 'correct them; all others were looked up',
+    },
+  );
 }

@@ -1,6 +1,6 @@
 import type { OnceKind } from '../../bulk/outcome-log.js';
 import type { WriteEntry } from '../../bulk/write/write-entries.js';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, grouped } from '../../errors.js';
 import type { Inputs } from '../../input/open.js';
 import type { TextDigest } from '../../input/rows.js';
 import { pipedBefore, sentBefore, type SentBefore } from './already-sent.js';
@@ -127,7 +127,7 @@ export class RunLedger {
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
     this.#world.said.note(
-      `${sent.records} records were sent on ${when} by run ${run}: what is behind them is new`,
+      `${grouped(sent.records)} records were sent on ${when} by run ${run}: what is behind them is new`,
     );
   }
 

@@ -1,3 +1,5 @@
+import { grouped } from '../../errors.js';
+
 /** How sure a sentence is of what it says about those that were not looked at. */
 const sure = 0.95;
 
@@ -57,11 +59,9 @@ interface Found extends Counts {
   readonly isWhole: boolean;
 }
 
-const count = (number: number): string => number.toLocaleString('en-US');
-
 /** What is proved, in one sentence. */
 export function proofOf({ what, checked, differing, isWhole }: Found): string {
-  const seen = `${count(differing)} of ${count(checked)} ${what} differ`;
+  const seen = `${grouped(differing)} of ${grouped(checked)} ${what} differ`;
   if (isWhole) return `${seen}: all were compared`;
   const most = mostOf({ differing, checked });
   if (most === 1) return `${seen}: nothing is proved of the others`;

@@ -1,3 +1,4 @@
+import { grouped } from '../../errors.js';
 import type { Verdict } from './verdict.js';
 
 type What = Verdict['what'];
@@ -34,10 +35,10 @@ export class VerdictTally {
 
   /** For people: what could not be compared, and what came back in another spelling. */
   *notes(): Generator<string> {
-    for (const [why, count] of this.#untold) yield `not compared, ${count} times: ${why}`;
+    for (const [why, count] of this.#untold) yield `not compared, ${grouped(count)} times: ${why}`;
     const { foldedKeys } = this.counts;
     if (foldedKeys > 0) {
-      yield `${foldedKeys} keys came back in another spelling: lower case, without blanks`;
+      yield `${grouped(foldedKeys)} keys came back in another spelling: lower case, without blanks`;
     }
   }
 }

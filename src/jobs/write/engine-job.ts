@@ -60,7 +60,7 @@ export function jobOf(
     onceRefused: ledger?.refused,
     piped: inputs.totalBytes === undefined,
     option: world.words.option,
-    waits: waitsOf(connection?.host ?? 'nobody', world),
+    waits: waitsOf(connection, world),
     log: (line) => world.said.verbose(line),
     warn: (text) => world.said.warn(text),
   };

@@ -1,3 +1,4 @@
+import { grouped } from '../../errors.js';
 import { recordCodes, reservedEventNames } from '../../contract/codes.js';
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/profile-fields.js';
@@ -226,5 +227,3 @@ function countOf(count: number, all: number): string {
   if (count === all) return `all ${grouped(all)} values are`;
   return `${grouped(count)} of ${grouped(all)} values ${count === 1 ? 'is' : 'are'}`;
 }
-
-const grouped = (count: number): string => count.toLocaleString('en-US');
