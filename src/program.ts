@@ -3,8 +3,10 @@ import { addCommand, type CommandSpec, type Program } from './commands/command-s
 import { globalOptionTable } from './commands/global-options.js';
 import { addOptions } from './commands/option-table.js';
 import { usageError } from './help/usage-error.js';
+import { wrongVariables } from './commands/settings.js';
 import { addExamples, examplesIn } from './help/examples.js';
 import { helpFormat } from './help/help-format.js';
+import { noteProblem } from './help/problems.js';
 import type { Runtime } from './runtime.js';
 import { version } from './version.js';
 
@@ -50,6 +52,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
     else await program.parseAsync([...argv], { from: 'user' });
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
+    for (const problem of wrongVariables(program, runtime)) noteProblem(program, problem);
     throw usageError(thrown, program, argv);
   }
 }

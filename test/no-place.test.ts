@@ -43,7 +43,7 @@ describe.each(places)('a state folder %s', (_name, lay) => {
     const state = lay(world);
     const { code, stderr } = await world.run(argv, { env: { ENGAGECTL_STATE_DIR: state } });
     expect([code, stderr]).toEqual([2, expect.stringContaining(`${state}/local: cannot be used`)]);
-    expect(stderr).toContain('fix: choose another folder by');
+    expect(stderr).toContain('fix: choose another folder: ');
   });
 
   it('ends serve with an account of the environment', async () => {

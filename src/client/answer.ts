@@ -25,26 +25,44 @@ const shapes = async (): Promise<typeof answers> => import('../contract/answers.
  * `{"status":"fail","code":n}` without `processed`, whose code counts instead of the status.
  */
 export async function refusalOf(answer: Answer): Promise<Refusal | undefined> {
-  const { status, json, shown } = answer;
+  const { status, json } = answer;
   const fail = await failOf(json);
   if (fail?.code !== undefined) {
     const where = fail.code === status ? `HTTP ${status}` : `HTTP ${status}, code ${fail.code}`;
-    return refusal(fail.code, shown(`${where}: ${fail.words}`), fail.words);
+    return refusal(answer, {
+      status: fail.code,
+      message: `${where}: ${fail.words}`,
+      words: fail.words,
+    });
   }
   if (isSuccess(status)) return undefined;
   const words = fail?.words ?? excerpt(answer);
-  return refusal(status, shown(`HTTP ${status}: ${words}`), fail?.words ?? answer.text);
+  const message = `HTTP ${status}: ${words}`;
+  return refusal(answer, { status, message, words: fail?.words ?? answer.text });
 }
 
 /** What the words speak of is judged before anything is taken out of them. */
-const refusal = (status: number, message: string, words: string): Refusal => ({
+const refusal = (
+  { headers, shown }: Answer,
+  { status, message, words }: { status: number; message: string; words: string },
+): Refusal => ({
   kind: 'refused',
   sent: true,
   status,
-  message,
+  message: shown(message),
+  ...requestIdOf(headers, shown),
   ...(/\bcursor\b/i.test(words) && { namesCursor: true }),
   ...(/\binvalid event\b/i.test(words) && { namesEvent: true }),
 });
+
+/** Where services and the proxies before them put it. */
+const idHeaders = ['x-request-id', 'request-id', 'x-correlation-id'];
+const longestId = 100;
+
+function requestIdOf(headers: Headers, shown: Shown): { readonly requestId?: string } {
+  const id = idHeaders.map((name) => headers[name]).find((value) => typeof value === 'string');
+  return typeof id === 'string' ? { requestId: shown(id).slice(0, longestId) } : {};
+}
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 

@@ -9,7 +9,11 @@ export function failureError(
   failure: Failure,
   { what, attempts }: { readonly what: string; readonly attempts: number },
 ): EngagectlError {
-  const tried = attempts > 1 ? ` (after ${attempts} attempts)` : '';
+  const about = [
+    ...(attempts > 1 ? [`after ${attempts} attempts`] : []),
+    ...('requestId' in failure ? [`request id ${failure.requestId}`] : []),
+  ];
+  const tried = about.length > 0 ? ` (${about.join(', ')})` : '';
   const { id, ...details } = adviceOn(failure);
   return new EngagectlError(id, `${what}: ${failure.message}${tried}`, details);
 }

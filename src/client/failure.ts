@@ -25,6 +25,8 @@ export type Failure =
       readonly namesCursor?: true;
       /** From `Retry-After`, in milliseconds; a date is measured against the answer's `Date`. */
       readonly retryAfterMs?: number;
+      /** By which the service finds the request in its own log. */
+      readonly requestId?: string;
     };
 
 /** Carries a failure out of a function that returns its answer plainly, e.g. while a page is read. */

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { environmentFaults } from '../config/environment-faults.js';
 import type { Runtime } from '../runtime.js';
+import { oneAfterAnother } from '../help/problems.js';
 import { repeatedFlag } from './option-table.js';
 import { isColored, isForced } from '../ui/colors.js';
 import { globalOptions } from './global-options.js';
@@ -57,9 +58,8 @@ interface Values extends Pick<
   readonly color?: boolean;
 }
 
-/** Merges flags, environment and defaults. A variable's value is checked like the flag's. */
-export function resolveSettings(command: Command, { env }: Runtime): Settings {
-  const given: Record<string, unknown> = command.optsWithGlobals();
+/** Flags, else environment, else defaults; and what is wrong with a variable, checked like the flag. */
+function readValues(given: Readonly<Record<string, unknown>>, { env }: Pick<Runtime, 'env'>) {
   const values: Record<string, unknown> = {};
   const flags = new Set<string>();
   const wrong: string[] = [];
@@ -80,8 +80,20 @@ export function resolveSettings(command: Command, { env }: Runtime): Settings {
       values[name] = parse(fallback);
     }
   }
-  if (wrong.length > 0)
-    throw new InvalidArgumentError([...wrong, ...environmentFaults({ env }, flags)].join('; '));
+  return { values, flags, wrong };
+}
+
+/** What is wrong with variables, to be told beside what is wrong with the command line. */
+export const wrongVariables = (command: Command, runtime: Pick<Runtime, 'env'>) =>
+  readValues(command.optsWithGlobals(), runtime).wrong;
+
+/** Merges flags, environment and defaults. */
+export function resolveSettings(command: Command, { env }: Runtime): Settings {
+  const { values, flags, wrong } = readValues(command.optsWithGlobals(), { env });
+  if (wrong.length > 0) {
+    const all = [...wrong, ...environmentFaults({ env }, flags)];
+    throw new InvalidArgumentError(oneAfterAnother(all));
+  }
   const { timeout, retryFor, retryBase, logFormat, json, quiet, verbose, showPii, color, ...more } =
     values as unknown as Values;
   const { headerPrefix = [], ...others } = more;

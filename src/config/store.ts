@@ -101,7 +101,7 @@ export async function privateFolder(
     const tighten = code === undefined ? `chmod 700 ${shellQuoted(folder)}, or ` : '';
     throw new EngagectlError('E-CONFIG-FILE', `${folder}: cannot be used as a private folder`, {
       why: message,
-      fix: `${tighten}choose another folder by ENGAGECTL_CONFIG_DIR and ENGAGECTL_STATE_DIR`,
+      fix: `${tighten}choose another folder: ENGAGECTL_CONFIG_DIR, ENGAGECTL_STATE_DIR; of serve --data`,
       file: folder,
       cause: error,
     });

@@ -14,8 +14,12 @@ export function noteProblem(command: Command, problem: string): void {
 export const problemsOf = (command: Command): readonly string[] =>
   problems.get(rootOf(command)) ?? [];
 
+/** Several problems as one sentence. */
+export const oneAfterAnother = (all: readonly string[]): string =>
+  all.length === 1 ? all[0]! : all.map((problem) => problem.replace(/\.$/, '')).join('; ');
+
 /** Throws all that was noted. */
 export function refuseProblems(command: Command): void {
   const noted = problemsOf(command);
-  if (noted.length > 0) throw new CommanderError(2, 'engagectl.problems', noted.join('; '));
+  if (noted.length > 0) throw new CommanderError(2, 'engagectl.problems', oneAfterAnother(noted));
 }

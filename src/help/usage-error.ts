@@ -1,7 +1,7 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, errorIds } from '../errors.js';
 import { lineage } from './help-format.js';
-import { problemsOf } from './problems.js';
+import { oneAfterAnother, problemsOf } from './problems.js';
 import { topics } from './topics.js';
 
 /**
@@ -17,11 +17,14 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
     thrown.code === 'commander.help' ? 'a subcommand is missing' : withoutValue(first);
   const typed = /^unknown (?:command|option) '([^']+)'/.exec(message)?.[1];
   const known = typed?.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
-  const names = typed === undefined ? [] : namesLike(typed, known, nearest);
+  const names: string[] = typed === undefined ? [] : [...namesLike(typed, known, nearest)];
   const path = pathOf(command, help);
+  const id = typed?.toUpperCase() ?? '';
+  if (id in errorIds) names.push(`errors ${id}`);
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
-  const others = problemsOf(program).filter((problem) => !message.includes(problem));
-  return new EngagectlError('E-USAGE', [message, ...others].join('; '), {
+  const isTold = (problem: string) => message.includes(problem.replace(/\.$/, ''));
+  const others = problemsOf(program).filter((problem) => !isTold(problem));
+  return new EngagectlError('E-USAGE', oneAfterAnother([message, ...others]), {
     fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : `${path} --help`,
     cause: thrown,
   });

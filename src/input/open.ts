@@ -11,7 +11,8 @@ import { matchText, type MatchedText } from './match-text.js';
 import type { Position, RowBlock, TextDigest } from './rows.js';
 import { beginsLike, goOn, passOver } from './pipe-text.js';
 import { verifyText } from './verify-text.js';
-import { fileSource, stdinSource, type Source } from './source.js';
+import type { Source } from './source.js';
+import { sourcesOf } from './sources-of.js';
 
 export type { InputOptions } from './options.js';
 
@@ -75,7 +76,7 @@ export async function openInputs(
   checkEncoding(options.encoding);
   const names = options.files.length === 0 ? ['-'] : options.files;
   if (names.indexOf('-') !== names.lastIndexOf('-')) throw stdinTwice();
-  const sources = names.map((name) => (name === '-' ? stdinSource(stdin) : fileSource(name, cwd)));
+  const sources = sourcesOf(names, { stdin, cwd });
   const csv = new CsvProgram();
   const { digests = false } = options;
   const checked = await checkAll(sources, options, { csv, signal, digests });

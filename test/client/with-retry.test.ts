@@ -65,6 +65,12 @@ it.each<[string, Step, string, number]>([
     'GET /1/profile.json: HTTP 503: An unknown error occurred (after 3 attempts)',
     3,
   ],
+  [
+    'E-UNAVAILABLE',
+    answer(500, 'down', { 'X-Request-Id': 'req-7' }),
+    'HTTP 500: down (after 3 attempts, request id req-7)',
+    3,
+  ],
   ['E-UNAVAILABLE', reset(), '(after 3 attempts)', 3],
   ['E-ANSWER', html(), 'Sign in to this network', 3],
   [

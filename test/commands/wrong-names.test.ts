@@ -110,7 +110,20 @@ it('all that is wrong with a command line, or an environment, is said at once', 
   for (const flag of ['--timeout', '--max-attempts', '--concurency', '--concurrency']) {
     expect(stderr).toContain(flag);
   }
+  expect(stderr).not.toContain('.;');
   const env = { ENGAGECTL_TIMEOUT: 'soon', ENGAGECTL_MAX_ATTEMPTS: 'many' };
+  for (const flag of ['--concurency', '--concurrency=99']) {
+    const together = await world.run(['upload', 'users.csv', flag], { env });
+    for (const name of [flag.split('=')[0], ...Object.keys(env)])
+      expect(together.stderr).toContain(name);
+  }
+  const files = await world.run(['upload', 'no.csv', 'nor.csv', '--check']);
+  expect([files.code, files.stderr]).toEqual([
+    9,
+    expect.stringMatching(/no\.csv cannot be read: there is no such file; nor\.csv cannot/),
+  ]);
+  const help = await world.run(['help', 'e-rejected']);
+  expect(help.stderr).toContain('did you mean: engagectl help errors E-REJECTED');
   const wrong = await world.run(['get-profile', 'u1'], { env });
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toMatch(/ENGAGECTL_TIMEOUT.*ENGAGECTL_MAX_ATTEMPTS/);

@@ -81,7 +81,7 @@ describe('exit 2 without what it printed, when it', () => {
     await save(script);
     const { code, stdout, stderr } = await world.run(['get-profile', 'a', '--verbose']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^error E-CONFIG: .*passcode_command of config profile "default"/);
+    expect(stderr).toMatch(/^error E-CONFIG: .*passcode_command of config profile "default"/m);
     expect(stderr).toContain(why);
     expect(stderr).not.toContain(secret);
   });
