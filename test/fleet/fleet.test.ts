@@ -1,32 +1,31 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi, type TestContext } from 'vitest';
 import { FleetLists } from '../../src/fleet/lanes.js';
 import { openStore } from '../../src/fleet/queue-store.js';
+import type { BinProcess } from '../support/bin-process.js';
 import { accept, after, startFaultServer, type FaultServer } from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
 import { recordsPage, startPageServer } from '../support/page-server.js';
-import { startRedis, stores, type TestStore } from '../support/queue-stores.js';
-import { isOver, makeFleet, passcode, type Fleet } from './fleet.js';
+import { stores, type TestStore } from '../support/queue-stores.js';
+import { isOver, makeFleet, passcode, type Fleet, type Status } from './fleet.js';
 
-// Whole fleets: stores, workers and commands are processes that are killed, stopped and started again.
-// ENGAGECTL_FLEET_ROUNDS=10 kills each worker in turn so often.
+// Whole fleets: stores, workers and commands are processes that are killed, stopped and started again. They mostly wait, so
+// some of them run side by side. ENGAGECTL_FLEET_ROUNDS=10 is the long form: each worker in turn is killed so often,
+// thirty days are exported, and every proof is given on every store; it says how much was sent again.
 
 const rounds = Number(process.env['ENGAGECTL_FLEET_ROUNDS'] ?? 1);
+const isLong = rounds > 1;
 const perRequest = 20;
-const records = 1000;
 const users = 300;
 const limit = 120_000 * rounds;
 
-/** Records of so many users, in turn; each says which one it is. */
-const csv = ['identity,n', ...Array.from({ length: records }, (_, n) => `${userOf(n)},${n}`), ''];
+const upload = ['upload', 'users.csv', '--chunk-size', String(perRequest)];
 
 function userOf(n: number): string {
   return `user-${n % users}`;
 }
-
-const upload = ['upload', 'users.csv', '--chunk-size', String(perRequest)];
 
 /** What was carried out, in that order. */
 const sent = ({ executed }: FaultServer): number[] =>
@@ -36,42 +35,67 @@ const sent = ({ executed }: FaultServer): number[] =>
     ),
   );
 
-/** Every record was carried out, the last one of a user last, and at most so many twice. */
-function expectAll(server: FaultServer, mostTwice: number): void {
+/** Every record was carried out, the last one of a user last, and at most so many twice. Returns how many. */
+function expectAll(server: FaultServer, records: number, mostTwice: number): number {
   const all = sent(server);
+  const twice = all.length - records;
   expect(new Set(all).size).toBe(records);
-  expect(all.length - records).toBeLessThanOrEqual(mostTwice);
+  expect(twice).toBeLessThanOrEqual(mostTwice);
   const last = new Map(all.map((n) => [userOf(n), n]));
   const wrong = [...last.values()].filter((n) => n < records - users);
   expect(wrong).toEqual([]);
+  return twice;
 }
 
-async function start(store: TestStore, more: { inFlight?: number } = {}) {
-  const server = await startFaultServer([after(20, accept())], more);
-  const fleet = await makeFleet(store, server.url);
-  writeFileSync(fleet.world.path('users.csv'), csv.join('\n'));
-  return { server, fleet };
+/** Of the long form, for people. */
+function tell(text: string): void {
+  if (isLong) process.stderr.write(`FLEET: ${text}\n`);
+}
+
+/** What a proof is given: a fleet, a service that takes `answerMs` for an answer, and records of so many users, in turn. */
+async function start(
+  store: TestStore,
+  test: TestContext,
+  { records = 800, answerMs = 20, inFlight = Infinity } = {},
+) {
+  const server = await startFaultServer([after(answerMs, accept())], { inFlight });
+  const fleet = await makeFleet(store, server.url, test);
+  const lines = Array.from({ length: records }, (_, n) => `${userOf(n)},${n}`);
+  writeFileSync(fleet.world.path('users.csv'), ['identity,n', ...lines, ''].join('\n'));
+  return { server, fleet, records };
 }
 
 const has = (server: FaultServer, requests: number) => (): boolean =>
   server.executed.length >= requests;
 
-describe.each(stores)('a fleet on $name', ({ start: startStore }) => {
+/** The worker is known to have a shard. */
+const works = ({ stderr }: BinProcess, { parts }: Status): boolean => {
+  const name = /worker (\S+) takes/.exec(stderr)?.[1];
+  return parts.some(({ state, worker }) => state === 'running' && worker === name);
+};
+
+describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore }) => {
   it(
     'keeps the budget, each user in order, and no credential, though workers are killed',
-    async () => {
+    async (test) => {
       await using store = await startStore();
-      const { server, fleet } = await start(store);
+      const size = isLong ? { records: 12_000 * rounds, answerMs: 100 } : { answerMs: 60 };
+      const { server, fleet, records } = await start(store, test, size);
       await using _ = server;
       const run = await fleet.submit(...upload, '--shards', '6', '--budget', '3');
-      const workers = [fleet.worker(), fleet.worker(), fleet.worker()];
-      for (let round = 0; round < rounds; round += 1) {
-        for (const at of rounds === 1 ? [0] : workers.keys()) {
-          const seen = server.executed.length + 4;
-          await fleet.until(run, (status) => has(server, seen)() || isOver(status));
-          workers[at]!.signal('SIGKILL');
-          workers[at] = fleet.worker();
-        }
+      const worker = () => fleet.worker('--slots', '1');
+      const workers = [worker(), worker(), worker()];
+      let kills = 0;
+      for (const at of isLong ? Array.from({ length: 3 * rounds }, (_, n) => n % 3) : [0]) {
+        const seen = has(server, server.executed.length + 4);
+        const status = await fleet.until(
+          run,
+          (found) => isOver(found) || (seen() && works(workers[at]!, found)),
+        );
+        expect(status.state, `after ${kills} kills`).toBe('running');
+        workers[at]!.signal('SIGKILL');
+        workers[at] = worker();
+        kills += 1;
       }
       const { code } = await fleet.run('budget', '2');
       expect(code).toBe(0);
@@ -79,38 +103,38 @@ describe.each(stores)('a fleet on $name', ({ start: startStore }) => {
       expect(status).toMatchObject({ state: 'done', exitCode: 0 });
       expect(status.figures).toMatchObject({ read: records, accepted: records });
       expect(server.mostInFlight).toBeLessThanOrEqual(3);
-      expectAll(server, perRequest * 3 * (rounds === 1 ? 1 : 3 * rounds));
+      const twice = expectAll(server, records, perRequest * kills);
       expect(filesWith(passcode, store.folder, fleet.workDir)).toEqual([]);
       expect(filesWith(run, store.folder, fleet.workDir)).not.toEqual([]);
+      tell(`${name}: ${kills} kills, ${server.executed.length} requests, ${twice} records again`);
     },
     limit,
   );
 
   it(
     'goes on when the store was killed and is back',
-    async () => {
+    async (test) => {
       await using store = await startStore();
-      const { server, fleet } = await start(store);
+      const { server, fleet, records } = await start(store, test);
       await using _ = server;
       const run = await fleet.submit(...upload, '--shards', '4', '--budget', '2');
       fleet.worker();
       fleet.worker();
-      await fleet.until(run, has(server, 10));
+      await vi.waitUntil(has(server, 10), { timeout: limit });
       await store.kill();
       await new Promise((resolve) => void setTimeout(resolve, 500));
       await store.start();
       expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
       expect(server.mostInFlight).toBeLessThanOrEqual(2);
-      expectAll(server, perRequest * 2);
+      const twice = expectAll(server, records, perRequest * 2);
+      tell(`${name}: the store was killed, ${twice} records again`);
     },
     limit,
   );
-});
 
-describe.each(stores)('the lists on $name', ({ start: startStore }) => {
-  it('have runs whose id is a number', async () => {
+  it('finds runs whose id is a number', async (test) => {
     await using store = await startStore();
-    await makeFleet(store, 'http://127.0.0.1:1');
+    await makeFleet(store, 'http://127.0.0.1:1', test);
     const queue = await openStore(store.url, { patiently: false });
     const listed = { run: '123456789012', workDir: '/shared/fleet', lane: 'a-upload' };
     await new FleetLists(queue).addRun(listed);
@@ -120,216 +144,224 @@ describe.each(stores)('the lists on $name', ({ start: startStore }) => {
   });
 });
 
-const hasRedis = stores.some(({ name }) => name === 'Redis');
+// The same on whatever store: on one of them, or, in the long form, on each.
+describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
+  'with $name a fleet',
+  ({ name, start: startStore }) => {
+    it(
+      'lets a worker do nothing more that was stopped for longer than its lease',
+      async (test) => {
+        await using store = await startStore();
+        const { server, fleet, records } = await start(store, test);
+        await using _ = server;
+        const run = await fleet.submit(...upload, '--shards', '1');
+        const first = fleet.worker();
+        await vi.waitUntil(has(server, 10), { timeout: limit });
+        first.signal('SIGSTOP');
+        const before = server.executed.length;
+        fleet.worker();
+        await vi.waitUntil(has(server, before + 10), { timeout: limit });
+        first.signal('SIGCONT');
+        const status = await fleet.until(run, isOver);
+        expect(status).toMatchObject({ state: 'done', exitCode: 0 });
+        expect(status.figures).toMatchObject({ read: records, accepted: records });
+        const twice = expectAll(server, records, perRequest);
+        tell(`${name}: a worker was stopped for longer than its lease, ${twice} records again`);
+        expect(server.mostInFlight).toBe(1);
+      },
+      limit,
+    );
 
-describe.skipIf(!hasRedis)('a fleet', () => {
-  it(
-    'lets a worker do nothing more that was stopped for longer than its lease',
-    async () => {
-      await using store = await startRedis();
-      const { server, fleet } = await start(store);
-      await using _ = server;
-      const run = await fleet.submit(...upload, '--shards', '1');
-      const first = fleet.worker();
-      await fleet.until(run, has(server, 10));
-      first.signal('SIGSTOP');
-      const before = server.executed.length;
-      fleet.worker();
-      await fleet.until(run, has(server, before + 10));
-      first.signal('SIGCONT');
-      const status = await fleet.until(run, isOver);
-      expect(status).toMatchObject({ state: 'done', exitCode: 0 });
-      expect(status.figures).toMatchObject({ read: records, accepted: records });
-      expectAll(server, perRequest);
-      expect(server.mostInFlight).toBe(1);
-    },
-    limit,
-  );
-
-  it(
-    'sends only what is missing when the store was emptied and the same is submitted again',
-    async () => {
-      await using store = await startRedis();
-      const { server, fleet } = await start(store);
-      await using _ = server;
-      const submit = [...upload, '--shards', '4', '--budget', '2'];
-      const run = await fleet.submit(...submit);
-      fleet.worker();
-      await fleet.until(run, ({ counts }) => (counts['done'] ?? 0) > 0);
-      await store.wipe();
-      await store.start();
-      expect(await fleet.submit(...submit)).toBe(run);
-      expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
-      expectAll(server, perRequest * 2);
-    },
-    limit,
-  );
-
-  it(
-    'sends nothing twice when a worker is told to stop, and says when none is left',
-    async () => {
-      await using store = await startRedis();
-      const { server, fleet } = await start(store);
-      await using _ = server;
-      const run = await fleet.submit(...upload, '--shards', '4', '--budget', '4');
-      const first = fleet.worker();
-      await fleet.until(run, has(server, 10));
-      first.signal('SIGTERM');
-      expect(await first.ended()).toBe(0);
-      expect((await fleet.run('status', run)).code).toBe(5);
-      const second = fleet.worker('--drain');
-      await fleet.until(run, isOver);
-      expect(await second.ended()).toBe(0);
-      expectAll(server, 0);
-      expect((await fleet.run('status', run)).code).toBe(0);
-    },
-    limit,
-  );
-
-  it(
-    'gives events exactly one outcome, unknown rather than twice',
-    async () => {
-      await using store = await startRedis();
-      const { server, fleet } = await start(store);
-      await using _ = server;
-      const events = ['--type', 'event', '--event-name', 'E', '--ts', 'now'];
-      const submit = [...upload, ...events, '--shards', '3', '--budget', '3'];
-      const run = await fleet.submit(...submit);
-      const first = fleet.worker();
-      await fleet.until(run, has(server, 15));
-      first.signal('SIGKILL');
-      fleet.worker();
-      const { figures, exitCode } = await fleet.until(run, isOver);
-      expect(new Set(sent(server)).size).toBe(sent(server).length);
-      const other = [...upload, ...events, '--shards', '4', '--work-dir', fleet.workDir];
-      expect((await fleet.run('submit', ...other)).code).toBe(8);
-      const { accepted = 0, unknown = 0 } = figures;
-      expect(accepted + unknown).toBe(records);
-      expect(unknown).toBeLessThanOrEqual(3 * perRequest);
-      expect(exitCode).toBe(unknown > 0 ? 6 : 0);
-      const { stdout } = await fleet.run('collect', run, '--json');
-      expect(JSON.parse(stdout)).toMatchObject({ read: records, accepted, unknown });
-      expect(rejectedLines(fleet)).toHaveLength(unknown);
-    },
-    limit,
-  );
-
-  it(
-    'puts rejects in the order of the input, and demerges each identity once',
-    async () => {
-      await using store = await startRedis();
-      const { server, fleet } = await start(store);
-      await using _ = server;
-      const lines = Array.from({ length: 300 }, (_, n) => (n % 7 === 0 ? `"u${n}` : `u${n % 100}`));
-      writeFileSync(fleet.world.path('users.csv'), ['identity', ...lines, ''].join('\n'));
-      const demerge = ['demerge', 'users.csv', '--chunk-size', '10'];
-      expect((await fleet.run('submit', ...demerge, '--shards', '3', '--work-dir', 'w')).code).toBe(
-        2,
-      );
-      const run = await fleet.submit(...demerge, '--shards', '3', '--yes');
-      fleet.worker('--drain');
-      await fleet.until(run, isOver);
-      const identities = server.executed.flatMap(
-        ({ body }) => (JSON.parse(body.toString()) as { identities: string[] }).identities,
-      );
-      expect(new Set(identities).size).toBe(identities.length);
-      const { code, stdout } = await fleet.run('collect', run, '--json', '--report', 'run.html');
-      expect(code).toBe(3);
-      const report = readFileSync(fleet.world.path('run.html'), 'utf8');
-      expect(report).toContain('Shards at work');
-      expect(report).toContain(hostname().slice(0, 16));
-      const figures = JSON.parse(stdout) as Record<string, number>;
-      expect(figures['accepted']! + figures['duplicates']! + figures['rejected']!).toBe(
-        figures['read'],
-      );
-      const order = rejectedLines(fleet).map(({ line }) => line);
-      expect(order.length).toBe(figures['rejected']);
-      expect(order).toEqual(order.toSorted((a, b) => a - b));
-    },
-    limit,
-  );
-
-  it(
-    'exports the same bytes as one process, though a worker is killed',
-    async () => {
-      const pages = ({ from }: { readonly from: number }) =>
-        Array.from({ length: 12 }, (_, page) => recordsPage(`{"d":${from},"p":${page}}`));
-      await using store = await startRedis();
-      await using server = await startPageServer(pages);
-      const fleet = await makeFleet(store, server.url);
-      const days = ['--from', '2024-01-01', '--to', '2024-01-08'];
-      const command = ['export-events', '--event', 'A', ...days, '-o', 'fleet.ndjson'];
-      const run = await fleet.submit(...command, '--budget', '2');
-      const first = fleet.worker();
-      await fleet.until(run, () => server.asked.length > 8);
-      first.signal('SIGKILL');
-      expect((await fleet.run('collect', run)).code).toBe(8);
-      fleet.worker();
-      await fleet.until(run, isOver);
-      expect((await fleet.run('collect', run)).code).toBe(0);
-      const alone = ['export-events', '--event', 'A', ...days, '-o', 'alone.ndjson'];
-      expect((await fleet.world.run(alone)).code).toBe(0);
-      const bytes = (name: string) => readFileSync(fleet.world.path(name), 'utf8');
-      expect(bytes('fleet.ndjson')).toBe(bytes('alone.ndjson'));
-      expect((await fleet.run('collect', run)).code).toBe(8);
-    },
-    limit,
-  );
-
-  it(
-    'works for two accounts, each by its config profile, through a storm of 429',
-    async () => {
-      await using store = await startRedis();
-      const { server, fleet } = await start(store, { inFlight: 3 });
-      await using _ = server;
-      const { world } = fleet;
-      for (const name of ['one', 'two']) {
-        const at = ['--base-url', server.url, '--account-id', name, '--passcode-stdin'];
-        const set = ['config', 'set', '--profile', name, '--region', 'r', ...at];
-        await world.run(set, { stdin: `${passcode}\n` });
-      }
-      const runs = await Promise.all(
-        ['one', 'two'].map(async (name) =>
-          fleet.submit(...upload, '--shards', '3', '--budget', '2', '--profile', name),
-        ),
-      );
-      expect(new Set(runs).size).toBe(2);
-      fleet.worker('--retry-base', '5ms');
-      fleet.worker('--retry-base', '5ms');
-      for (const run of runs) {
+    it(
+      'sends only what is missing when the store was emptied and the same is submitted again',
+      async (test) => {
+        await using store = await startStore();
+        const { server, fleet, records } = await start(store, test);
+        await using _ = server;
+        const submit = [...upload, '--shards', '4', '--budget', '2'];
+        const run = await fleet.submit(...submit);
+        fleet.worker();
+        await fleet.until(run, ({ counts }) => (counts['done'] ?? 0) > 0);
+        await store.wipe();
+        await store.start();
+        expect(await fleet.submit(...submit)).toBe(run);
         expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
-      }
-      for (const name of ['one', 'two']) {
-        const own = server.executed.filter(
-          ({ headers, url }) =>
-            headers['x-service-account-id'] === name && url.startsWith('/1/upload'),
-        );
-        const all = own.flatMap(({ body }) => recordsOf(body));
-        expect(all).toHaveLength(records);
-      }
-    },
-    limit,
-  );
+        const twice = expectAll(server, records, perRequest * 2);
+        tell(`${name}: the store was emptied, ${twice} records again`);
+      },
+      limit,
+    );
 
-  it(
-    'cancels and tries again',
-    async () => {
-      await using store = await startRedis();
-      const { server, fleet } = await start(store);
-      await using _ = server;
-      const run = await fleet.submit(...upload, '--shards', '4', '--budget', '1');
-      fleet.worker();
-      await fleet.until(run, has(server, 5));
-      expect((await fleet.run('cancel', run)).code).toBe(0);
-      expect(await fleet.until(run, isOver)).toMatchObject({ state: 'cancelled', exitCode: 130 });
-      expect(server.executed.length).toBeLessThan(records / perRequest);
-      expect((await fleet.run('retry', run)).code).toBe(0);
-      expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
-      expectAll(server, 0);
-    },
-    limit,
-  );
-});
+    it(
+      'sends nothing twice when a worker is told to stop, and says when none is left',
+      async (test) => {
+        await using store = await startStore();
+        const { server, fleet, records } = await start(store, test);
+        await using _ = server;
+        const run = await fleet.submit(...upload, '--shards', '4', '--budget', '4');
+        const first = fleet.worker();
+        await vi.waitUntil(has(server, 10), { timeout: limit });
+        first.signal('SIGTERM');
+        expect(await first.ended()).toBe(0);
+        expect((await fleet.run('status', run)).code).toBe(5);
+        const second = fleet.worker('--drain');
+        await fleet.until(run, isOver);
+        expect(await second.ended()).toBe(0);
+        expectAll(server, records, 0);
+        expect((await fleet.run('status', run)).code).toBe(0);
+      },
+      limit,
+    );
+
+    it(
+      'gives events exactly one outcome, unknown rather than twice',
+      async (test) => {
+        await using store = await startStore();
+        const { server, fleet, records } = await start(store, test, { answerMs: 100 });
+        await using _ = server;
+        const events = ['--type', 'event', '--event-name', 'E', '--ts', 'now'];
+        const submit = [...upload, ...events, '--shards', '3', '--budget', '3'];
+        const run = await fleet.submit(...submit);
+        const first = fleet.worker();
+        await vi.waitUntil(has(server, 15), { timeout: limit });
+        first.signal('SIGKILL');
+        fleet.worker();
+        const { figures, exitCode } = await fleet.until(run, isOver);
+        expect(new Set(sent(server)).size).toBe(sent(server).length);
+        const other = [...upload, ...events, '--shards', '4', '--work-dir', fleet.workDir];
+        expect((await fleet.run('submit', ...other)).code).toBe(8);
+        const { accepted = 0, unknown = 0 } = figures;
+        expect(accepted + unknown).toBe(records);
+        expect(unknown).toBeLessThanOrEqual(3 * perRequest);
+        tell(`${name}: events, ${accepted} accepted, ${unknown} unknown, none twice`);
+        expect(exitCode).toBe(unknown > 0 ? 6 : 0);
+        const { stdout } = await fleet.run('collect', run, '--json');
+        expect(JSON.parse(stdout)).toMatchObject({ read: records, accepted, unknown });
+        expect(rejectedLines(fleet)).toHaveLength(unknown);
+      },
+      limit,
+    );
+
+    it(
+      'puts rejects in the order of the input, and demerges each identity once',
+      async (test) => {
+        await using store = await startStore();
+        const { server, fleet } = await start(store, test);
+        await using _ = server;
+        const lines = Array.from({ length: 300 }, (_, n) =>
+          n % 7 === 0 ? `"u${n}` : `u${n % 100}`,
+        );
+        writeFileSync(fleet.world.path('users.csv'), ['identity', ...lines, ''].join('\n'));
+        const demerge = ['demerge', 'users.csv', '--chunk-size', '10'];
+        expect(
+          (await fleet.run('submit', ...demerge, '--shards', '3', '--work-dir', 'w')).code,
+        ).toBe(2);
+        const run = await fleet.submit(...demerge, '--shards', '3', '--yes');
+        fleet.worker('--drain');
+        await fleet.until(run, isOver);
+        const identities = server.executed.flatMap(
+          ({ body }) => (JSON.parse(body.toString()) as { identities: string[] }).identities,
+        );
+        expect(new Set(identities).size).toBe(identities.length);
+        const { code, stdout } = await fleet.run('collect', run, '--json', '--report', 'run.html');
+        expect(code).toBe(3);
+        const report = readFileSync(fleet.world.path('run.html'), 'utf8');
+        expect(report).toContain('Shards at work');
+        expect(report).toContain(hostname().slice(0, 16));
+        const figures = JSON.parse(stdout) as Record<string, number>;
+        expect(figures['accepted']! + figures['duplicates']! + figures['rejected']!).toBe(
+          figures['read'],
+        );
+        const order = rejectedLines(fleet).map(({ line }) => line);
+        expect(order.length).toBe(figures['rejected']);
+        expect(order).toEqual(order.toSorted((a, b) => a - b));
+      },
+      limit,
+    );
+
+    it(
+      'exports the same bytes as one process, though a worker is killed',
+      async (test) => {
+        const pages = ({ from }: { readonly from: number }) =>
+          Array.from({ length: 12 }, (_, page) => recordsPage(`{"d":${from},"p":${page}}`));
+        await using store = await startStore();
+        await using server = await startPageServer(pages);
+        const fleet = await makeFleet(store, server.url, test);
+        const days = ['--from', '2024-01-01', '--to', isLong ? '2024-01-30' : '2024-01-08'];
+        const command = ['export-events', '--event', 'A', ...days, '-o', 'fleet.ndjson'];
+        const run = await fleet.submit(...command, '--budget', '2');
+        const first = fleet.worker();
+        await vi.waitUntil(() => server.asked.length > 8, { timeout: limit });
+        first.signal('SIGKILL');
+        expect((await fleet.run('collect', run)).code).toBe(8);
+        fleet.worker();
+        await fleet.until(run, isOver);
+        expect((await fleet.run('collect', run)).code).toBe(0);
+        const alone = ['export-events', '--event', 'A', ...days, '-o', 'alone.ndjson'];
+        expect((await fleet.world.run(alone)).code).toBe(0);
+        const bytes = (name: string) => readFileSync(fleet.world.path(name), 'utf8');
+        expect(bytes('fleet.ndjson')).toBe(bytes('alone.ndjson'));
+        tell(`${name}: ${server.openings.length} cursors for two exports, the same bytes`);
+        expect((await fleet.run('collect', run)).code).toBe(8);
+      },
+      limit,
+    );
+
+    it(
+      'works for two accounts, each by its config profile, through a storm of 429',
+      async (test) => {
+        await using store = await startStore();
+        const { server, fleet, records } = await start(store, test, { inFlight: 3 });
+        await using _ = server;
+        const { world } = fleet;
+        for (const name of ['one', 'two']) {
+          const at = ['--base-url', server.url, '--account-id', name, '--passcode-stdin'];
+          const set = ['config', 'set', '--profile', name, '--region', 'r', ...at];
+          await world.run(set, { stdin: `${passcode}\n` });
+        }
+        const runs = await Promise.all(
+          ['one', 'two'].map(async (name) =>
+            fleet.submit(...upload, '--shards', '3', '--budget', '2', '--profile', name),
+          ),
+        );
+        expect(new Set(runs).size).toBe(2);
+        fleet.worker('--retry-base', '5ms');
+        fleet.worker('--retry-base', '5ms');
+        for (const run of runs) {
+          expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
+        }
+        for (const name of ['one', 'two']) {
+          const own = server.executed.filter(
+            ({ headers, url }) =>
+              headers['x-service-account-id'] === name && url.startsWith('/1/upload'),
+          );
+          const all = own.flatMap(({ body }) => recordsOf(body));
+          expect(all).toHaveLength(records);
+        }
+      },
+      limit,
+    );
+
+    it(
+      'cancels and tries again',
+      async (test) => {
+        await using store = await startStore();
+        const { server, fleet, records } = await start(store, test);
+        await using _ = server;
+        const run = await fleet.submit(...upload, '--shards', '4', '--budget', '1');
+        fleet.worker();
+        await vi.waitUntil(has(server, 5), { timeout: limit });
+        expect((await fleet.run('cancel', run)).code).toBe(0);
+        expect(await fleet.until(run, isOver)).toMatchObject({ state: 'cancelled', exitCode: 130 });
+        expect(server.executed.length).toBeLessThan(records / perRequest);
+        expect((await fleet.run('retry', run)).code).toBe(0);
+        expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
+        expectAll(server, records, 0);
+      },
+      limit,
+    );
+  },
+);
 
 /** The files that hold a text. */
 function filesWith(text: string, ...folders: readonly string[]): string[] {
@@ -341,8 +373,9 @@ function filesWith(text: string, ...folders: readonly string[]): string[] {
   );
 }
 
-const rejectedLines = (fleet: Fleet): { line: number }[] =>
-  readFileSync(fleet.world.path('users.csv.rejects.ndjson'), 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as { line: number });
+/** None where nothing was rejected. */
+function rejectedLines({ world }: Fleet): { line: number }[] {
+  const file = world.path('users.csv.rejects.ndjson');
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+  return lines.filter(Boolean).map((line) => JSON.parse(line) as { line: number });
+}

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { accountAt } from '../support/account-at.js';
 import { BinProcess } from '../support/bin-process.js';
 import type { TestStore } from '../support/queue-stores.js';
-import { makeWorld, type World } from '../support/world.js';
+import { makeWorld, type World, type WorldOptions } from '../support/world.js';
 
 export const passcode = 'seeded-secret-of-the-fleet';
 
@@ -30,15 +30,15 @@ export interface Status {
 }
 
 /** Milliseconds after which a worker that is silent has lost its shards. */
-const lease = '2s';
+const lease = '3s';
 
 export async function makeFleet(
   store: TestStore,
   url: string,
-  more: Record<string, string> = {},
+  test?: WorldOptions['test'],
 ): Promise<Fleet> {
-  const env = { ...accountAt(url, passcode), ENGAGECTL_QUEUE: store.url, ...more };
-  const world = makeWorld({ env, sleep: 'real' });
+  const env = { ...accountAt(url, passcode), ENGAGECTL_QUEUE: store.url };
+  const world = makeWorld({ env, sleep: 'real', ...(test && { test }) });
   const workDir = world.path('work');
   const fleet: Fleet = {
     world,
@@ -56,7 +56,7 @@ export async function makeFleet(
         const { stdout } = await fleet.run('status', run, '--work-dir', workDir, '--json');
         const status = stdout === '' ? undefined : (JSON.parse(stdout) as Status);
         if (status && done(status)) return status;
-        await delay(200);
+        await delay(300);
       }
     },
   };

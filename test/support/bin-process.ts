@@ -2,7 +2,6 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
 import type { World } from './world.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
@@ -18,7 +17,7 @@ export class BinProcess {
   readonly #closed: Promise<unknown[]>;
 
   constructor(
-    world: Pick<World, 'cwd' | 'configDir' | 'stateDir'>,
+    world: Pick<World, 'cwd' | 'configDir' | 'stateDir' | 'test'>,
     argv: readonly string[],
     env: Readonly<Record<string, string>> = {},
   ) {
@@ -35,7 +34,7 @@ export class BinProcess {
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.#closed = once(this.child, 'close');
-    onTestFinished(async () => {
+    world.test.onTestFinished(async () => {
       this.signal('SIGKILL');
       await this.#closed;
     });

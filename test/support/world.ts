@@ -5,7 +5,7 @@ import path from 'node:path';
 import { clearLine, cursorTo, moveCursor } from 'node:readline';
 import { Readable, Writable } from 'node:stream';
 import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises';
-import { onTestFailed, onTestFinished } from 'vitest';
+import { onTestFailed, onTestFinished, type TestContext } from 'vitest';
 import { main } from '../../src/main.js';
 import { withoutEmpty, type Runtime } from '../../src/runtime.js';
 
@@ -25,7 +25,12 @@ export interface WorldOptions {
   readonly sleep?: 'instant' | 'real';
   /** Wall clock, milliseconds since 1970. The machine's by default. */
   readonly now?: () => number;
+  /** Of a test that runs beside others of its file: its own context. */
+  readonly test?: RunningTest;
 }
+
+/** What cleans up behind a test. */
+type RunningTest = Pick<TestContext, 'onTestFinished' | 'onTestFailed'>;
 
 export interface Outcome {
   readonly code: number;
@@ -38,6 +43,7 @@ export interface World {
   readonly cwd: string;
   readonly configDir: string;
   readonly stateDir: string;
+  readonly test: RunningTest;
   /** A runtime of this world, with streams of its own, for tests below the command line. */
   runtime(options?: WorldOptions): Runtime & { output(): { stdout: string; stderr: string } };
   /** Runs one command line in process. `options` add to those of the world for this run. */
@@ -51,9 +57,10 @@ export interface World {
  * nothing of the machine's. To be called inside a test or a beforeEach.
  */
 export function makeWorld(defaults: WorldOptions = {}): World {
+  const { test = { onTestFinished, onTestFailed } } = defaults;
   const root = mkdtempSync(path.join(tmpdir(), 'engagectl-test-'));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  const random = seededRandom();
+  test.onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const random = seededRandom(test);
   const [cwd, configDir, stateDir] = ['work', 'config', 'state'].map((name) =>
     path.join(root, name),
   ) as [string, string, string];
@@ -97,7 +104,15 @@ export function makeWorld(defaults: WorldOptions = {}): World {
     return { code, ...world.output() };
   };
 
-  return { cwd, configDir, stateDir, runtime, run, path: (...parts) => path.join(cwd, ...parts) };
+  return {
+    cwd,
+    configDir,
+    stateDir,
+    test,
+    runtime,
+    run,
+    path: (...parts) => path.join(cwd, ...parts),
+  };
 }
 
 function inputOf({ stdin = '', tty = false }: WorldOptions): Runtime['stdin'] {
@@ -146,9 +161,9 @@ const instantSleep: Runtime['sleep'] = async (_ms, signal) => {
 };
 
 /** Numbers in [0, 1) that a failed test can be run with again: ENGAGECTL_TEST_SEED=<seed>. */
-function seededRandom(): () => number {
+function seededRandom({ onTestFailed: onFailed }: RunningTest): () => number {
   const seed = Number(process.env['ENGAGECTL_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
-  onTestFailed(() => void process.stderr.write(`ENGAGECTL_TEST_SEED=${seed}\n`));
+  onFailed(() => void process.stderr.write(`ENGAGECTL_TEST_SEED=${seed}\n`));
   let state = seed >>> 0;
   return () => {
     // mulberry32
