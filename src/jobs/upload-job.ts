@@ -1,6 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { zoneOf } from '../zone.js';
 import { knownRefusals } from './write/known-refusals.js';
+import { misspeltMembers } from './write/misspelt-members.js';
 import { columnMapping } from '../mapping/mapping-file.js';
 import type { MappingFile } from '../mapping/mapping-file-schema.js';
 import { uploadMapper } from '../mapping/upload.js';
@@ -24,15 +25,17 @@ export async function upload(
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
   const mapping = await uploadMapping(request, world);
+  const zone = zoneOf(world.timezone);
   return performWrite(
     {
       name: 'upload',
       meaning: { ...readMeaning(request), ...meaningOf(mapping) },
       frame: uploadFrame,
-      mapper: (zone) => uploadMapper({ ...mapping, zone }),
+      mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),
       keys: [mapping.identity, mapping.objectId ?? 'objectId'],
       minRecords: mapping.expected?.minRecords,
-      refusals: (headers) => knownRefusals({ ...mapping, zone: zoneOf(world.timezone) }, headers),
+      refusals: (headers) => knownRefusals({ ...mapping, zone }, headers),
+      doubts: () => misspeltMembers({ ...mapping, zone }),
     },
     request,
     world,

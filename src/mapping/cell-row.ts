@@ -24,6 +24,8 @@ export interface CellRow {
   isString(index: number): boolean;
   /** Content of a string, or the text of another value. */
   text(index: number): CellText;
+  /** Of a row whose columns may be others in each: what is there instead of a column, if anything. */
+  instead?(name: string): string;
   /** Writes the string as JSON: a JSON row's as written. */
   writeString(index: number): void;
 }
@@ -57,7 +59,7 @@ function writeKeys(row: CellRow, records: RecordBuilder, { identity, objectId }:
   const hasObjectId = parts.objectId >= 0 && !row.isEmpty(parts.objectId);
   if (!hasIdentity && !hasObjectId) {
     const names = objectId === undefined ? `"${identity}"` : `"${identity}" and "${objectId}"`;
-    return `column ${names}: the value is empty or missing`;
+    return `column ${names}: the value is empty or missing${row.instead?.(identity) ?? ''}`;
   }
   if (hasObjectId) {
     out.raw(openObjectId);

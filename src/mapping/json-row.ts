@@ -75,6 +75,14 @@ export class JsonRow implements CellRow {
     return string ?? this.#text.ofCell(json.bytes, json.valueStart(index), json.valueEnd(index));
   }
 
+  instead(name: string): string {
+    const columns = this.#columns.slice(0, this.#json.count);
+    const other = columns.find((column) => column.name.toLowerCase() === name.toLowerCase());
+    return other && other.name !== name
+      ? `; the row has "${other.name}": --identity ${other.name}`
+      : '';
+  }
+
   writeString(index: number): void {
     this.#copy(index);
   }

@@ -3,6 +3,7 @@ import { keyParts, shown, takeKey, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import { missingMember } from './missing-member.js';
 import type { RecordBuilder } from './record-builder.js';
 
 /** The one that orders the record comes last. */
@@ -43,7 +44,7 @@ function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
     if (fault !== undefined) return `${part}: ${fault}`;
     hasKey = true;
   }
-  return hasKey ? undefined : 'identity is missing';
+  return hasKey ? undefined : missingMember(json, 'identity');
 }
 
 function tsFault(json: JsonText): string | undefined {
@@ -56,7 +57,7 @@ function tsFault(json: JsonText): string | undefined {
 
 function eventFault(json: JsonText): string | undefined {
   const index = json.find('evtName');
-  if (index < 0) return 'evtName is missing';
+  if (index < 0) return missingMember(json, 'evtName');
   return nameFault(json, index, 'evtName') ?? objectFault(json, 'evtData');
 }
 
@@ -69,6 +70,6 @@ export function nameFault(json: JsonText, index: number, member: string): string
 
 function objectFault(json: JsonText, member: 'profileData' | 'evtData'): string | undefined {
   const index = json.find(member);
-  if (index < 0) return member === 'evtData' ? undefined : `${member} is missing`;
+  if (index < 0) return member === 'evtData' ? undefined : missingMember(json, member);
   return json.kindOf(index) === token.openObject ? undefined : `${member} is no object`;
 }

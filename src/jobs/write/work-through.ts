@@ -46,7 +46,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   });
   const headers = inputs.headers.map(({ header }) => header);
   const refusals = rehearsal === 'check' ? kind.refusals?.(headers) : undefined;
-  const job = looking(jobOf(writing, { ...parts, client }), refusals);
+  const job = looking(jobOf(writing, { ...parts, client }), refusals, writing);
   const sending = write(job);
   const progress = () => ({
     read: tally.counts.read,
@@ -111,11 +111,17 @@ function shortOf(
 }
 
 /** The same, with what it maps looked at. */
-function looking(job: WriteJob, refusals: Refusals | undefined): WriteJob {
-  if (!refusals) return job;
+function looking(
+  job: WriteJob,
+  refusals: Refusals | undefined,
+  { kind, world }: Writing,
+): WriteJob {
+  const doubtsIn = kind.doubts?.();
+  if (!refusals && !doubtsIn) return job;
   const map: WriteJob['map'] = (rows) => {
     const block = job.map(rows);
-    refusals.look(block);
+    refusals?.look(block);
+    for (const doubt of doubtsIn?.(block) ?? []) world.said.warn(doubt);
     return block;
   };
   return { ...job, map };

@@ -24,6 +24,8 @@ export interface WriteKind {
   readonly minRecords?: number | undefined;
   /** Looks at what a check reads, for what the service is known to refuse. */
   refusals?(headers: readonly (readonly string[])[]): Refusals;
+  /** Of the records of a block: what is to be said of them, though they are sent. */
+  doubts?(): (block: RecordBlock) => readonly string[];
   /** Identities that occurred, of which none is sent twice. */
   readonly seen?: IdentitySet;
   /** What is about to be done, found by reading the input once more. */

@@ -93,7 +93,10 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
   'outside-data': {
     of: ({ part, key }) => part === 'record' && !recordKeys.has(key),
     what: 'stands beside the data of the record, where the service does not look',
-    fix: 'move it into profileData or evtData',
+    fix({ key }) {
+      const meant = [...recordKeys].find((known) => known.toLowerCase() === key.toLowerCase());
+      return meant ? `write it "${meant}"` : 'move it into profileData or evtData';
+    },
   },
   // service-facts, Upload: an unknown identity creates a profile
   'padded-identity': {

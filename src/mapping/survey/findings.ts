@@ -95,7 +95,7 @@ function unsent(column: string, mapping: UploadMapping): ColumnFinding {
 const rejectRules = [
   {
     id: 'identity-empty',
-    pattern: /the value is empty or missing$|^identity is missing$/,
+    pattern: /the value is empty or missing(?:;|$)|^identity is missing(?:;|$)/,
     fix: 'name another column with --identity, or the one of the devices with --object-id',
   },
   {
