@@ -45,7 +45,8 @@ export function messages(
   const clearLine = terminal ? '\r\u001B[K' : '';
   const warning = color && (terminal || forceColor) ? '\u001B[33mwarning:\u001B[39m ' : 'warning: ';
   const tell: Tell = (type, text, about, personal) => {
-    const isForeign = type === 'verbose';
+    // Lines of ours come with an object; the others quote the service.
+    const isForeign = type === 'verbose' && about === undefined;
     const message = withoutPersonal(text, settings, { personal, isForeign });
     log?.({ type, text: message, about: { message, ...about } });
     const isShown = type === 'verbose' ? verbose : type === 'debug' ? debug : true;

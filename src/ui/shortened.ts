@@ -15,10 +15,11 @@ const shortest = 4;
  * line it stands in. At most half of it; what is very short stays.
  */
 export function shortened(value: string): string {
-  const letters = Array.from(value);
+  const isPhone = value.startsWith('+');
+  const letters = Array.from(isPhone ? value.replace(/[ ()-]/g, '') : value.replace('%40', '@'));
   if (letters.length <= shortest) return value;
   const at = letters.indexOf('@');
-  const most = at >= 0 ? Math.min(at, 3) : value.startsWith('+') ? 5 : 4;
+  const most = at >= 0 ? Math.min(at, 3) : isPhone ? 5 : 4;
   return `${letters.slice(0, Math.min(most, Math.floor(letters.length / 2))).join('')}…`;
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { LogEntry } from '../../src/runtime.js';
 import { messages } from '../../src/ui/messages.js';
 import { startProgress } from '../../src/ui/progress.js';
 import { progressText, type ProgressState } from '../../src/ui/progress-text.js';
@@ -139,6 +140,23 @@ test('amid records on a terminal nothing is said of a run that goes on', () => {
   const progress = startProgress(() => state, { ...settings, recordsOnStdout: true }, runtime);
   vi.advanceTimersByTime(60_000);
   progress.stop();
+  expect(runtime.output().stderr).toBe('');
+});
+
+test('the log file gets a line a minute though nothing is shown, and whom it waits for shortened', () => {
+  vi.useFakeTimers();
+  const told: LogEntry[] = [];
+  const runtime = { ...makeWorld().runtime(), log: (entry: LogEntry) => void told.push(entry) };
+  const waiting = 'waiting for eu1.example.test: no ada.lovelace@mail.example, try 1, next in 4 s';
+  const now = { ...state, waiting };
+  const progress = startProgress(() => now, { ...settings, quiet: true }, runtime);
+  vi.advanceTimersByTime(125_000);
+  progress.stop();
+  vi.advanceTimersByTime(120_000);
+  const short = waiting.replace('ada.lovelace@mail.example', 'ada…');
+  const text = expect.stringContaining(short) as string;
+  const about = expect.objectContaining({ records: 120_000, waiting: short }) as object;
+  expect(told).toEqual([1, 2].map(() => ({ type: 'progress', text, about })));
   expect(runtime.output().stderr).toBe('');
 });
 

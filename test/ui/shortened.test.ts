@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { shortened, withoutPersonal } from '../../src/ui/shortened.js';
+
+test.each([
+  ['ada.lovelace@mail.example', 'ada…'],
+  ['a@b.example', 'a…'],
+  ['+919876543210', '+9198…'],
+  ['919876543210', '9198…'],
+  ['CUSTOMER-77', 'CUST…'],
+  ['ann_1', 'an…'],
+  ['u17', 'u17'],
+  ['日本語のなまえ', '日本語…'],
+])('%s is shown as %s', (value, shown) => {
+  expect(shortened(value)).toBe(shown);
+});
+
+describe('a text', () => {
+  test.each([
+    ['no ada@mail.example.', 'no ada….'],
+    ['<ada+x@mail.example>,bob.b@mail.example', '<ada…>,bob…'],
+    ['identity=ada%40mail.example', 'identity=ada…'],
+    ['call +91 (98765) 43-210 now', 'call +9198… now'],
+  ])('loses addresses: %s', (text, shown) => {
+    expect(withoutPersonal(text, {})).toBe(shown);
+  });
+
+  test.each([
+    "ENOENT: no such file or directory, open '/home/ada@corp.example/users.csv'",
+    'C:\\Users\\ada@corp.example\\state',
+    '2026-11-22T21:15:06.373Z, 1,234,567,890 records, 12345678901 bytes',
+    'run 20261122-211506-7dnp at 10.20.30.40:8787, +05:30',
+  ])('keeps paths, times and numbers: %s', (text) => {
+    expect(withoutPersonal(text, {})).toBe(text);
+  });
+
+  test('loses what is known of its record: in quotes, cut, with or without a plus, as a word', () => {
+    const personal = ['a.*(b)+customer-with-a-long-identity', '+919876543210', 'x'];
+    const text = 'a "a.*(b)+customer-wi…" and 919876543210, "x" of 9198765432101';
+    expect(withoutPersonal(text, {}, { personal })).toBe(
+      'a "a.*(…" and 9198…, "x" of 9198765432101',
+    );
+    expect(withoutPersonal(text, { showPii: true }, { personal })).toBe(text);
+  });
+
+  test('keeps what was typed, and the names that are made of it', () => {
+    const argv = ['get-profile', 'ada@mail.example', 'a@b.csv'];
+    const text = 'no "ada@mail.example"; see a@b.csv.rejects.ndjson; nor bob@mail.example';
+    expect(withoutPersonal(text, { argv }, { personal: ['ada@mail.example'] })).toBe(
+      'no "ada@mail.example"; see a@b.csv.rejects.ndjson; nor bob…',
+    );
+  });
+
+  test('of the service may have phone numbers without a plus', () => {
+    const text = 'Invalid 919876543210';
+    expect(withoutPersonal(text, {}, { isForeign: true })).toBe('Invalid 9198…');
+  });
+});
