@@ -64,8 +64,7 @@ export async function servedCalls(
   return {
     options: await optionsOf(flags, credentials, runtime, told),
     announce: async (url) => {
-      // Who joins by the file has no certificate to trust.
-      if (url.startsWith('http:')) await claim?.announce(url);
+      await claim?.announce(url);
       told.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.callAccountId} ${how}`);
     },
     release: () => claim?.release(),

@@ -55,6 +55,19 @@ it('keeps a key of its own where nobody gives it one', async () => {
   expect((await fetch(`${second.url}/call/v1/signal`)).status).toBe(404);
 });
 
+it('--tls: commands with --region local join it when they trust its certificate, else say so at once', async () => {
+  const world = makeWorld();
+  const service = await serve(world, ['--tls'], {});
+  const { code, stderr } = await world.run(['call', 'log', '--region', 'local']);
+  expect(code).toBe(5);
+  expect(stderr).toMatch(/is not trusted[^]*at https:[^]*NODE_EXTRA_CA_CERTS=/);
+  const [, file = ''] = /NODE_EXTRA_CA_CERTS=(\S+)/.exec(service.stderr()) ?? [];
+  const trusting = new BinProcess(world, ['call', 'log', '--region', 'local'], {
+    NODE_EXTRA_CA_CERTS: file,
+  });
+  expect(await trusting.ended()).toBe(0);
+});
+
 it('a folder that cannot keep a secret serves all but calls', async () => {
   const world = makeWorld();
   mkdirSync(world.path('open'));

@@ -130,14 +130,20 @@ const calls = ({ credentials: { callAccountId, callApiKey } }: World): CallOptio
 
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** Whether a router listens there: it asks a plain request for a WebSocket. */
+/** Whether a router listens there: it asks a plain request for a WebSocket. Rejects when it is not trusted. */
 async function answers(url: string): Promise<boolean> {
   try {
     const signal = AbortSignal.timeout(answerMilliseconds);
     const { signalPath } = await import('../../calling/protocol.js');
     const { status } = await fetch(url + signalPath, { signal, redirect: 'error' });
     return status === 426;
-  } catch {
-    return false;
+  } catch (error) {
+    const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+    if (!/CERT|VERIFY/.test(code)) return false;
+    throw new EngagectlError('E-UNAVAILABLE', 'the router of --region local is not trusted', {
+      why: `a serve with TLS routes the calls, at ${url}: ${code}`,
+      fix: 'NODE_EXTRA_CA_CERTS=<the certificate that serve names>',
+      cause: error,
+    });
   }
 }
