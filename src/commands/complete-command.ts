@@ -1,36 +1,53 @@
-import path from 'node:path';
-import { configFolder, stateFolder } from '../config/standard-folders.js';
-import type { Runtime } from '../runtime.js';
-import type { CommandSpec } from './command-spec.js';
+import type { Call, CommandSpec } from './command-spec.js';
 
-/** `__complete profiles|regions|runs`: what completion scripts ask; quick, and silent if it cannot. */
+/**
+ * What completion scripts ask, quick, and silent if there is no answer: `__complete profiles`, `regions`
+ * or `runs`; `__complete columns -- <words>` for the last word of a command line; `__complete line -- =<word>
+ * <words>` for any word of it, as shells ask that have no script of their own words.
+ */
 export const command: CommandSpec = {
   hidden: true,
-  operands: [['<kind>', '']],
-  run: async ({ operands: [kind], runtime }) => {
-    const names = await namesOf(kind, runtime).catch((): string[] => []);
-    runtime.stdout.write(names.map((name) => `${name}\n`).join(''));
+  operands: [
+    ['<kind>', ''],
+    ['[word...]', ''],
+  ],
+  run: async (call) => {
+    const [kind = '', ...words] = call.operands;
+    const names = await answers[kind as keyof typeof answers]?.(call, words).catch(() => []);
+    call.runtime.stdout.write((names ?? []).map((name) => `${name}\n`).join(''));
   },
 };
 
-async function namesOf(kind: string | undefined, runtime: Runtime): Promise<string[]> {
-  const { readdir, readFile } = await import('node:fs/promises'); // no other command's help needs it
-  if (kind === 'runs') return named(await readdir(path.join(stateFolder(runtime), 'runs')));
-  // Read without the schema: checking it would cost more than the answer is worth.
-  const text = await readFile(path.join(configFolder(runtime), 'config.json'), 'utf8').catch(
-    () => '{}',
+type Ask = (call: Call, words: readonly string[]) => Promise<string[]>;
+
+const named =
+  (kind: 'profiles' | 'regions' | 'runs'): Ask =>
+  async ({ runtime }) =>
+    (await import('./completed-names.js')).completedNames(kind, runtime);
+
+const columns: Ask = async ({ runtime }, words) =>
+  (await import('./completed-columns.js')).completedColumns(words, runtime);
+
+const line: Ask = async (call, [current = '=', ...words]) => {
+  const [{ commandWords }, { valuesAt }] = await Promise.all([
+    import('../help/command-words.js'),
+    import('../help/values-at.js'),
+  ]);
+  const word = current.slice(1);
+  const { before, values } = valuesAt(
+    commandWords(await call.program.tree(call.runtime)),
+    words,
+    word,
   );
-  const { profiles = {} } = JSON.parse(text) as SavedNames;
-  if (kind === 'profiles') return named(Object.keys(profiles));
-  const regions = Object.values(profiles).flatMap((profile) => Object.keys(profile.regions ?? {}));
-  return kind === 'regions' ? named([...new Set([...regions, 'local'])]) : [];
-}
+  const ask = typeof values === 'string' ? answers[values as keyof typeof answers] : undefined;
+  const all = ask ? await ask(call, [...words, word]) : typeof values === 'string' ? [] : values;
+  return all.map((value) => `${before}${value}`).filter((value) => value.startsWith(word));
+};
 
-/** Of the config file, the part that holds names. */
-interface SavedNames {
-  readonly profiles?: Readonly<Record<string, { readonly regions?: object }>>;
-}
-
-/** What else a damaged file may hold is nothing for a shell. */
-const named = (names: readonly string[]): string[] =>
-  names.filter((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)).toSorted();
+const answers = {
+  profiles: named('profiles'),
+  regions: named('regions'),
+  runs: named('runs'),
+  columns,
+  line,
+};

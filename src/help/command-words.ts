@@ -1,8 +1,10 @@
 import type { Command, Option } from 'commander';
+import { errorIds } from '../errors.js';
 import { topics } from './topics.js';
 
-/** What may stand in a place: words, names from the configuration, files, or any text. */
-export type Values = readonly string[] | 'profiles' | 'regions' | 'runs' | 'files' | 'text';
+/** What may stand in a place: words, names from the configuration, columns of the input, files, or any text. */
+export type Values =
+  readonly string[] | 'profiles' | 'regions' | 'runs' | 'columns' | 'files' | 'text';
 
 export interface OptionWords {
   /** `-o` and `--output`, or one of them. */
@@ -47,7 +49,23 @@ export function commandWords(program: Command): CommandWords[] {
       ...children.flatMap((child) => walk(child, `${path} ${child.name()}`.trim())),
     ];
   };
-  return walk(program, '');
+  const [first, ...others] = walk(program, '');
+  return [first!, ...others.filter(({ path }) => !isHelp(path)), ...helpWords(others, first!)];
+}
+
+const isHelp = (path: string): boolean => /(?:^| )help$/.test(path);
+
+/** `help` takes the words of a command, a topic, and behind errors an id. */
+function helpWords(all: readonly CommandWords[], program: CommandWords): CommandWords[] {
+  const { options, commands } = program;
+  const help = { ownOptions: [], options, operands: undefined };
+  const about = Object.entries(topics).map(([name, description]) => ({ name, description }));
+  const nouns = all.filter((command) => command.commands.length > 0);
+  return [
+    { ...help, path: 'help', commands: [...commands, ...about] },
+    ...nouns.map((noun) => ({ ...help, path: `help ${noun.path}`, commands: noun.commands })),
+    { ...help, path: 'help errors', commands: [], operands: Object.keys(errorIds) },
+  ];
 }
 
 const optionWords = (option: Option): OptionWords => ({
@@ -61,14 +79,11 @@ function optionValues({ flags, long, parseArg }: Option): Values {
   if (words !== undefined) return words;
   if (long === '--profile') return 'profiles';
   if (long === '--region') return 'regions';
+  if (/<(?:column\b|a,b>)/.test(flags)) return 'columns';
   return /<(?:file|dir)\b/.test(flags) ? 'files' : 'text';
 }
 
 function operandsOf(command: Command): Values | undefined {
-  if (command.name() === 'help') {
-    const commands = command.parent?.commands ?? [];
-    return [...commands.map((each) => each.name()), ...Object.keys(topics)];
-  }
   const [operand] = command.registeredArguments;
   return operand && (operand.argChoices ?? valuesByName[operand.name()] ?? 'text');
 }

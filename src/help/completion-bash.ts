@@ -54,6 +54,11 @@ _engagectl() {
     words*) COMPREPLY=($(compgen -W "\${kind#words}" -- "$cur")) ;;
     profiles | regions | runs)
       COMPREPLY=($(compgen -W "$(engagectl __complete "$kind" 2>/dev/null)" -- "$cur")) ;;
+    columns)
+      local IFS=$'\\n' name
+      for name in $(engagectl __complete columns -- "\${COMP_WORDS[@]:1}" "$cur" 2>/dev/null); do
+        [[ $name == "$cur"* ]] && COMPREPLY+=("\${name// /\\\\ }")
+      done ;;
   esac
 }
 

@@ -58,8 +58,14 @@ function valuesOf(values: Values): string {
   if (values === 'files') return '-F';
   if (values === 'text') return '-f';
   const words =
-    typeof values === 'string' ? `(engagectl __complete ${values} 2>/dev/null)` : values.join(' ');
+    typeof values === 'string'
+      ? `(engagectl __complete ${asked(values)} 2>/dev/null)`
+      : values.join(' ');
   return `-f -a ${quoted(words)}`;
 }
+
+/** Columns are those of the file that the line names. */
+const asked = (values: string): string =>
+  values === 'columns' ? 'columns -- (commandline -o)[2..-1] (commandline -ct)' : values;
 
 const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, String.raw`\$&`)}'`;

@@ -2,6 +2,7 @@ import type { CommandWords, OptionWords, Values } from './command-words.js';
 
 /** A completion script for zsh, to be sourced or put into a folder of fpath as _engagectl. */
 export function zshCompletion(commands: readonly CommandWords[]): string {
+  const paths = new Set(commands.map(({ path }) => path));
   return `#compdef engagectl
 # Completion of engagectl for zsh. Load it with: source <(engagectl completion zsh)
 
@@ -11,7 +12,13 @@ _engagectl_names() {
   compadd -a names
 }
 
-${commands.map(functionOf).join('\n\n')}
+_engagectl_columns() {
+  local -a names
+  names=(\${(f)"$(engagectl __complete columns -- $words "$PREFIX" 2>/dev/null)"})
+  compadd -a names
+}
+
+${commands.map((command) => functionOf(command, paths)).join('\n\n')}
 
 if [[ $funcstack[1] == _engagectl ]]; then
   _engagectl "$@"
@@ -22,7 +29,10 @@ fi
 }
 
 /** A command with subcommands hands over to the function of the one that is named. */
-function functionOf({ path, commands, options, operands }: CommandWords): string {
+function functionOf(
+  { path, commands, options, operands }: CommandWords,
+  paths: ReadonlySet<string>,
+): string {
   const specs = options.flatMap(optionSpecs);
   if (commands.length === 0) {
     const operand = operands === undefined ? [] : [quoted(`*:operand:${action(operands)}`)];
@@ -33,7 +43,9 @@ function functionOf({ path, commands, options, operands }: CommandWords): string
   const described = commands.map(({ name, description }) =>
     quoted(`${name}:${description.replaceAll(':', String.raw`\:`)}`),
   );
-  const cases = commands.map(({ name }) => `    ${name}) ${nameOf(`${path} ${name}`)} ;;`);
+  const cases = commands
+    .filter(({ name }) => paths.has(`${path} ${name}`.trim()))
+    .map(({ name }) => `    ${name}) ${nameOf(`${path} ${name}`)} ;;`);
   return `${nameOf(path)}() {
   local curcontext=$curcontext state line
   local -A opt_args
@@ -70,6 +82,7 @@ function optionSpecs({ names, description, values }: OptionWords): string[] {
 function action(values: Values): string {
   if (values === 'files') return '_files';
   if (values === 'text') return ' ';
+  if (values === 'columns') return ' _engagectl_columns';
   return typeof values === 'string' ? ` _engagectl_names ${values}` : `(${values.join(' ')})`;
 }
 

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { hasCommand } from '../support/has-command.js';
 import { makeWorld, type World } from '../support/world.js';
@@ -72,7 +73,8 @@ function bash(script: string): Offered {
   return (line) => {
     const words = line.split(/ |(=)/).filter((word) => word !== undefined);
     const argv = ['-c', program, 'bash', script, ...words];
-    const { stdout, stderr } = spawnSync('bash', argv, { env: surroundings(), encoding: 'utf8' });
+    const where = { env: surroundings(), cwd: world.cwd, encoding: 'utf8' } as const;
+    const { stdout, stderr } = spawnSync('bash', argv, where);
     expect(stderr).toBe('');
     return lines(stdout);
   };
@@ -109,6 +111,8 @@ describe.each(['bash', 'fish'] as const)('%s', (shell) => {
     ['engagectl upload --region ', ['eu1', 'local', 'us1']],
     ['engagectl help exit', ['exit-codes']],
     ['engagectl completion z', ['zsh']],
+    ['engagectl help errors E-CUR', ['E-CURSOR']],
+    ['engagectl help config se', ['set']],
     ['engagectl export-events --event ', []],
     ['engagectl upload --limit ', []],
   ])('%s offers %j', async (line, expected) => {
@@ -132,6 +136,127 @@ describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 });
+
+describe('columns of the input', () => {
+  const places = [
+    ['upload users.csv --identity ', ['City', 'MSG-email', 'Signed Up', 'id']],
+    ['upload users.csv --object-id M', ['MSG-email']],
+    ['upload --rejects other.csv users.csv --map C', ['City']],
+    ['upload users.csv --only City,i', ['City,id']],
+    ['upload users.csv --only City,', ['City,MSG-email', 'City,Signed Up', 'City,id']],
+    ['upload wide.tsv.gz --types s', ['size']],
+    ['upload semi.csv --delimiter ; --identity x', ['x']],
+    ['cuid check users.csv --column i', ['id']],
+    ['upload none.csv --identity ', []],
+    ['upload broken.csv --identity ', []],
+    ['upload folder.csv --identity ', []],
+    ['upload --identity ', []],
+  ] as const;
+
+  beforeEach(() => {
+    const csv = 'id,City,Signed Up,"MSG-email","$(reboot)","a`b"\nu1,Oslo,,,,\n';
+    writeFileSync(world.path('users.csv'), csv);
+    writeFileSync(world.path('other.csv'), 'Country\nNorway\n');
+    writeFileSync(world.path('wide.tsv.gz'), gzipSync('size\tid\nL\tu1\n'));
+    writeFileSync(world.path('semi.csv'), 'x;y\n1;2\n');
+    writeFileSync(world.path('broken.csv'), 'id,id\n"');
+    mkdirSync(world.path('folder.csv'));
+  });
+
+  it.each(places)('%s: __complete offers %j', async (line, expected) => {
+    expect(await completed(line)).toEqual(expected);
+  });
+
+  const typed = [
+    ['engagectl upload users.csv --identity ', ['City', 'MSG-email', 'Signed Up', 'id']],
+    ['engagectl upload users.csv --only City,i', ['City,id']],
+    ['engagectl upload --region local users.csv --check --drop M', ['MSG-email']],
+    ['engagectl upload broken.csv --identity ', []],
+  ] as const;
+
+  describe.each(['bash', 'fish'] as const)('%s', (shell) => {
+    it.skipIf(!hasCommand(shell, 'its completion is not tried')).each(typed)(
+      '%s',
+      async (line, expected) => {
+        const offered = shells[shell](await scriptFor(shell))(line);
+        expect(offered.map((name) => name.replace('\\ ', ' '))).toEqual(expected);
+      },
+    );
+  });
+
+  it
+    .skipIf(
+      !hasCommand('zsh', 'its completion is not tried') || !hasCommand('script', 'no terminal'),
+    )
+    .each([
+      ['upload users.csv --identity Ci', 'upload users.csv --identity City'],
+      ['upload users.csv --only City,M', 'upload users.csv --only City,MSG-email'],
+      ['upload users.csv --drop Sig', 'upload users.csv --drop Signed Up'],
+      ['help errors E-CURS', 'help errors E-CURSOR'],
+      ['help config rem', 'help config remove'],
+    ])('zsh: %s', async (line, expected) => {
+    const program =
+      'engagectl() { [[ $1 == __complete ]] && { command engagectl "$@"; return }; print -r -- "words:$*"; }';
+    const script = await scriptFor('zsh');
+    const rc = `autoload -Uz compinit; compinit -u -d dump\nsource ${script}\n${program}\nPS1='> '\n`;
+    writeFileSync(world.path('.zshrc'), rc);
+    const shown = execFileSync('script', ['-qec', 'zsh -i', '/dev/null'], {
+      input: `engagectl ${line}\t\nexit\n`,
+      env: { ...surroundings(), ZDOTDIR: world.cwd },
+      cwd: world.cwd,
+      encoding: 'utf8',
+    });
+    expect(shown).toContain(`words:${expected}\r`);
+  });
+});
+
+describe('PowerShell', () => {
+  it('asks the program for each word', async () => {
+    const { code, stdout } = await world.run(['completion', 'powershell']);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(
+        /^Register-ArgumentCompleter -Native -CommandName engagectl -ScriptBlock \{$[^]*^ {2}engagectl __complete line -- "=\$wordToComplete" \$words /m,
+      ),
+    ]);
+  });
+
+  it.each([
+    ['exp', ['export-events', 'export-profiles']],
+    ['config se', ['set']],
+    ['--region eu1 --json config se', ['set']],
+    ['upload --chunk-', ['--chunk-bytes', '--chunk-size']],
+    ['upload --progress ', ['always', 'auto', 'never']],
+    ['upload --progress=n', ['--progress=never']],
+    ['--profile ', ['default', 'staging']],
+    ['config use st', ['staging']],
+    ['upload --region ', ['eu1', 'local', 'us1']],
+    ['help exit', ['exit-codes']],
+    ['help errors E-CUR', ['E-CURSOR']],
+    ['completion p', ['powershell']],
+    ['export-events --event ', []],
+    ['upload --mapping ', []],
+    ['nonsense --nonsense x', []],
+    ['__comp', []],
+  ])('%s offers %j', async (line, expected) => {
+    expect(await completed(line)).toEqual(expected);
+  });
+});
+
+/** What the program offers by itself at the end of a line. */
+async function completed(line: string): Promise<string[]> {
+  const words = line.split(' ');
+  const last = words.pop();
+  const { code, stdout, stderr } = await world.run([
+    '__complete',
+    'line',
+    '--',
+    `=${last}`,
+    ...words,
+  ]);
+  expect([code, stderr]).toEqual([0, '']);
+  return lines(stdout);
+}
 
 describe('file names', () => {
   const places = ['upload us', 'upload --rejects us', 'get-profile --input us'];

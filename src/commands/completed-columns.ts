@@ -1,0 +1,46 @@
+import type { Runtime } from '../runtime.js';
+
+/** Files that a command writes, or that are no input for another reason. */
+const otherFiles =
+  /^(?:-o|--(?:output|rejects|report|gone|mapping|write-mapping|key-file|record|play))$/;
+
+/**
+ * Columns of the input file that a command line names, for the last of its words; each with what stands
+ * before the last comma of that word. A word is as it was typed, quotes and backslashes included.
+ */
+export async function completedColumns(
+  typed: readonly string[],
+  runtime: Runtime,
+): Promise<string[]> {
+  const words = typed.map(unquoted);
+  const current = (words.pop() ?? '').replace(/^--[a-z-]+=/, '');
+  const file = words.find((word, at) => isTable(word) && !otherFiles.test(flagBefore(words, at)));
+  if (file === undefined) return [];
+  const { readColumns } = await import('../jobs/read-columns.js');
+  const delimiter = valueOf('--delimiter', words)?.replace(/^\\t$/, '\t');
+  const encoding = valueOf('--encoding', words);
+  const options = { ...(delimiter && { delimiter }), ...(encoding && { encoding }) };
+  const columns = await readColumns(file, options, runtime);
+  const before = current.slice(0, current.lastIndexOf(',') + 1);
+  const taken = new Set(before.split(','));
+  return columns
+    .filter((name) => isPlain(name) && !taken.has(name))
+    .map((name) => `${before}${name}`);
+}
+
+const isTable = (word: string): boolean => /\.[ct]sv(?:\.gz)?$/i.test(word);
+
+/** bash takes `--output=x.csv` for three words. */
+const flagBefore = (words: readonly string[], at: number): string =>
+  (words[at - 1] === '=' ? words[at - 2] : words[at - 1]) ?? '';
+
+const valueOf = (flag: string, words: readonly string[]): string | undefined => {
+  const at = words.indexOf(flag);
+  return at < 0 ? undefined : words[words[at + 1] === '=' ? at + 2 : at + 1];
+};
+
+const unquoted = (word: string): string =>
+  word.replaceAll(/^(["'])(.*)\1$/g, '$2').replaceAll(/\\(.)/g, '$1');
+
+/** Others could be more than a name to a shell. */
+const isPlain = (name: string): boolean => /^[\p{L}\p{N}_.$-][\p{L}\p{N}_. $-]{0,63}$/u.test(name);
