@@ -1,13 +1,19 @@
 import type { Argument, Command, Option } from 'commander';
 import { expect, it } from 'vitest';
+import { referencePage } from '../src/help/reference.js';
 import { buildProgram } from '../src/program.js';
 import { makeWorld } from './support/world.js';
 
-// Commands and flags are what scripts rely on. A wanted change: npx vitest run test/surface.test.ts -u
+// Commands and flags are what scripts rely on, and people read. A wanted change: npx vitest run test/surface.test.ts -u
 it('commands, arguments and flags are those of surface.json', async () => {
   const program = await buildProgram(makeWorld().runtime());
   const surface = { global: optionsOf(program), commands: commandsOf(program) };
   await expect(`${JSON.stringify(surface, null, 2)}\n`).toMatchFileSnapshot('surface.json');
+});
+
+it('docs/reference.md says what the program says', async () => {
+  const program = await buildProgram(makeWorld().runtime());
+  await expect(referencePage(program)).toMatchFileSnapshot('../docs/reference.md');
 });
 
 function commandsOf(parent: Command): object {
