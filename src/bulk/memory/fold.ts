@@ -2,8 +2,8 @@ import { blocksOf } from './change-log.js';
 import { entryWords, type EntryFile } from './entry-file.js';
 import { EntryWriter } from './entry-writer.js';
 
-/** Entries of a log that are sorted at once: 24 MB, and 12 for their order. */
-const sortedMost = 1_500_000;
+/** Entries of a log that are sorted at once: 16 MB, and 8 for their order. */
+const sortedMost = 1_000_000;
 /** Places of a log's entries that fit beside 32 bits of hash into the 53 of a number. */
 const places = 2 ** 21;
 
@@ -23,9 +23,10 @@ export function fold({ path, log, base }: Folding, most = sortedMost): void {
     const rest = new Cursor(base);
     const count = countOf(log);
     const parts = Math.ceil(count / most) || 1;
+    // Hashes lie evenly. One place for all parts: what each part left would stay in memory for a while.
+    const entries = new Entries(count / parts);
     for (let part = 0; part < parts; part += 1) {
-      // Hashes lie evenly.
-      const entries = new Entries(count / parts);
+      entries.clear();
       take(log, entries, [startOf(part, parts), startOf(part + 1, parts)]);
       merge(rest, entries, writer);
     }
@@ -56,11 +57,18 @@ function take(log: string, entries: Entries, [from, to]: readonly [number, numbe
 /** The entries of a log whose keys lie in a range, to be had in the order of their keys. */
 class Entries {
   words: Int32Array;
+  #order: Float64Array;
   #count = 0;
 
   /** `room` is how many there are, about. */
   constructor(room: number) {
-    this.words = new Int32Array(entryWords * (Math.ceil(1.02 * room) + 1024));
+    const most = Math.ceil(1.02 * room) + 1024;
+    this.words = new Int32Array(entryWords * most);
+    this.#order = new Float64Array(most);
+  }
+
+  clear(): void {
+    this.#count = 0;
   }
 
   add(words: Int32Array, at: number): void {
@@ -69,6 +77,7 @@ class Entries {
       const larger = new Int32Array(2 * end);
       larger.set(this.words);
       this.words = larger;
+      this.#order = new Float64Array(2 * this.#order.length);
     }
     for (let word = 0; word < entryWords; word += 1) this.words[end + word] = words[at + word]!;
     this.#count += 1;
@@ -78,7 +87,7 @@ class Entries {
   *sorted(): Generator<number> {
     if (this.#count > places) throw new RangeError(`${this.#count} entries are too many`);
     // By the high half of the key and the place, in one number.
-    const order = new Float64Array(this.#count);
+    const order = this.#order.subarray(0, this.#count);
     for (let index = 0; index < order.length; index += 1) {
       order[index] = (this.words[entryWords * index + 1]! >>> 0) * places + index;
     }
