@@ -52,7 +52,7 @@ export const command: CommandSpec<EventFlags> = {
       'the event; may be repeated; case-sensitive',
       { parse: notEmpty, repeatable: true, required: true },
     ],
-    ...exportOptions(eventBatchSize),
+    ...exportOptions(eventBatchSize, ['{day}', '{event}']),
     'Fetching:',
     ['--no-split', 'one cursor for the whole range, not one a day'],
     [

@@ -9,7 +9,10 @@ import { outputOptions, reportOptions, type OutputFlags, type ReportFlag } from 
 export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
 
 /** The flags that both exports share; `batchSize` parses the one whose limits differ. */
-export const exportOptions = (batchSize: (text: string) => number): OptionTable => [
+export const exportOptions = (
+  batchSize: (text: string) => number,
+  places?: readonly string[],
+): OptionTable => [
   'What is exported:',
   [
     '--from <date>',
@@ -37,7 +40,7 @@ export const exportOptions = (batchSize: (text: string) => number): OptionTable 
     'longest time to wait for it',
     { parse: duration, default: 1_800_000, shown: '30m' },
   ],
-  ...outputOptions,
+  ...outputOptions(places),
   ...reportOptions,
   'Output:',
   [

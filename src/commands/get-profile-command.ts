@@ -18,7 +18,7 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
     # in a pipe
     tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson
   `,
-  options: [...userOptions, ...inputOptions, ...outputOptions],
+  options: [...userOptions, ...inputOptions, ...outputOptions()],
   run: async (call) => {
     const { operands, flags } = call;
     const users = wantedUsers(operands, flags);

@@ -9,9 +9,14 @@ export interface OutputFlags extends FileOptions {
   readonly output?: string;
 }
 
-export const outputOptions: OptionTable = [
+/** `places`: what else than `{date}` may stand in the name. */
+export const outputOptions = (places: readonly string[] = []): OptionTable => [
   'Output:',
-  ['-o, --output <file>', 'default: standard output; .gz compresses; {date} is today', notEmpty],
+  [
+    '-o, --output <file>',
+    'default: standard output; .gz compresses; {date} is today',
+    nameWith(['{date}', ...places]),
+  ],
   [
     '--format <format>',
     `${formatNames.slice(0, -1).join(', ')} or ${formatNames.at(-1)!}; default: by the extension, else ndjson`,
@@ -44,6 +49,15 @@ export const reportOptions: OptionTable = [
     'write a page about the run: figures, charts over time, samples of rejects',
   ],
 ];
+
+/** A place that nothing comes to stand in is a slip: the file would have it in its name. */
+const nameWith =
+  (places: readonly string[]) =>
+  (text: string): string => {
+    const wrong = (text.match(/\{[A-Za-z]\w*\}/g) ?? []).find((place) => !places.includes(place));
+    if (wrong === undefined) return notEmpty(text);
+    throw new InvalidArgumentError(`${wrong} stands for nothing here. Use ${places.join(', ')}.`);
+  };
 
 function columnList(text: string): string[] {
   const columns = text.split(',');

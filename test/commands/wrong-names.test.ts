@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../src/service/start.js';
 import { accountAt } from '../support/account-at.js';
@@ -91,6 +91,19 @@ it('profiles and regions are offered by their nearest names', async () => {
   expect((await world.run([...get, 'prodution'])).stderr).toContain('did you mean "production"?');
   const region = await world.run([...get, 'production', '--region', 'eu2']);
   expect(region.stderr).toContain('did you mean "eu1"?');
+});
+
+it('a place in the name of an output in which nothing comes to stand', async () => {
+  const world = makeWorld();
+  const range = ['--event', 'A', '--from', '2026-01-01', '--to', '2026-01-01', '--region', 'local'];
+  for (const [command, name, places] of [
+    ['export-events', 'x-{hour}.csv', '{hour} stands for nothing here. Use {date}, {day}, {event}'],
+    ['export-profiles', 'x-{day}.csv', '{day} stands for nothing here. Use {date}'],
+  ] as const) {
+    const { code, stderr } = await world.run([command, ...range, '-o', name]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(places)]);
+  }
+  expect(readdirSync(world.cwd)).toEqual([]);
 });
 
 it('all that is wrong with a command line, or an environment, is said at once', async () => {

@@ -138,7 +138,7 @@ const log: CommandSpec<LogFlags> = {
     # those of the last day, for a spreadsheet
     engagectl call log --since 1d --format csv -o calls.csv --overwrite --region local
   `,
-  options: ['Options:', sinceOption, ...callingOptions, ...outputOptions],
+  options: ['Options:', sinceOption, ...callingOptions, ...outputOptions()],
   run: async (call) => (await records()).runLog(call),
 };
 

@@ -6,10 +6,12 @@ import {
   type CallRecord,
   type CallsAccount,
 } from '../../jobs/calling/kept-calls-job.js';
+import { datedOutput } from '../../jobs/export/dated-output.js';
 import type { FileOptions } from '../../jobs/job-options.js';
 import { inertJson } from '../../ui/inert.js';
 import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages, type Messages } from '../../ui/messages.js';
+import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job-words.js';
 import { isStdout } from '../output-flags.js';
@@ -25,9 +27,11 @@ export interface LogFlags extends CallingFlags, FileOptions {
 export async function runLog(call: Call<LogFlags>): Promise<void> {
   const { since: age, callUrl: _, ...how } = call.flags;
   const since = sinceOf(age, call);
+  const { json, timezone = 'UTC' } = call.settings();
+  const today = { zone: zoneOf(timezone), now: call.runtime.now() };
+  const output = datedOutput(how.output, today);
   await withCalling(call, async (account, world) => {
-    const records = await logCalls({ ...how, since }, account, world);
-    const { json } = call.settings();
+    const records = await logCalls({ ...how, ...(output && { output }), since }, account, world);
     if (!json) return world.said.note(records === 1 ? '1 call' : `${grouped(records)} calls`);
     const { stdout, stderr } = call.runtime;
     const summary = { command: 'call log', records, exitCode: 0 };
