@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { answer, startFaultServer, type Step } from '../support/fault-server.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/world.js';
 
 // `config check` where the chosen region refuses: the profile's other regions are asked as well.
@@ -9,17 +9,12 @@ beforeEach(() => {
   world = makeWorld({ sleep: 'real' });
 });
 
-const found: Step = answer(200, { status: 'success', record: {} });
-const denied: Step = answer(401, { status: 'fail', error: 'Unauthorized', code: 401 });
-
-/** A region that takes these pairs of account and passcode, and refuses all others. */
-async function region(...taken: readonly string[]) {
-  const server = await startFaultServer(({ headers }) => {
-    const pair = `${String(headers['x-service-account-id'])}:${String(headers['x-service-passcode'])}`;
-    return taken.includes(pair) ? found : denied;
-  });
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  return server;
+/** A region that takes this pair of account and passcode, and refuses all others. */
+async function region(pair = 'nobody:knows') {
+  const [accountId = '', passcode = ''] = pair.split(':');
+  const service = await startService({ accountId, passcode });
+  onTestFinished(() => service.close());
+  return service;
 }
 
 async function save(name: string, url: string, pair: string, more: string[] = []) {
@@ -114,6 +109,6 @@ test('asks nobody else when it is taken, nor regions of other profiles', async (
   expect(await check()).toMatchObject({ code: 0 });
   await save('eu1', other.url, 'A:pass-a', ['--profile', 'second']);
   expect(await check('--profile', 'second')).toMatchObject({ code: 4 });
-  expect(other.received).toHaveLength(1);
-  expect(eu1.received).toHaveLength(1);
+  expect(other.requests()).toHaveLength(1);
+  expect(eu1.requests()).toHaveLength(1);
 });

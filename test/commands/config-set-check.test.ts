@@ -1,51 +1,51 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { answer, hang, startFaultServer, type Step } from '../support/fault-server.js';
+import { startService, type FaultRuleInput } from '../../src/testing.js';
 import { makeWorld } from '../support/world.js';
 
 // `config set` tries what it saved, and saves it whatever comes of that.
 
 const secret = 'set-pass-5qZ';
-const found = answer(200, { status: 'success', record: {} });
 
-async function set(steps: [Step, ...Step[]], ...more: string[]) {
-  const server = await startFaultServer(steps);
-  onTestFinished(() => server[Symbol.asyncDispose]());
+/** `rule`: what the service does instead of taking them. */
+async function set(rule: FaultRuleInput | undefined, ...more: string[]) {
+  const service = await startService({ accountId: 'ACC-1', passcode: secret });
+  onTestFinished(() => service.close());
+  if (rule) await service.fault(rule);
   const world = makeWorld({ sleep: 'real' });
-  const account = ['--region', 'eu1', '--base-url', server.url, '--account-id', 'ACC-1'];
+  const account = ['--region', 'eu1', '--base-url', service.url, '--account-id', 'ACC-1'];
   const argv = ['config', 'set', ...account, '--passcode-stdin', ...more];
   const outcome = await world.run(argv, { stdin: secret });
   expect(outcome.stderr).not.toContain(secret);
   const list = await world.run(['config', 'list']);
   expect(list.stdout).toContain('ACC-1'); // saved, whatever came of it
-  return { ...outcome, world, server };
+  return { ...outcome, world, service };
 }
 
 test('says that account, passcode and region fit together', async () => {
-  const { code, stderr, server } = await set([found]);
+  const { code, stderr, service } = await set(undefined);
   expect([code, stderr.split('\n').slice(1)]).toEqual([
     0,
-    [`account ACC-1 and its passcode fit region eu1 (${server.url})`, ''],
+    [`account ACC-1 and its passcode fit region eu1 (${service.url})`, ''],
   ]);
-  expect(server.received).toHaveLength(1);
-  expect(server.received[0]?.headers).toMatchObject({ 'x-service-passcode': secret });
+  expect(service.requests()).toMatchObject([{ status: 200 }]);
 });
 
-test.each<[string, Step, string[], string]>([
+test.each<[string, FaultRuleInput, string[], string]>([
+  ['refuses them', { answer: { status: 401 } }, [], 'saved, but it does not fit: '],
+  ['fails', { answer: { status: 503 } }, [], 'saved, but it could not be tried: '],
   [
-    'refuses them',
-    answer(401, { status: 'fail', error: 'Unauthorized', code: 401 }),
-    [],
-    'saved, but it does not fit: ',
+    'does not answer in time',
+    { action: 'hang' },
+    ['--timeout', '100ms'],
+    'saved, but it could not be tried: ',
   ],
-  ['fails', answer(503, { status: 'fail' }), [], 'saved, but it could not be tried: '],
-  ['does not answer in time', hang(), ['--timeout', '100ms'], 'saved, but it could not be tried: '],
 ])(
   'is a warning, and no failure, where the service %s; it is asked once',
-  async (_, step, flags, message) => {
-    const { code, stderr, server } = await set([step], ...flags);
+  async (_, rule, flags, message) => {
+    const { code, stderr, service } = await set(rule, ...flags);
     expect([code, stderr]).toEqual([0, expect.stringContaining(`warning: ${message}`)]);
     expect(stderr).toContain('engagectl config check --profile default --region eu1 says more');
-    expect(server.received).toHaveLength(1);
+    expect(service.requests()).toHaveLength(1);
   },
 );
 
@@ -60,18 +60,18 @@ test('is a warning where nobody listens, or the passcode cannot be had', async (
 });
 
 test('asks nobody with --no-check, nor for what the service has nothing to say about', async () => {
-  const { stderr, server, world } = await set([found], '--no-check');
+  const { stderr, service, world } = await set(undefined, '--no-check');
   expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   const zone = ['config', 'set', '--region', 'eu1', '--timezone', 'Asia/Tokyo'];
   expect((await world.run(zone)).stderr).not.toContain('fit');
-  expect(server.received).toEqual([]);
+  expect(service.requests()).toEqual([]);
 });
 
-test.each<[string, Step, string[], object]>([
-  ['accepted', found, [], { status: 'accepted' }],
-  ['refused', answer(403, { status: 'fail', code: 403 }), [], { status: 'refused' }],
-  ['not tried', found, ['--no-check'], { status: 'not tried' }],
-])('--json says what came of it: %s', async (_, step, flags, check) => {
-  const { code, stdout } = await set([step], '--json', ...flags);
+test.each<[string, FaultRuleInput | undefined, string[], object]>([
+  ['accepted', undefined, [], { status: 'accepted' }],
+  ['refused', { answer: { status: 403 } }, [], { status: 'refused' }],
+  ['not tried', undefined, ['--no-check'], { status: 'not tried' }],
+])('--json says what came of it: %s', async (_, rule, flags, check) => {
+  const { code, stdout } = await set(rule, '--json', ...flags);
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { saved: { region: 'eu1' }, check }]);
 });

@@ -1,9 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { accept, answer, startFaultServer } from '../support/fault-server.js';
-import { recordsOf } from '../support/judge.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/world.js';
-import { accountAt } from '../support/account-at.js';
 
 // --quote, --escape, --comment and longer delimiters: the same outcomes as with RFC 4180.
 
@@ -22,13 +20,12 @@ const rejectsOf = (world: World, name: string): unknown[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as unknown);
 
+const recordsIn = (body: unknown) => (body as { readonly d: readonly unknown[] }).d;
+
 it('an upload sends the cells, rejects by line, and goes on only with the same dialect', async () => {
-  let requests = 0;
-  const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
-  await using server = await startFaultServer(() => (requests++ === 3 ? refuse : accept()));
-  const world = makeWorld({
-    env: accountAt(server.url, 'secret'),
-  });
+  await using service = await startService();
+  await service.fault({ after: 3, times: 1, answer: { status: 401 } });
+  const world = makeWorld({ env: service.env });
   writeFileSync(world.path('users.txt'), text);
   const small = ['--input-format', 'csv', '--chunk-size', '10', '--concurrency', '1', '--json'];
   const argv = ['upload', 'users.txt', ...small];
@@ -45,7 +42,9 @@ it('an upload sends the cells, rejects by line, and goes on only with the same d
     accepted: 30,
     rejected: 1,
   });
-  const sent = server.executed.flatMap(({ body }) => recordsOf(body));
+  const sent = service
+    .requests()
+    .flatMap(({ status, body }) => (status === 200 ? recordsIn(body) : []));
   expect(sent).toEqual(
     Array.from({ length: users }, (_, n) => ({
       type: 'profile',

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { startService } from '../../src/testing.js';
 import { accountAt } from '../support/account-at.js';
-import { answer, startFaultServer } from '../support/fault-server.js';
 import { makeWorld } from '../support/world.js';
 import { outcomeOf, start } from './bin.js';
 import { passcode } from './invariants.js';
@@ -20,15 +20,15 @@ it('without what the build makes is told in one line', () => {
 });
 
 it('15 requests that wait at once are no warning of Node', async () => {
-  await using server = await startFaultServer([
-    answer(503, { status: 'fail', error: '', code: 503 }),
-  ]);
-  const world = makeWorld({ env: accountAt(server.url, passcode) });
+  await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+  await service.fault({ answer: { status: 503 } });
+  const { url } = service;
+  const world = makeWorld({ env: accountAt(url, passcode) });
   const rows = Array.from({ length: 60 }, (_, n) => `user-${n},${n}\n`);
   writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
   const how = '--chunk-size 1 --concurrency 15 --max-attempts 3 --retry-base 200ms --json';
   const argv = ['upload', 'users.csv', ...how.split(' ')];
-  const { code, stderr } = await outcomeOf(start(world, { url: server.url, argv }));
+  const { code, stderr } = await outcomeOf(start(world, { url, argv }));
   expect(code).toBe(5);
   expect(stderr).not.toContain('MaxListeners');
 });

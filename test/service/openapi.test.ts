@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { expect, it } from 'vitest';
 import { endpointNames } from '../../src/service/endpoint-names.js';
@@ -51,6 +52,18 @@ it('describes the eight endpoints in schemas that a validator of JSON Schema tak
     { in: 'header', name: 'X-Service-Account-Id' },
     { in: 'header', name: 'X-Service-Passcode' },
   ]);
+});
+
+it('is a document of OpenAPI 3.1', async () => {
+  const { document } = await documented(await run());
+  // As https://spec.openapis.org/oas/3.1/schema/2026-08-03 has it.
+  const file = new URL('openapi-3.1.schema.json', import.meta.url);
+  const schema = JSON.parse(readFileSync(file, 'utf8')) as object;
+  const isOpenApi = new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
+  expect([isOpenApi(document), isOpenApi.errors]).toEqual([true, null]);
+  const [path = ''] = Object.keys(document.paths);
+  const spoiled = { ...document, paths: { [path]: { get: { responses: { ok: {} } } } } };
+  expect(isOpenApi(spoiled)).toBe(false);
 });
 
 const day = 1_700_000_000;
