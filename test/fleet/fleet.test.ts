@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it, vi, type TestContext } from 'vitest';
 import { FleetLists } from '../../src/fleet/lanes.js';
 import { openStore } from '../../src/fleet/queue-store.js';
@@ -256,6 +257,8 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         expect(
           (await fleet.run('submit', ...demerge, '--shards', '3', '--work-dir', 'w')).code,
         ).toBe(2);
+        const asCsv = ['--rejects', 'bad.csv', '--yes', '--shards', '3', '--work-dir', 'w'];
+        expect((await fleet.run('submit', ...demerge, ...asCsv)).code).toBe(2);
         const run = await fleet.submit(...demerge, '--shards', '3', '--yes');
         fleet.worker('--drain');
         await fleet.until(run, isOver);
@@ -301,6 +304,16 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         expect((await fleet.world.run(alone)).code).toBe(0);
         const bytes = (name: string) => readFileSync(fleet.world.path(name), 'utf8');
         expect(bytes('fleet.ndjson')).toBe(bytes('alone.ndjson'));
+        for (const name of ['all.csv', 'all.json.gz', 'all.ndjson.gz']) {
+          const { code } = await fleet.run('collect', run, '-o', name);
+          expect(code).toBe(0);
+          const one = ['export-events', '--event', 'A', ...days, '-o', `one-${name}`];
+          expect((await fleet.world.run(one)).code).toBe(0);
+          expect(textOf(fleet, name)).toBe(textOf(fleet, `one-${name}`));
+        }
+        for (const name of ['all.xlsx', '-']) {
+          expect((await fleet.run('collect', run, '-o', name)).code).toBe(2);
+        }
         tell(`${name}: ${server.openings.length} cursors for two exports, the same bytes`);
         expect((await fleet.run('collect', run)).code).toBe(8);
       },
@@ -371,6 +384,12 @@ function filesWith(text: string, ...folders: readonly string[]): string[] {
       .filter((name) => statSync(name, { throwIfNoEntry: false })?.isFile())
       .filter((name) => readFileSync(name).includes(text)),
   );
+}
+
+/** Of a file that may be gzipped. */
+function textOf({ world }: Fleet, name: string): string {
+  const bytes = readFileSync(world.path(name));
+  return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
 }
 
 /** None where nothing was rejected. */

@@ -1,27 +1,16 @@
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { EngagectlError, exitCodes, mostSerious } from '../../errors.js';
-import type { CollectedFile } from '../../fleet/collect-slices.js';
 import type { FleetCommand, ShardResult } from '../../fleet/fleet-run.js';
 import type { KnownRun } from '../../fleet/run-status.js';
-import { dateRange } from '../../jobs/export/date-range.js';
-import { datedOutput } from '../../jobs/export/dated-output.js';
-import { planEvents } from '../../jobs/export-events-job.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import type { Summary } from '../../ui/run-summary.js';
 import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import { showSummary } from '../../ui/summary.js';
-import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
-import { jobWords } from '../job-words.js';
-import { runNamed, withQueue, type RunFlags } from './fleet-flags.js';
+import { refuseRejects } from './plan-run.js';
+import { runNamed, withQueue, type CollectFlags } from './fleet-flags.js';
+import { collectExport } from './collect-export.js';
 import { commandWithin } from './command-within.js';
-
-export interface CollectFlags extends RunFlags {
-  readonly output?: string;
-  readonly overwrite?: true;
-  readonly report?: string;
-}
 
 /** `fleet collect`: one summary, one rejects file, the files of an export. */
 export async function collect(call: Call<CollectFlags>): Promise<void> {
@@ -34,7 +23,7 @@ async function collectRun(known: KnownRun, call: Call<CollectFlags>): Promise<vo
   const results = resultsOf(known);
   const writeReport = await openFleetReport(flags.report, runtime);
   const isExport = run.command === 'export-events';
-  const output = isExport ? await putTogether(known, results, call) : null;
+  const output = isExport ? await collectExport(known, results, call) : null;
   const rejectsFile = isExport ? null : await oneRejectsFile(known, results, call);
   const summary = await summaryOf(known, results, { output, rejectsFile });
   const settings = call.settings();
@@ -123,40 +112,7 @@ async function oneRejectsFile(
   const files = results.flatMap(({ rejectsFile }) => rejectsFile ?? []);
   const named = within.flags.rejects ?? `${within.files[0] ?? run.command}.rejects.ndjson`;
   const target = flags.output ?? path.resolve(run.cwd, named);
+  refuseRejects(target);
   const count = await collectRejects(files, within.files, path.resolve(runtime.cwd, target));
   return count === 0 ? null : target;
-}
-
-async function putTogether(
-  { run }: KnownRun,
-  results: readonly ShardResult[],
-  { flags, runtime, program }: Call<CollectFlags>,
-): Promise<string> {
-  const { collectSlices } = await import('../../fleet/collect-slices.js');
-  const { flags: asked } = await commandWithin(run.argv, { program, runtime });
-  const { event = [], split = true } = asked;
-  const today = { zone: zoneOf(run.timezone ?? 'UTC'), now: runtime.now() };
-  const range = dateRange(run.range!, today, jobWords);
-  const template = flags.output ?? datedOutput(asked.output, today) ?? '';
-  const events = typeof event === 'string' ? [event] : event;
-  const base = flags.output === undefined ? run.cwd : runtime.cwd;
-  const files = new Map<string, string[]>();
-  for (const [at, { file = '' }] of planEvents(
-    range,
-    { event: events, split },
-    template,
-  ).entries()) {
-    const slice = results[at]?.output;
-    if (slice === undefined || slice === null || !existsSync(slice)) {
-      throw new EngagectlError('E-FILE-READ', `the slice of shard ${at + 1} is not there`, {
-        why: `${slice ?? 'it'} is missing in the work folder`,
-        fix: 'submit the run again to another work folder',
-      });
-    }
-    const target = path.resolve(base, file);
-    files.set(target, [...(files.get(target) ?? []), slice]);
-  }
-  const collected: CollectedFile[] = [...files].map(([target, slices]) => ({ target, slices }));
-  await collectSlices(collected, flags.overwrite === true || asked.overwrite === true);
-  return template;
 }

@@ -1,9 +1,8 @@
 import type { CommandSpec } from '../command-spec.js';
 import type { OptionRow } from '../option-table.js';
 import { choice, duration, integer } from '../option-values.js';
-import type { CollectFlags } from './collect-action.js';
 import type { BudgetFlags, WorkFlags } from './fleet-actions.js';
-import { queueOption, type QueueFlag, type RunFlags } from './fleet-flags.js';
+import { queueOption, type CollectFlags, type QueueFlag, type RunFlags } from './fleet-flags.js';
 import type { SubmitFlags } from './submit-action.js';
 
 /** Loaded when used: `--help` of other commands needs none of it. */

@@ -15,6 +15,12 @@ export interface RunFlags extends QueueFlag {
   readonly watch?: true;
 }
 
+export interface CollectFlags extends RunFlags {
+  readonly output?: string;
+  readonly overwrite?: true;
+  readonly report?: string;
+}
+
 export const queueOption: OptionRow = [
   '--queue <url>',
   'redis://… or postgres://…; with a password: in ENGAGECTL_QUEUE',

@@ -105,8 +105,9 @@ async function exportSlice(
 ): Promise<ShardOutcome> {
   const { exportEvents } = await import('../../jobs/export-events-job.js');
   const extension = flags.output?.endsWith('.gz') === true ? 'ndjson.gz' : 'ndjson';
+  const { format: _, columns: __, csvFormulas: ___, bom: ____, ...asked } = flags; // for who collects
   const request = {
-    ...flags,
+    ...asked,
     ...run.range!,
     event: flags.event ?? [],
     shard,

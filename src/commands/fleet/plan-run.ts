@@ -4,6 +4,7 @@ import path from 'node:path';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
 import { dateRange, daysOf, type DateRange } from '../../jobs/export/date-range.js';
+import { isStdout, refuseFormat } from '../../jobs/output-of.js';
 import type { Connection } from '../connect.js';
 import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
 import { jobWords } from '../job-words.js';
@@ -71,18 +72,27 @@ function refuse({ name, files, flags }: CommandWithin): void {
   if (wrong) throw usage(`${jobWords.option(wrong[0])} is not for a fleet`, 'leave it out');
   if (flags.journal === false)
     throw usage('a fleet lives by its journals', 'leave out --no-journal');
-  if (name === 'export-events') return refuseOutput(flags.output);
+  if (name === 'export-events') return refuseExport(flags);
   if (files.length === 0 || files.includes('-')) {
     throw usage('a fleet reads files, each part all of them', 'name files that all workers see');
   }
+  refuseRejects(flags.rejects);
 }
 
-function refuseOutput(output: string | undefined): void {
-  if (output !== undefined && /\.(ndjson|jsonl)(\.gz)?$/.test(output)) return;
-  throw usage(
-    'the slices of a fleet are put together as NDJSON',
-    'add --output <file>.ndjson, or .ndjson.gz',
-  );
+function refuseExport(flags: CommandWithin['flags']): void {
+  if (isStdout(flags.output)) {
+    throw usage('the slices of a fleet are put together in files', 'add --output <file>');
+  }
+  if (flags.limit !== undefined) {
+    throw usage('--limit is not for the exports of a fleet', 'leave it out: each slice is a day');
+  }
+  refuseFormat(flags.output, flags, jobWords);
+}
+
+/** Each part has its own, and they are put together line by line. Throws E-USAGE. */
+export function refuseRejects(file: string | undefined): void {
+  if (file === undefined || !/\.csv$/i.test(file)) return;
+  throw usage(`${file}: the rejects of a fleet are written as NDJSON`, 'name a file .ndjson');
 }
 
 /** Throws E-FILE-READ. */
