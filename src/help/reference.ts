@@ -21,12 +21,11 @@ export function referencePage(program: Command): string {
     .concat('\n');
 }
 
-/** Without the help of each noun, which is one of its commands. */
+/** Without the help of each noun, which commander adds to its commands by itself. */
 const allOf = (command: Command, help: Help): Command[] =>
   help
     .visibleCommands(command)
-    .filter((child) => child.parent === command && command.commands.includes(child))
-    .flatMap((child) => [child, ...allOf(child, help)]);
+    .flatMap((child) => (command.commands.includes(child) ? [child, ...allOf(child, help)] : []));
 
 const nameOf = (command: Command): string =>
   lineage(command)
