@@ -14,6 +14,9 @@ const refusedBatchesMaximum = 2;
 /** Batches that stand ready, so that the next body is there when an answer arrives. */
 const readyBatches = 2;
 
+/** Bytes of large bodies under way at once: the text of their records is kept beside them. */
+const mostLargeBytes = 16 * 1024 * 1024;
+
 type SenderJob = Pick<
   WriteJob,
   'budget' | 'request' | 'tally' | 'endpoint' | 'maxRejects' | 'rehearsal' | 'option'
@@ -30,6 +33,8 @@ export class Sender {
   readonly #job: SenderJob;
   readonly #settler: BatchSettler;
   #open = 0;
+  /** Bytes of large bodies that are submitted and not settled. */
+  #largeBytes = 0;
   /** Batches without an answer to each of their records. */
   #unanswered = 0;
   /** Who waits for the next batch to be answered or settled. */
@@ -67,9 +72,14 @@ export class Sender {
   async submit(batch: Batch): Promise<boolean> {
     const most = this.#job.budget.most + readyBatches;
     while (this.#unanswered >= most && !this.#halt.error) await this.#next();
+    while (this.#isTooMuch(batch) && !this.#halt.error) await this.nextSettled();
     if (this.#halt.error) return false;
     void this.#settle(batch);
     return true;
+  }
+
+  #isTooMuch(batch: Batch): boolean {
+    return this.#largeBytes > 0 && this.#largeBytes + largeBytesOf(batch) > mostLargeBytes;
   }
 
   /** Waits for a batch to be settled, or to come nearer to it. */
@@ -82,7 +92,9 @@ export class Sender {
   }
 
   async #settle(batch: Batch): Promise<void> {
+    const largeBytes = largeBytesOf(batch);
     this.#open += 1;
+    this.#largeBytes += largeBytes;
     const fate = await this.#answers(batch);
     await this.#halt.guard(async () => {
       const { log } = this.#job.tally;
@@ -95,6 +107,7 @@ export class Sender {
     // After a failed attempt the body may still be on its way out of an old socket.
     if (fate?.attempts === 0) this.#free.push(batch);
     this.#open -= 1;
+    this.#largeBytes -= largeBytes;
     this.#wake();
   }
 
@@ -141,3 +154,5 @@ export class Sender {
     this.#halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { fix }));
   }
 }
+
+const largeBytesOf = (batch: Batch): number => (batch.isLarge ? batch.bytesWith(0) : 0);
