@@ -191,7 +191,6 @@ it('a page that drips a byte now and then is given up', async () => {
     yield 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
     for (;;) yield '1\r\n \r\n';
   }
-  const started = performance.now();
   const { code, stderr } = await against(
     (target, body) =>
       target.includes('cursor=')
@@ -201,7 +200,6 @@ it('a page that drips a byte now and then is given up', async () => {
   );
   expect(code).toBe(5);
   expect(stderr).toContain('fewer than 100 bytes a second received within 0.3 s');
-  expect(performance.now() - started).toBeLessThan(10_000);
 });
 
 describe('a 100 Continue that nobody asked for', () => {

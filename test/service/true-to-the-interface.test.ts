@@ -203,9 +203,10 @@ describe('limits hold for what operators and later uploads build', () => {
         '/1/upload',
         `{"d":[{"type":"profile","identity":"a","profileData":{${data}}}]}`,
       );
-    const started = performance.now();
+    const before = process.cpuUsage();
     expect((await upload(`"n":{"$incr":${'9'.repeat(9_900_000)}}`)).unprocessed).toHaveLength(1);
-    expect(performance.now() - started).toBeLessThan(3000);
+    // Of the processor, not of the clock: the machine may be busy.
+    expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);
     expect((await upload('"n":{"$incr":1e400}')).unprocessed).toMatchObject([{ code: 512 }]);
     expect(await upload('"n":1.7e308,"m":1e400')).toMatchObject({ processed: 1 });
     expect((await upload('"n":{"$incr":1.7e308}')).unprocessed).toMatchObject([{ code: 512 }]);
