@@ -13,6 +13,7 @@ export interface ErrorNote {
 const account =
   'engagectl config show    (the account a command would use, and where each value comes from)';
 const goOn = 'the same command with --resume goes on';
+const again = 'run the same command again; a run from files goes on with --resume';
 const fresh = 'the same command with --fresh starts anew';
 
 export const errorNotes = {
@@ -417,12 +418,12 @@ export const errorNotes = {
       'somebody pressed Ctrl-C, once or twice',
       'a program that uses the library aborted the signal',
     ],
-    next: ['a run from files goes on with the same command and --resume', 'engagectl runs list'],
+    next: [again, 'engagectl runs list'],
   },
   'E-TERMINATED': {
     means: 'SIGTERM stopped the command',
     causes: ['kill, a time limit, a container or a machine that was shut down'],
-    next: ['a run from files goes on with the same command and --resume', 'engagectl runs list'],
+    next: [again, 'engagectl runs list'],
   },
   'E-HUNG-UP': {
     means: 'SIGHUP stopped the command',
@@ -431,7 +432,7 @@ export const errorNotes = {
       'a service manager that reloads by SIGHUP',
     ],
     next: [
-      'a run from files goes on with the same command and --resume',
+      again,
       'tmux, screen or setsid keep it when the terminal goes; nohup does not: Node undoes it',
     ],
   },

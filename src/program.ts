@@ -1,3 +1,4 @@
+import { withShortValues } from './commands/short-values.js';
 import { Command, CommanderError } from 'commander';
 import { addCommand, type CommandSpec, type Program } from './commands/command-spec.js';
 import { globalOptionTable } from './commands/global-options.js';
@@ -49,7 +50,7 @@ export async function runProgram(argv: readonly string[], runtime: Runtime): Pro
   const program = await buildProgram(runtime, argv);
   try {
     if (argv.length === 0) program.outputHelp();
-    else await program.parseAsync([...argv], { from: 'user' });
+    else await program.parseAsync(withShortValues(argv, program), { from: 'user' });
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
     for (const problem of wrongVariables(program, runtime)) noteProblem(program, problem);
@@ -119,7 +120,7 @@ const self: Program = {
   tree: (runtime) => buildProgram(runtime),
   run: async (argv, runtime) => {
     const program = await buildProgram(runtime, argv);
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync(withShortValues(argv, program), { from: 'user' });
   },
 };
 

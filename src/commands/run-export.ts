@@ -64,20 +64,16 @@ function next(output: string | undefined): string | undefined {
 }
 
 /** Other failures say themselves what to do about them. */
-const passing = new Set<number>([
-  exitCodes.credentials,
-  exitCodes.unavailable,
-  exitCodes.file,
-  exitCodes.interrupted,
-  exitCodes.terminated,
-  exitCodes.hungUp,
-]);
+const passing = new Set<number>([exitCodes.credentials, exitCodes.unavailable, exitCodes.file]);
+const stopped = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
 
 function sayHowToGoOn(
   ended: { error: EngagectlError; unfinished: boolean; output: string | undefined },
   said: Messages,
 ): void {
-  if (!passing.has(ended.error.exitCode)) return;
+  const { exitCode } = ended.error;
+  if (!passing.has(exitCode) && !stopped.has(exitCode)) return;
+  if (ended.unfinished && stopped.has(exitCode)) return; // the error says it
   if (ended.unfinished) said.note('the same command with --resume goes on');
   else if (isStdout(ended.output)) {
     said.note('what goes to standard output cannot be resumed; --output <file> can');

@@ -1,4 +1,4 @@
-import { exitCodes, type EngagectlError } from '../errors.js';
+import { EngagectlError, exitCodes } from '../errors.js';
 import type { JobEnding, JobHooks } from '../jobs/job-hooks.js';
 import type { Rehearsal } from '../jobs/job-options.js';
 import type { RunResult, WriteResult } from '../jobs/results.js';
@@ -134,18 +134,30 @@ async function tellEnding<Result extends AnyResult, Progress>(
     },
     said,
   );
-  const error = unreported ?? judged;
+  const error = unreported ?? (judged && withWayOn(judged, unfinished));
   const exitCode = error?.exitCode ?? exitCodes.ok;
   // A reader of stdout that left wants nothing more, not even figures.
   const isWanted =
     exitCode !== exitCodes.closedPipe && (command.figures !== false || settings.json);
   if (isWanted) {
     const { nouns, next } = command;
-    const place = { settings, runtime, messages: said, recordsOnStdout, nouns, next };
+    const place = { settings, runtime, messages: said, recordsOnStdout, nouns, next, unfinished };
     await showSummary({ ...summary, exitCode }, place);
   }
   return { error, isReported: unreported === undefined };
 }
+
+/** What to type after Ctrl-C depends on what was stopped. */
+function withWayOn(error: EngagectlError, unfinished: boolean): EngagectlError {
+  const { id, message, details, exitCode } = error;
+  if (!stops.has(exitCode) || details.fix !== undefined) return error;
+  const fix = unfinished
+    ? 'the same command with --resume goes on'
+    : 'run the same command again: nothing is kept that could be gone on with';
+  return new EngagectlError(id, message, { ...details, fix });
+}
+
+const stops = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
 
 /**
  * False when stdout did not take the summary of a write. Then the run is kept: who reads exit code 9

@@ -18,6 +18,8 @@ interface SummaryWorld {
   readonly recordsOnStdout: boolean;
   /** What the records are, like `users`. */
   readonly nouns: string;
+  /** False where nothing is kept of the run that its name would lead to. */
+  readonly unfinished?: boolean;
   /** A command to go on with, for a person after success. */
   readonly next?: string | undefined;
 }
@@ -115,10 +117,13 @@ function place({ accountId, region, profile }: Summary): string | undefined {
 }
 
 /** The headline, and a line for each figure that it does not tell and that is not zero. */
-function asText(summary: Summary, { nouns, next, runtime }: SummaryWorld): string {
+function asText(
+  summary: Summary,
+  { nouns, next, runtime, unfinished = true }: SummaryWorld,
+): string {
   const { exitCode } = summary;
   const rest = summaryFigures(summary).filter(
-    ([label, value]) => value !== '0' && !tells(summary, label),
+    ([label, value]) => value !== '0' && !tells(summary, label) && (label !== 'run' || unfinished),
   );
   const [account, others] = [
     rest.filter(([label]) => label === 'account'),

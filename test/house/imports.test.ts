@@ -27,7 +27,7 @@ const mayImport: Readonly<Record<string, string>> = {
   help: 'errors, error-notes, type jobs, type runtime, commander',
 
   // what the tool does
-  jobs: 'bulk, input, mapping, output, client, contract, zone, text, errors, files, calling, type runtime',
+  jobs: 'bulk, input, mapping, output, client, contract, nearest, zone, text, errors, files, calling, type runtime',
   bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, errors, files, type runtime',
   mapping: 'contract, nearest, zone, text, errors, files, type input, type runtime, zod',

@@ -28,6 +28,7 @@ import { digest } from '../run/run-folder.js';
 import { shardText, slotsOf } from '../shard-of.js';
 import { dayCounts, refuseToday, shortDays } from './wanted-days.js';
 import { watched } from '../watched.js';
+import { withNearestEvent } from './with-nearest-event.js';
 import { waitsOf, type Connection, type World } from '../world.js';
 
 export type ExportHooks = JobHooks<ExportResult, ExportProgress>;
@@ -165,7 +166,9 @@ async function perform(
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
   hooks.begun?.(() => progressOf(state, waits.text, runtime.monotonic() - started));
-  const failure = await failureOf(exported, runtime.signal);
+  const ended = await failureOf(exported, runtime.signal);
+  const asked = work.files.flat().map(({ eventName }) => eventName);
+  const failure = ended && withNearestEvent(ended, asked);
   const { minRecords } = work;
   const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
   const { records, pages, requests, retries, pendingMs, bytes } = state;

@@ -1,0 +1,75 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
+import { accountAt } from '../support/account-at.js';
+import { accept, answer, hang, startFaultServer } from '../support/fault-server.js';
+import { makeWorld } from '../support/world.js';
+
+// What an error advises can be done.
+
+const range = ['--event', 'Charged', '--from', '2026-10-01', '--to', '2026-10-01'];
+const anew = 'fix: run the same command again: nothing is kept that could be gone on with';
+
+it.each([
+  [['verify', 'users.csv'], anew],
+  [['get-profile', 'u1'], anew],
+  [['get-profile', '--input', 'users.csv'], anew],
+  [['export-events', ...range], anew],
+  [['config', 'check'], 'fix: run the same command again'],
+])('Ctrl-C of what cannot be resumed speaks of no --resume: %j', async (argv, fix) => {
+  await using server = await startFaultServer([hang()]);
+  const stop = new AbortController();
+  const world = makeWorld({ env: accountAt(server.url, 'pass'), signal: stop.signal });
+  writeFileSync(world.path('users.csv'), 'identity,Email\nu1,u1@example.test\n');
+  const ended = world.run(argv);
+  while (server.received.length === 0) await delay(5);
+  stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+  const { code, stderr } = await ended;
+  expect([code, stderr]).toEqual([130, expect.stringContaining(fix)]);
+  expect(stderr).not.toMatch(/^ {2}run {2}/m);
+});
+
+it('Ctrl-C of an export to a file says how to go on, once', async () => {
+  await using server = await startFaultServer((_, index) =>
+    index === 0 ? answer(200, { cursor: 'c1' }) : hang(),
+  );
+  const stop = new AbortController();
+  const world = makeWorld({ env: accountAt(server.url, 'pass'), signal: stop.signal });
+  const ended = world.run(['export-events', ...range, '-o', 'e.ndjson']);
+  while (server.received.length < 2) await delay(5);
+  stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+  const { code, stderr } = await ended;
+  expect(code).toBe(130);
+  expect(stderr.split('the same command with --resume goes on')).toHaveLength(2);
+});
+
+it.each([
+  ['charged', '; did you mean "Charged"?'],
+  ['App Lunched', '; did you mean "App Launched"?'],
+  ['Something else', undefined],
+])('an event that the account does not have: %s', async (event, meant) => {
+  const refusal = { status: 'fail', error: `Invalid event : ${event}`, code: 400 };
+  await using server = await startFaultServer([answer(400, refusal)]);
+  const world = makeWorld({ env: accountAt(server.url, 'pass') });
+  const days = ['--from', '2026-10-01', '--to', '2026-10-01'];
+  const { code, stderr } = await world.run(['export-events', '--event', event, ...days]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`Invalid event : ${event}`)]);
+  if (meant === undefined) expect(stderr).not.toContain('did you mean');
+  else expect(stderr).toContain(meant);
+});
+
+it('-o=file is -o file, and a word behind -- stays what it is', async () => {
+  await using server = await startFaultServer([accept()]);
+  const world = makeWorld({ env: accountAt(server.url, 'pass') });
+  writeFileSync(world.path('-o=x'), 'identity\nu1\n');
+  const found = await world.run(['get-profile', 'u1', '-o=p.ndjson', '--region', 'local']);
+  expect(found.code).toBe(3);
+  expect([existsSync(world.path('p.ndjson')), existsSync(world.path('=p.ndjson'))]).toEqual([
+    true,
+    false,
+  ]);
+  expect((await world.run(['-r=local', 'config', 'show'])).stdout).toContain('LOCAL');
+  const file = await world.run(['upload', '--input-format', 'csv', '--', '-o=x']);
+  expect(file.code).toBe(0);
+});
