@@ -12,16 +12,62 @@ export interface MatchedText {
   readonly isWhole: boolean;
 }
 
+/** Texts, each read to its end by another run; there may be many thousands, for many thousands of inputs. */
+export class KnownTexts {
+  readonly #byEnd = new Map<string, TextDigest[]>();
+  /** Where those end that are shorter than their heads, in order. */
+  readonly short: readonly number[];
+  /** Where the others end, in order, by their heads. */
+  readonly #long = new Map<string, readonly number[]>();
+
+  constructor(texts: readonly TextDigest[]) {
+    const long = new Map<string, TextDigest[]>();
+    for (const text of texts) {
+      append(this.#byEnd, endOf(text), text);
+      if (text.offset >= headBytes) append(long, text.ended?.head ?? '', text);
+    }
+    this.short = endsOf(texts.filter(({ offset }) => offset < headBytes));
+    for (const [head, those] of long) this.#long.set(head, endsOf(those));
+  }
+
+  get isEmpty(): boolean {
+    return this.#byEnd.size === 0;
+  }
+
+  long(head: string): readonly number[] {
+    return this.#long.get(head) ?? [];
+  }
+
+  /** The text that was read so far, if it is one of them. */
+  find(read: DigestedText): TextDigest | undefined {
+    const alike = this.#byEnd.get(endOf({ offset: read.length, hash: read.hash }));
+    const head = alike && read.head;
+    return alike?.findLast(({ ended }) => ended?.head === head);
+  }
+}
+
+const endOf = ({ offset, hash }: Pick<TextDigest, 'offset' | 'hash'>): string =>
+  `${offset} ${hash}`;
+
+const endsOf = (texts: readonly TextDigest[]): readonly number[] =>
+  [...new Set(texts.map(({ offset }) => offset))].toSorted((a, b) => a - b);
+
+function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}
+
 /**
- * The longest of the texts, each read to its end by another run, that the input is or begins with;
- * undefined: none. Reads no further than it must. Throws EngagectlError E-FILE-READ.
+ * The longest of the texts that the input is or begins with; undefined: none. Reads no further than it
+ * must. Throws EngagectlError E-FILE-READ.
  */
 export async function matchText(
   source: Source,
-  texts: readonly TextDigest[],
+  texts: KnownTexts,
   { encoding }: Pick<InputOptions, 'encoding'>,
 ): Promise<MatchedText | undefined> {
-  if (texts.length === 0) return undefined;
+  if (texts.isEmpty) return undefined;
   const { name } = source;
   const opened = source.open();
   const search = new PrefixSearch(texts);
@@ -38,12 +84,15 @@ export async function matchText(
 /** Holds a text that goes by against others. */
 class PrefixSearch {
   readonly #read = new DigestedText();
-  /** Those that may still come true, the shortest first. */
-  #open: readonly TextDigest[];
+  readonly #known: KnownTexts;
+  /** Where a text that may come true ends, and how many of these places were passed. */
+  #ends: readonly number[];
+  #passed = 0;
   #longest: TextDigest | undefined;
 
-  constructor(texts: readonly TextDigest[]) {
-    this.#open = texts.toSorted((a, b) => a.offset - b.offset);
+  constructor(known: KnownTexts) {
+    this.#known = known;
+    this.#ends = known.short;
   }
 
   get found(): MatchedText | undefined {
@@ -53,26 +102,28 @@ class PrefixSearch {
 
   /** False when more text would change nothing. */
   goOn(chunk: Buffer): boolean {
+    let rest = this.#pass(chunk);
+    const head = headBytes - this.#read.length;
+    if (head > 0 && rest.length >= head) {
+      this.#read.add(rest.subarray(0, head));
+      [this.#ends, this.#passed] = [this.#known.long(this.#read.head), 0];
+      rest = this.#pass(rest.subarray(head));
+    }
+    this.#read.add(rest);
+    const mayComeTrue = this.#passed < this.#ends.length || this.#read.length < headBytes;
+    return mayComeTrue || this.found?.isWhole === true;
+  }
+
+  /** Looks at each place where a text ends; what is behind the last of them. */
+  #pass(chunk: Buffer): Buffer {
     let rest = chunk;
-    for (const text of this.#open) {
-      const left = text.offset - this.#read.length;
+    for (; this.#passed < this.#ends.length; this.#passed += 1) {
+      const left = this.#ends[this.#passed]! - this.#read.length;
       if (left > rest.length) break;
       this.#read.add(rest.subarray(0, left));
       rest = rest.subarray(left);
-      this.#open = this.#open.slice(1);
-      const isSame = this.#read.hash === text.hash && this.#read.head === text.ended?.head;
-      if (isSame) this.#longest = text;
+      this.#longest = this.#known.find(this.#read) ?? this.#longest;
     }
-    const hadHead = this.#read.length > headBytes;
-    this.#read.add(rest);
-    if (!hadHead && this.#read.length >= headBytes) this.#dropOtherHeads();
-    return this.#open.length > 0 || this.found?.isWhole === true;
-  }
-
-  #dropOtherHeads(): void {
-    const { head } = this.#read;
-    this.#open = this.#open.filter(
-      ({ offset, ended }) => offset < headBytes || ended?.head === head,
-    );
+    return rest;
   }
 }

@@ -7,7 +7,7 @@ import { checkEncoding } from './decode.js';
 import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
-import { matchText, type MatchedText } from './match-text.js';
+import { matchText, type KnownTexts, type MatchedText } from './match-text.js';
 import type { Position, RowBlock, TextDigest } from './rows.js';
 import { beginsLike, goOn, passOver } from './pipe-text.js';
 import { verifyText } from './verify-text.js';
@@ -57,7 +57,7 @@ export interface Inputs {
   /** Whether a pipe begins as a text does; of a long one its first bytes tell. */
   beginsLike(text: TextDigest): Promise<boolean>;
   /** Which of these texts the input is, or begins with. Reads it, so it must be no pipe. */
-  match(input: number, texts: readonly TextDigest[]): Promise<MatchedText | undefined>;
+  match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
   /** What is to be said of the files that were read to their end. */
   readonly warnings: readonly string[];
   /** Ends reading at once, also while standard input is waited for. */
@@ -203,7 +203,7 @@ class SequentialInputs implements Inputs {
     return this.#inputs.map(({ source }) => source.name);
   }
 
-  async match(input: number, texts: readonly TextDigest[]): Promise<MatchedText | undefined> {
+  async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
     return matchText(this.#inputs[input]!.source, texts, this.#options);
   }
 

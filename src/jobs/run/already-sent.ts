@@ -2,7 +2,7 @@ import { noOutcomes } from '../../bulk/outcome-log.js';
 import type { WriteEntry } from '../../bulk/write/write-entries.js';
 import { EngagectlError } from '../../errors.js';
 import { changedInput } from '../../input/changed-input.js';
-import type { MatchedText } from '../../input/match-text.js';
+import { KnownTexts, type MatchedText } from '../../input/match-text.js';
 import type { Inputs } from '../../input/open.js';
 import type { Position, TextDigest } from '../../input/rows.js';
 import type { LedgerLine, LedgerSource } from './ledger.js';
@@ -36,8 +36,9 @@ interface Asked {
  */
 export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefore | undefined> {
   const sent: (SentInput | undefined)[] = [];
+  const known = knownFrom(asked.lines);
   for (const [input, name] of inputs.names.entries()) {
-    sent.push(await matched(inputs, { input, name }, asked.lines));
+    sent.push(await matched(inputs, { input, name }, known));
   }
   const first = sent.find((one) => one !== undefined);
   if (!first) return undefined;
@@ -45,7 +46,7 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
   const some = sent
     .slice(0, isNew < 0 ? sent.length : isNew + 1)
     .filter((one) => one !== undefined);
-  const late = sent.find((one) => one !== undefined && !some.includes(one));
+  const late = isNew < 0 ? undefined : sent.slice(isNew + 1).find((one) => one !== undefined);
   if (!asked.resume) throw alreadySent(first, asked.words);
   if (late) throw sentLate(late, asked.words);
   const last = some.at(-1)!;
@@ -73,19 +74,27 @@ function sentOf(sent: readonly SentInput[]): SentBefore {
   return { entries: [settlementOf(sent), ...kinds], records: recordsOf(sent), line };
 }
 
+interface Known {
+  readonly texts: KnownTexts;
+  readonly of: ReadonlyMap<TextDigest, { readonly records: number; readonly line: LedgerLine }>;
+}
+
+function knownFrom(lines: readonly LedgerLine[]): Known {
+  const of = new Map(
+    lines.flatMap((line) =>
+      line.sources.map((source) => [textOf(source), { records: source.records, line }] as const),
+    ),
+  );
+  return { texts: new KnownTexts([...of.keys()]), of };
+}
+
 async function matched(
   inputs: Inputs,
   { input, name }: { readonly input: number; readonly name: string },
-  lines: readonly LedgerLine[],
+  known: Known,
 ): Promise<SentInput | undefined> {
-  const known = new Map<TextDigest, { readonly records: number; readonly line: LedgerLine }>();
-  for (const line of lines) {
-    for (const source of line.sources) {
-      known.set(textOf(source), { records: source.records, line });
-    }
-  }
-  const match = await inputs.match(input, [...known.keys()]);
-  const what = match && known.get(match.text);
+  const match = await inputs.match(input, known.texts);
+  const what = match && known.of.get(match.text);
   // Every input begins with no records at all.
   if (!what || (what.records === 0 && !match.isWhole)) return undefined;
   return { ...match, ...what, name };

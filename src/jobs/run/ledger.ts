@@ -66,10 +66,13 @@ export const ledgerOf = (runs: string): string => path.join(path.dirname(runs), 
 const nothing: Ledger = { lines: [], damage: undefined };
 
 /**
- * What the runs of an account did; of all accounts where none is named. A last line without its end
- * is no damage: who wrote it was killed meanwhile, and left the folder of the run.
+ * What runs did, as far as it is wanted: a line may name many thousands of inputs. A last line without
+ * its end is no damage: who wrote it was killed meanwhile, and left the folder of the run.
  */
-export function readLedger(file: string, accountId?: string): Ledger {
+export function readLedger(
+  file: string,
+  isWanted: (line: LedgerLine) => boolean = () => true,
+): Ledger {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -79,12 +82,11 @@ export function readLedger(file: string, accountId?: string): Ledger {
   }
   const lines: LedgerLine[] = [];
   let damage: string | undefined;
-  const account = accountId === undefined ? '' : JSON.stringify({ accountId }).slice(1, -1);
   for (const [index, line] of text.split('\n').slice(0, -1).entries()) {
     if (isTorn(line)) continue;
     const found = parsed(line);
     if (typeof found === 'string') damage ??= `line ${index + 1} ${found}`;
-    else if (line.includes(account)) lines.push(found);
+    else if (isWanted(found)) lines.push(found);
   }
   return { lines, damage };
 }

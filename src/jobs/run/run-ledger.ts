@@ -82,6 +82,7 @@ export class RunLedger {
   readonly #file: string;
   readonly #run: LedgerRun;
   readonly #world: World;
+  /** Of runs whose records would do harm, sent again by this command. */
   readonly #lines: readonly LedgerLine[];
   readonly #isAgain: boolean;
   /** The events of its stream are remembered one by one: those that were accepted are not sent. */
@@ -90,14 +91,14 @@ export class RunLedger {
   readonly #pipe: string | undefined;
 
   constructor(file: string, run: LedgerRun, { again, world, remembers, pipe }: LedgerPlace) {
-    const { lines, damage } = readLedger(file, run.accountId);
     this.#file = file;
     this.#run = run;
     this.#world = world;
-    this.#lines = lines;
     this.#isAgain = again;
     this.#remembers = remembers;
     this.#pipe = pipe;
+    const { lines, damage } = readLedger(file, (line) => this.#doesHarm(line));
+    this.#lines = lines;
     if (damage === undefined) return;
     const error = unreadable(file, damage, world);
     world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
@@ -107,8 +108,8 @@ export class RunLedger {
   /** What of the inputs need not be sent. Throws E-ALREADY-SENT, E-INPUT-CHANGED. */
   async sentBefore(inputs: Inputs, resume: boolean): Promise<SentBefore | undefined> {
     if (this.#isAgain) return undefined;
-    const lines = this.#lines.filter((line) => this.#doesHarm(line));
-    const sent = await sentBefore(inputs, { lines, resume, words: this.#world.words });
+    const asked = { lines: this.#lines, resume, words: this.#world.words };
+    const sent = await sentBefore(inputs, asked);
     this.#say(sent);
     return sent;
   }
@@ -116,8 +117,8 @@ export class RunLedger {
   /** What of a pipe with a name its last run sent, if it begins like that. */
   async pipedBefore(inputs: Inputs): Promise<SentBefore | undefined> {
     if (this.#isAgain) return undefined;
-    const lines = this.#lines.filter((line) => this.#doesHarm(line));
-    const sent = await pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! });
+    const asked = { lines: this.#lines, name: this.#names(inputs)[0]! };
+    const sent = await pipedBefore(inputs, asked);
     this.#say(sent);
     return sent;
   }
@@ -160,8 +161,8 @@ export class RunLedger {
 
   /** The same command with the same content would do harm. */
   #doesHarm(line: LedgerLine): boolean {
-    const { command, host, meaning } = this.#run;
-    const isSame = line.command === command && line.host === host && line.meaning === meaning;
+    const same = ['accountId', 'command', 'host', 'meaning'] as const;
+    const isSame = same.every((name) => line[name] === this.#run[name]);
     const isRemembered = this.#remembers && line.stream === this.#run.stream;
     const harm = isRemembered ? line.once.filter((kind) => kind !== 'event') : line.once;
     return isSame && harm.length > 0 && line.accepted + line.unknown > 0;

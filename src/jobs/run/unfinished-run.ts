@@ -69,7 +69,8 @@ function isOver(root: string, found: RunFolder, { mayBeginAnew }: WantedRun): bo
 
 /** Its end was noted, and it was killed before its folder was gone. Resumed, it sends nothing. */
 const isFinished = (root: string, { header: { run, accountId } }: RunFolder): boolean =>
-  readLedger(ledgerOf(root), accountId).lines.some((line) => line.run === run);
+  readLedger(ledgerOf(root), (line) => line.accountId === accountId && line.run === run).lines
+    .length > 0;
 
 export const isWanted = (header: RunHeader, wanted: WantedRun): boolean =>
   wanted.exports

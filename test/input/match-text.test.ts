@@ -1,0 +1,62 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { DigestedText } from '../../src/input/digested-text.js';
+import { KnownTexts, matchText } from '../../src/input/match-text.js';
+import type { TextDigest } from '../../src/input/rows.js';
+
+// Which of the texts that other runs read an input is, or begins with: held against comparing them all.
+
+const digestOf = (text: string): TextDigest => {
+  const read = new DigestedText();
+  read.add(Buffer.from(text));
+  const { length: offset, hash, head } = read;
+  const end = { input: 0, offset, line: 1, ordinal: 0 };
+  return { input: 0, offset, hash, endsInLine: false, ended: { end, head } };
+};
+
+const sourceOf = (text: string, step: number) => ({
+  name: 'in.csv',
+  size: text.length,
+  open: () => ({
+    // oxlint-disable-next-line typescript/require-await -- as a file is read
+    chunks: (async function* chunks() {
+      for (let at = 0; at < text.length; at += step) yield Buffer.from(text.slice(at, at + step));
+    })(),
+    bytesRead: () => 0,
+    close: () => undefined,
+  }),
+});
+
+/** Texts that begin alike, around the length of their heads too. */
+const text = fc
+  .tuple(fc.constantFrom('a', 'b', 'ab'), fc.oneof(fc.nat(12), fc.nat(9000), fc.constant(4096)))
+  .map(([pattern, length]) => pattern.repeat(length).slice(0, length));
+
+it('finds the longest text that an input begins with, and says whether more follows', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(text, { maxLength: 12 }),
+      text,
+      fc.nat(9000),
+      fc.integer({ min: 1, max: 9000 }),
+      async (known, input, cut, step) => {
+        const texts = known.concat(input.slice(0, cut));
+        const longest = texts
+          .filter((each) => input.startsWith(each))
+          .toSorted((a, b) => b.length - a.length)[0];
+        const found = await matchText(
+          sourceOf(input, step),
+          new KnownTexts(texts.map((each) => digestOf(each))),
+          {},
+        );
+        // An empty input is given out in no pieces at all.
+        if (input === '') return;
+        expect(found?.text.offset).toBe(longest?.length);
+        expect(found?.isWhole).toBe(
+          longest === undefined ? undefined : longest.length === input.length,
+        );
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
