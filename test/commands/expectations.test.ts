@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, startFaultServer } from '../support/fault-server.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/world.js';
 
 // What a mapping file expects of an input, beside how it is mapped.
@@ -16,14 +15,14 @@ const mapping = {
 };
 
 async function worldWith(files: Readonly<Record<string, unknown>>, env = {}) {
-  const server = await startFaultServer([accept()]);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const world = makeWorld({ env: { ...accountAt(server.url, 'pass', 'ACC-1'), ...env } });
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const world = makeWorld({ env: { ...service.env, ...env } });
   for (const [name, content] of Object.entries(files)) {
     const text = typeof content === 'string' ? content : JSON.stringify(content);
     writeFileSync(world.path(name), text);
   }
-  return { world, server };
+  return { world, service };
 }
 
 const upload = (world: World, ...argv: string[]) =>
@@ -46,7 +45,7 @@ const rows = `${header}u1,a@x.de,33,free\nu2,,x,gold\nu3,c@x.de,,\n,,1,paid\n`;
 
 describe('a mapping file that expects something', () => {
   it('rejects rows with all their faults, and sends the others as ever', async () => {
-    const { world, server } = await worldWith({ 'm.json': mapping, 'u.csv': rows });
+    const { world, service } = await worldWith({ 'm.json': mapping, 'u.csv': rows });
     const { code, stdout } = await upload(world, 'u.csv', '--json');
     expect(code).toBe(3);
     expect(JSON.parse(stdout)).toMatchObject({ read: 4, accepted: 2, rejected: 2 });
@@ -58,7 +57,7 @@ describe('a mapping file that expects something', () => {
       ],
       [5, 'column "Id": the value is empty or missing; column "mail": a value is required'],
     ]);
-    expect(server.received.map(({ body }) => String(body))).toEqual([
+    expect(service.requests().map(({ body }) => JSON.stringify(body))).toEqual([
       '{"d":[{"identity":"u1","type":"profile","profileData":{"Email":"a@x.de","Age":33,"Plan":"free"}},' +
         '{"identity":"u3","type":"profile","profileData":{"Email":"c@x.de"}}]}',
     ]);
@@ -90,7 +89,7 @@ describe('a mapping file that expects something', () => {
     ['that is missing', 'Id,mial,Age,Plan\n', 'E-COLUMN-MISSING', 'column "mail" missing'],
     ['too many', 'Id,mail,Age,Plan,Fax,Pet\n', 'E-EXPECTED', 'unexpected columns "Fax", "Pet"'],
   ])('refuses a column %s before anything is sent: exit 8', async (_, head, id, message) => {
-    const { world, server } = await worldWith({
+    const { world, service } = await worldWith({
       'm.json': mapping,
       'u.csv': `${head}u1,a,1,free\n`,
     });
@@ -99,7 +98,7 @@ describe('a mapping file that expects something', () => {
       expect([code, stderr]).toEqual([8, expect.stringContaining(`${id}: u.csv: `)]);
       expect(stderr).toContain(message);
     }
-    expect(server.received).toEqual([]);
+    expect(service.requests()).toEqual([]);
   });
 
   it('takes its own rejects file back, corrected, of CSV too', async () => {
@@ -157,7 +156,7 @@ describe('the type of phones of one country', () => {
     const json = numbers.map((Phone, index) => `${JSON.stringify({ Id: `u${index}`, Phone })}\n`);
     const types = { identity: 'Id', types: { Phone: 'phone:+91' } };
     const files = { 'm.json': types, 'u.csv': csv, 'u.ndjson': json.join('') };
-    const { world, server } = await worldWith(files);
+    const { world, service } = await worldWith(files);
     const flags = ['--identity', 'Id', '--types', 'Phone:phone:+91'];
     const runs = [
       ['u.csv', '--mapping', 'm.json'],
@@ -180,7 +179,7 @@ describe('the type of phones of one country', () => {
       2,
       'column "Phone": "+447911123456" is no phone number of +91, which is +91 and digits only',
     ]);
-    expect(String(server.received[0]?.body)).toBe(
+    expect(JSON.stringify(service.requests()[0]?.body)).toBe(
       '{"d":[{"identity":"u0","type":"profile","profileData":{"Phone":"+919876543210"}},' +
         '{"identity":"u5","type":"profile","profileData":{}}]}',
     );
@@ -206,7 +205,7 @@ describe('the least number of records', () => {
   const three = 'identity,Name\na1,A\nb2,B\nc3,C\n';
 
   it('is looked for before anything is sent: exit 8', async () => {
-    const { world, server } = await worldWith({ 'm.json': least, 'u.csv': two, 'ok.csv': three });
+    const { world, service } = await worldWith({ 'm.json': least, 'u.csv': two, 'ok.csv': three });
     for (const rehearsal of [[], ['--check'], ['--preview']]) {
       const { code, stderr } = await upload(world, 'u.csv', ...rehearsal);
       expect([code, stderr]).toEqual([
@@ -214,13 +213,13 @@ describe('the least number of records', () => {
         expect.stringContaining('E-EXPECTED: u.csv: 2 records, at least 3 expected'),
       ]);
     }
-    expect(server.received).toEqual([]);
+    expect(service.requests()).toEqual([]);
     expect((await upload(world, 'ok.csv', '--limit', '1')).code).toBe(0);
     expect((await upload(world, 'u.csv', 'ok.csv', '--check')).code).toBe(3);
   });
 
   it('is judged at the end of a pipe', async () => {
-    const { world, server } = await worldWith({ 'm.json': least });
+    const { world, service } = await worldWith({ 'm.json': least });
     const piped = (text: string, ...argv: string[]) =>
       world.run(['upload', '-', '--mapping', 'm.json', ...argv], { stdin: text });
     const short = 'identity,Name\na1,A\nb2,B\n';
@@ -231,7 +230,7 @@ describe('the least number of records', () => {
       expect.stringContaining(`"E-TOO-FEW","message":"${few}; 2 were sent and accepted"`),
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ accepted: 2, exitCode: 3 });
-    expect(server.received).toHaveLength(1);
+    expect(service.requests()).toHaveLength(1);
     const nothingSent = [8, expect.stringMatching(/E-EXPECTED: stdin: [02] records, at least 3/)];
     for (const [text, ...argv] of [
       [short, '--check'],
@@ -241,7 +240,7 @@ describe('the least number of records', () => {
       const outcome = await piped(text!, ...argv);
       expect([outcome.code, outcome.stderr]).toEqual(nothingSent);
     }
-    expect(server.received).toHaveLength(1);
+    expect(service.requests()).toHaveLength(1);
     expect((await piped(short, '--limit', '2')).code).toBe(0);
     expect((await piped(three)).code).toBe(0);
   });

@@ -1,15 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, startFaultServer } from '../support/fault-server.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld } from '../support/world.js';
 
 // Names of members of JSON records that the service does not know, told in every run as those of a CSV's columns are.
 
 async function upload(lines: readonly object[], ...flags: string[]) {
-  const server = await startFaultServer([accept()]);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const world = makeWorld({ env: accountAt(server.url, 'pass') });
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const world = makeWorld({ env: service.env });
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   writeFileSync(world.path('r.ndjson'), text);
   return world.run(['upload', 'r.ndjson', ...flags]);

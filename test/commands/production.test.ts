@@ -1,25 +1,24 @@
 import { writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, startFaultServer, type FaultServer } from '../support/fault-server.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { makeWorld, type World, type WorldOptions } from '../support/world.js';
 
 // Writes with a config profile that is marked production.
 
 let world: World;
-let server: FaultServer;
+let service: TestService;
 beforeEach(async () => {
   world = makeWorld();
-  server = await startFaultServer([accept()]);
-  onTestFinished(() => server[Symbol.asyncDispose]());
+  service = await startService({ accountId: 'ACC-1', passcode: 'pass' });
+  onTestFinished(() => service.close());
   writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\n');
-  writeFileSync(world.path('phones.csv'), 'type,value,status\nphone,+441,Unsubscribe\n');
+  writeFileSync(world.path('phones.csv'), 'type,value,status\nphone,+441234567,Unsubscribe\n');
   writeFileSync(world.path('ids.txt'), 'u1\nu2\n');
   await save('--production');
 });
 
 const save = async (...more: string[]) => {
-  const account = ['--region', 'eu1', '--base-url', server.url, '--account-id', 'ACC-1'];
+  const account = ['--region', 'eu1', '--base-url', service.url, '--account-id', 'ACC-1'];
   const args = ['config', 'set', ...account, '--passcode-stdin', '--no-check', ...more];
   expect(await world.run(args, { stdin: 'pass' })).toMatchObject({ code: 0 });
 };
@@ -36,16 +35,16 @@ describe.each([
   test('shows where and what on a terminal, and goes on when the region is typed', async () => {
     const { code, stderr } = await world.run(args, terminal('eu1\n'));
     expect(code).toBe(0);
-    for (const part of ['PRODUCTION account ACC-1', 'region eu1', server.url, '"default"', says])
+    for (const part of ['PRODUCTION account ACC-1', 'region eu1', service.url, '"default"', says])
       expect(stderr).toContain(part);
-    expect(server.executed).toHaveLength(1);
+    expect(service.requests()).toHaveLength(1);
   });
 
   test.each(['yes\n', '\n', ''])('sends nothing when %j is typed: exit 2', async (typed) => {
     const { code, stderr } = await world.run(args, terminal(typed));
     expect(code).toBe(2);
     expect(stderr).toContain('E-CONFIRM');
-    expect(server.received).toHaveLength(0);
+    expect(service.requests()).toHaveLength(0);
   });
 
   test.each([
@@ -56,7 +55,7 @@ describe.each([
     const { code, stderr } = await world.run(argv, options);
     expect(code).toBe(0);
     expect(stderr).not.toContain('PRODUCTION');
-    expect(server.executed).toHaveLength(1);
+    expect(service.requests()).toHaveLength(1);
   });
 });
 
@@ -81,7 +80,7 @@ test('other profiles do not ask, nor does the environment’s account', async ()
   await save('--profile', 'staging');
   const args = ['upload', 'users.csv', '--profile', 'staging'];
   expect((await world.run(args, terminal(''))).stderr).not.toContain('PRODUCTION');
-  const env = accountAt(server.url, 'pass', 'ENV');
+  const { env } = service;
   const outcome = await world.run(['upload', 'users.csv'], { ...terminal(''), env });
   expect(outcome.code).toBe(0);
   expect(outcome.stderr).not.toContain('PRODUCTION');
