@@ -24,7 +24,7 @@ export const stages = {
 
 export const service = {
   name: 'service',
-  question: 'the local service: random profiles into a full store, and all events out of it',
+  question: 'the local service: new profiles into a full store, and all events out of it',
   size: 1_000_000,
   figures: ({ size, folder }) =>
     output('service.js', '--profiles', size, '--events', size, '--folder', folder).split('\n'),
