@@ -6,7 +6,13 @@ import { describe, expect, it, vi, type TestContext } from 'vitest';
 import { FleetLists } from '../../src/fleet/lanes.js';
 import { openStore } from '../../src/fleet/queue-store.js';
 import type { BinProcess } from '../support/bin-process.js';
-import { accept, after, startFaultServer, type FaultServer } from '../support/fault-server.js';
+import {
+  accept,
+  after,
+  answer,
+  startFaultServer,
+  type FaultServer,
+} from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
 import { recordsPage, startPageServer } from '../support/page-server.js';
 import { stores, type TestStore } from '../support/queue-stores.js';
@@ -351,6 +357,24 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
           const all = own.flatMap(({ body }) => recordsOf(body));
           expect(all).toHaveLength(records);
         }
+      },
+      limit,
+    );
+
+    it(
+      'keeps no address in what it says of a shard that failed',
+      async (test) => {
+        await using store = await startStore();
+        const error = 'no ada.lovelace@mail.example';
+        await using server = await startFaultServer([answer(401, { status: 'fail', error })]);
+        const fleet = await makeFleet(store, server.url, test);
+        writeFileSync(fleet.world.path('users.csv'), 'identity,n\nu1,1\n');
+        const run = await fleet.submit(...upload, '--shards', '1');
+        fleet.worker();
+        const [part] = (await fleet.until(run, isOver)).parts;
+        expect(part).toMatchObject({ state: 'failed' });
+        expect(JSON.stringify(part)).toMatch(/E-CREDENTIALS: .*: no ada…/);
+        expect(JSON.stringify(part)).not.toContain('lovelace');
       },
       limit,
     );

@@ -12,6 +12,7 @@ import type {
 } from '../../jobs/results.js';
 import type { World } from '../../jobs/world.js';
 import { messages } from '../../ui/messages.js';
+import { errorWithoutPersonal } from '../../ui/shortened.js';
 import type { Call } from '../command-spec.js';
 import { jobWorld } from '../job-world.js';
 import type { Settings } from '../settings.js';
@@ -34,9 +35,10 @@ export const shardPerformer =
       runsFolder: () => path.join(part.folder, 'state', 'runs'),
     };
     const checked = { ...world, connect: async () => sameAccount(run, await world.connect()) };
-    return within.name === 'export-events'
-      ? exportSlice(within, part, checked)
-      : writeShard(within, part, checked);
+    const perform = within.name === 'export-events' ? exportSlice : writeShard;
+    // The queue keeps why a shard failed, and `fleet status` shows it to others.
+    const outcome = await perform(within, part, checked);
+    return { ...outcome, error: errorWithoutPersonal(outcome.error, settings) };
   };
 
 async function writeShard(
