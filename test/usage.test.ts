@@ -61,6 +61,8 @@ it.each([
   ],
   ['help securty', 'engagectl help security'],
   ['help errors E-HEADER-D', 'engagectl help errors E-HEADER-DUPLICATE'],
+  ['help errors E-CURSER', 'engagectl help errors E-CURSOR'],
+  ['export-events --evnt Charged --from 7d --to today', '--event'],
   ['upload --identty x', '--identity'],
   ['upload --conc 3', '--concurrency'],
   ['upload --head X', '--header-prefix'],

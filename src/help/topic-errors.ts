@@ -1,5 +1,6 @@
 import { errorNotes, type ErrorNote } from '../error-notes.js';
 import { EngagectlError, errorIds, type ErrorId } from '../errors.js';
+import { nearest } from '../nearest.js';
 import type { Topic } from './topics.js';
 
 /** One id explained, or all of them listed. Throws E-USAGE for an id that does not exist. */
@@ -45,7 +46,9 @@ function idOf(text: string): ErrorId {
   const wanted = `E-${text.toUpperCase().replace(/^E-/, '')}`;
   const found = ids.find((id) => id === wanted);
   if (found !== undefined) return found;
-  const near = ids.filter((id) => id.startsWith(wanted)).map((id) => `engagectl help errors ${id}`);
+  const begun = ids.filter((id) => id.startsWith(wanted));
+  const like = begun.length > 0 ? begun : [nearest(wanted, ids) ?? []].flat();
+  const near = like.map((id) => `engagectl help errors ${id}`);
   throw new EngagectlError('E-USAGE', `there is no error "${text}"`, {
     fix: near.length > 0 ? `did you mean: ${near.join(', ')}` : 'engagectl help errors',
   });

@@ -1,5 +1,6 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { EngagectlError, errorIds } from '../errors.js';
+import { nearest as nearestName } from '../nearest.js';
 import { lineage } from './help-format.js';
 import { oneAfterAnother, problemsOf } from './problems.js';
 import { topics } from './topics.js';
@@ -17,7 +18,8 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
     thrown.code === 'commander.help' ? 'a subcommand is missing' : withoutValue(first);
   const typed = /^unknown (?:command|option) '([^']+)'/.exec(message)?.[1];
   const known = typed?.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
-  const names: string[] = typed === undefined ? [] : [...namesLike(typed, known, nearest)];
+  const names: string[] =
+    typed === undefined ? misspelt(thrown, command, argv) : [...namesLike(typed, known, nearest)];
   const path = pathOf(command, help);
   const id = typed?.toUpperCase() ?? '';
   if (id in errorIds) names.push(`errors ${id}`);
@@ -28,6 +30,14 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
     fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : `${path} --help`,
     cause: thrown,
   });
+}
+
+/** Where a flag is missing that there has to be, it may stand there in another spelling. */
+function misspelt({ code }: Error & { code: string }, command: Command, argv: readonly string[]) {
+  if (code !== 'commander.missingMandatoryOptionValue') return [];
+  const flags = flagsOf(command);
+  const typed = argv.map((word) => word.replace(/=.*/, '')).filter((word) => /^--./.test(word));
+  return typed.flatMap((flag) => (flags.includes(flag) ? [] : (nearestName(flag, flags) ?? [])));
 }
 
 /** `--passcode=…` is no flag, but a passcode may stand in it. */

@@ -24,7 +24,7 @@ const mayImport: Readonly<Record<string, string>> = {
   commands:
     'jobs, ui, help, config, contract, zone, errors, version, type runtime, import() service, import() calling, import() fleet, commander',
   ui: 'errors, error-notes, version, type jobs, type runtime, import() cli-progress, import() ora',
-  help: 'errors, error-notes, type jobs, type runtime, commander',
+  help: 'nearest, errors, error-notes, type jobs, type runtime, commander',
 
   // what the tool does
   jobs: 'bulk, input, mapping, output, client, contract, nearest, zone, text, errors, files, calling, type runtime',
