@@ -110,17 +110,43 @@ function parsed(line: string): LedgerLine | string {
   return `is of version ${found.schemaVersion}, and this program knows ${schemaVersion}`;
 }
 
-const checksum = (json: string): string => crc32(json).toString(16).padStart(8, '0');
+const checksum = (json: string | Buffer, before = 0): string =>
+  crc32(json, before).toString(16).padStart(8, '0');
+
+/** A run that ended, with its inputs one by one. */
+type EndedRun = Omit<LedgerLine, 'schemaVersion' | 'sources'> & {
+  readonly sources: Iterable<LedgerSource>;
+};
+
+/** The line as bytes: as one text, that of many thousands of inputs would take several times their room. */
+function lineOf({ sources, ...run }: EndedRun): Buffer {
+  const head = JSON.stringify({ schemaVersion, ...run }).slice(0, -1);
+  const pieces = [Buffer.from(`${head},"sources":[`)];
+  let texts: string[] = [];
+  const flush = () => {
+    if (texts.length > 0)
+      pieces.push(Buffer.from(`${pieces.length > 1 ? ',' : ''}${texts.join()}`));
+    texts = [];
+  };
+  for (const source of sources) {
+    if (texts.push(JSON.stringify(source)) === sourcesAtOnce) flush();
+  }
+  flush();
+  pieces.push(Buffer.from(']'));
+  const sum = pieces.reduce((before, piece) => crc32(piece, before), 0);
+  return Buffer.concat([...pieces, Buffer.from(`,"checksum":"${checksum('}', sum)}"}\n`)]);
+}
+
+const sourcesAtOnce = 1000;
 
 /** Adds a line, and waits until the disk has it. Throws what stands in the way. */
-export function appendLedger(file: string, line: Omit<LedgerLine, 'schemaVersion'>): void {
-  const json = JSON.stringify({ schemaVersion, ...line });
-  const text = `${json.slice(0, -1)},"checksum":"${checksum(json)}"}\n`;
+export function appendLedger(file: string, run: EndedRun): void {
+  const line = lineOf(run);
   makeRoot(path.dirname(file));
   const descriptor = openSync(file, 'a+', 0o600);
   try {
     const isNew = fstatSync(descriptor).size === 0;
-    const bytes = Buffer.from(endsInLine(descriptor) ? `${torn}\n${text}` : text);
+    const bytes = endsInLine(descriptor) ? Buffer.concat([Buffer.from(`${torn}\n`), line]) : line;
     for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
     fsyncSync(descriptor);
     if (isNew) syncFolder(path.dirname(file));
