@@ -104,7 +104,12 @@ class LaneWorker {
   /** Throws what tells the queue what becomes of a shard that is not done. */
   async #ended(shard: RunningShard, error: unknown, token: string): Promise<never> {
     if (shard.isCancelled) throw this.#store.failure('cancelled');
-    if (!shard.lease.isHeld()) throw error;
+    if (!shard.lease.isHeld()) {
+      this.#options.said.warn(
+        `shard ${shard.job.id}: its lease has run out, another worker goes on`,
+      );
+      throw error;
+    }
     if (shard.isGivenBack) {
       await shard.job.moveToWait(token);
       throw this.#store.movedBack();

@@ -16,6 +16,8 @@ export interface Fleet {
   /** The id of the run. */
   submit(...argv: string[]): Promise<string>;
   worker(...argv: string[]): BinProcess;
+  /** How many shards workers had to give up, since they were too slow to say that they are alive. */
+  leasesLost(): number;
   /** Until the run has come so far. */
   until(run: string, done: (status: Status) => boolean): Promise<Status>;
 }
@@ -40,6 +42,7 @@ export async function makeFleet(
   const env = { ...accountAt(url, passcode), ENGAGECTL_QUEUE: store.url };
   const world = makeWorld({ env, sleep: 'real', ...(test && { test }) });
   const workDir = world.path('work');
+  const workers: BinProcess[] = [];
   const fleet: Fleet = {
     world,
     workDir,
@@ -50,7 +53,13 @@ export async function makeFleet(
       expect(code, stderr).toBe(0);
       return stdout.trim();
     },
-    worker: (...argv) => new BinProcess(world, ['fleet', 'work', '--lease', lease, ...argv], env),
+    worker: (...argv) => {
+      const worker = new BinProcess(world, ['fleet', 'work', '--lease', lease, ...argv], env);
+      workers.push(worker);
+      return worker;
+    },
+    leasesLost: () =>
+      workers.flatMap(({ stderr }) => stderr.match(/lease has run out/g) ?? []).length,
     until: async (run, done) => {
       for (;;) {
         const { stdout } = await fleet.run('status', run, '--work-dir', workDir, '--json');
