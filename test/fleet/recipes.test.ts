@@ -8,7 +8,7 @@ import { startRedis, stores } from '../support/queue-stores.js';
 import { makeWorld } from '../support/world.js';
 import { makeFleet, passcode } from './fleet.js';
 
-// The recipes of docs/scale.md, as far as they are command lines: each part of a scheduler is run with
+// The recipes of docs/scale.md, as far as they are command lines (of the image: what its entry point is given): each part of a scheduler is run with
 // its variables, and all parts together send every record once.
 
 const page = readFileSync(fileURLToPath(new URL('../../docs/scale.md', import.meta.url)), 'utf8');
@@ -31,7 +31,7 @@ const recipes: readonly [
 ][] = [
   [
     'Kubernetes: an Indexed Job',
-    (block) => listed(/command: \[(.*)\]/.exec(block)![1]!),
+    (block) => listed(/args: \[(.*)\]/.exec(block)![1]!),
     (index) => ({ JOB_COMPLETION_INDEX: String(index) }),
   ],
   [
@@ -41,7 +41,7 @@ const recipes: readonly [
   ],
   [
     'Slurm: a job array',
-    (block) => block.trim().split('\n').at(-1)!.split(' '),
+    (block) => block.trim().split('\n').at(-1)!.split(' ').slice(1),
     (index) => ({
       SLURM_ARRAY_TASK_ID: String(index + 1),
       SLURM_ARRAY_TASK_COUNT: '5',
@@ -55,7 +55,8 @@ const recipes: readonly [
         .exec(block)![0]
         .trim()
         .replace('{}', String(index + 1))
-        .split(' '),
+        .split(' ')
+        .slice(1),
     () => ({}),
   ],
 ];
@@ -66,8 +67,7 @@ it.each(recipes)('%s', async (...[heading, words, env]) => {
   const identities = Array.from({ length: 100 }, (_, n) => `user-${n}`);
   writeFileSync(world.path('users.csv'), ['identity', ...identities, ''].join('\n'));
   for (let index = 0; index < 5; index += 1) {
-    const [program, ...argv] = words(blockBelow(heading), index);
-    expect(program).toBe('engagectl');
+    const argv = words(blockBelow(heading), index);
     const { code, stderr } = await world.run(argv, { env: env(index) });
     expect(code, stderr).toBe(0);
   }
@@ -82,14 +82,14 @@ describe.skipIf(!stores.some(({ name }) => name === 'Redis'))('the compose file'
     const redis = listed(/command: \[(redis-server.*)\]/.exec(block)![1]!).join(' ');
     expect(redis).toContain('--appendonly yes --maxmemory-policy noeviction');
     expect(block).toContain('replicas: 3');
-    const [, ...work] = listed(/command: \[(engagectl, fleet.*)\]/.exec(block)![1]!);
+    const work = listed(/command: \[(fleet.*)\]/.exec(block)![1]!);
     await using store = await startRedis();
     await using server = await startFaultServer([accept()]);
     const { world } = await makeFleet(store, server.url);
     writeFileSync(world.path('users.csv'), 'identity\nA\nB\nC\n');
     const stop = new AbortController();
     const workers = [1, 2, 3].map(async () => world.run(work, { signal: stop.signal }));
-    const lines = page.matchAll(/^docker compose run --rm worker engagectl (.*)$/gm);
+    const lines = page.matchAll(/^docker compose run --rm worker (.*)$/gm);
     for (const [, line = ''] of lines) {
       const words = line.replaceAll('/data/', `${world.cwd}/`).split(' ');
       const { code, stderr } = await world.run(words);
