@@ -87,6 +87,24 @@ describe('merging by a second identity through objectId', () => {
     expect(text).toContain('"profileData":{"City":"Oslo","Plan":"gold"}');
   });
 
+  it('makes nothing of a record that is refused because of what both have', async () => {
+    const service = await run();
+    const keys = (start: string) =>
+      Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`${start}${n}`, n]));
+    const ofDevice = { ...profileRecord('a', keys('a')), objectId: 'dev' };
+    await service.upload(ofDevice, profileRecord('b', keys('b')), eventRecord('b', 'Buy', 5));
+    const both = { ...profileRecord('b', { Points: 1 }), objectId: 'dev' };
+    expect(await service.upload(both)).toMatchObject({
+      status: 'fail',
+      unprocessed: [{ code: 512 }],
+    });
+    expect(await service.profile('objectId', 'dev')).toMatchObject({ all_identities: ['a'] });
+    expect(await service.profile('identity', 'b')).toMatchObject({
+      all_identities: ['b'],
+      events: { Buy: { count: 1 } },
+    });
+  });
+
   it('exports the merged user once, with the events of both', async () => {
     const service = await runMerged();
     const users = await service.pages(

@@ -95,19 +95,6 @@ export class Database {
     }
   }
 
-  /** Inside a transaction: when `work` throws, what it did is undone. */
-  nested<Result>(work: () => Result): Result {
-    this.#database.exec('SAVEPOINT nested');
-    try {
-      return work();
-    } catch (error) {
-      if (this.#database.inTransaction) this.#database.exec('ROLLBACK TO nested');
-      throw error;
-    } finally {
-      if (this.#database.inTransaction) this.#database.exec('RELEASE nested');
-    }
-  }
-
   /** Removes all data. */
   clear(): void {
     this.transaction(() => this.#empty());
