@@ -26,15 +26,12 @@ export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime 
     const time = new Date(runtime.now()).toISOString();
     const lines = asJson ? jsonLine(entry, time) : textLines(entry, time);
     try {
-      // Opened each time, so that the file can be moved away while the program runs.
-      const open = openSync(file, appending, 0o600);
-      writeSync(open, lines);
-      closeSync(open);
+      append(file, lines);
     } catch {
       // The same is told on stderr, and a full disk is a matter of the run's own files.
     }
   };
-  const command = argv.join(' ').replaceAll(/\/\/[^/@\s]*@/g, '//[redacted]@');
+  const command = withoutSecrets(argv).join(' ');
   const { nodeVersion: node, platform } = runtime;
   const text = `engagectl ${version}, Node ${node}, ${platform}: engagectl ${command}`;
   log({ type: 'begin', text, about: { version, node, platform, command } });
@@ -47,9 +44,30 @@ export function withLogFile(argv: readonly string[], runtime: Runtime): Runtime 
   ) as Runtime;
 }
 
+/** Opens it each time, so that the file can be moved away while the program runs. */
+function append(file: string, lines: string): void {
+  const open = openSync(file, appending, 0o600);
+  try {
+    writeSync(open, lines);
+  } finally {
+    closeSync(open);
+  }
+}
+
+/** There is no flag for a passcode, but somebody may have typed one; the address of a queue may have one. */
+const secretFlag = /^--(?:pass|secret|token|api-?key)\w*(?:=|$)/i;
+
+const withoutSecrets = (argv: readonly string[]): string[] =>
+  argv.map((word, at) => {
+    const before = argv[at - 1] ?? '';
+    if (secretFlag.test(before) && !before.includes('=')) return '[redacted]';
+    if (secretFlag.test(word)) return word.replace(/=[^]*/, '=[redacted]');
+    return word.replaceAll(/\/\/[^/@\s]*@/g, '//[redacted]@');
+  });
+
 function refuseUnwritable(name: string, file: string): void {
   try {
-    closeSync(openSync(file, appending, 0o600));
+    append(file, '');
   } catch (error) {
     throw new EngagectlError('E-FILE-WRITE', `the log file ${name} cannot be written`, {
       why: (error as Error).message,

@@ -116,6 +116,17 @@ it('is refused before anything is sent where it cannot be written, or holds reco
   expect(existsSync(world.path('missing'))).toBe(false);
 });
 
+it.each([['--passcode=hunter2'], ['--passcode', 'hunter2']])(
+  'hides a passcode that was typed: %s',
+  async (...flag) => {
+    const world = makeWorld();
+    const { code } = await world.run(['upload', 'u.csv', ...flag, '--log-file', 'run.log']);
+    expect(code).toBe(2);
+    expect(read(world)).toContain('[redacted]');
+    expect(read(world)).not.toContain('hunter2');
+  },
+);
+
 it('hides the password in the address of a queue', async () => {
   const world = makeWorld();
   await world.run([
