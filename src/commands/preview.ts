@@ -36,7 +36,7 @@ export async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Prom
   if (seen.rejected === 0) return;
   const message = `${grouped(seen.rejected)} of ${grouped(seen.records)} records would be rejected`;
   throw new EngagectlError('E-REJECTED', message, {
-    why: seen.rejectReasons.toSorted((one, other) => other.count - one.count)[0]?.reason,
+    why: seen.rejects[0]?.error,
     fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
   });
 }

@@ -1,3 +1,4 @@
+import { shellQuoted } from '../config/private-file.js';
 import { EngagectlError } from '../errors.js';
 import type { RunningService, SeedError, ServiceOptions } from '../service/start.js';
 
@@ -14,9 +15,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (error instanceof service.SeedError) throw seedRefused(error);
     if (syscall === 'listen' || syscall === 'getaddrinfo') throw portRefused(options, code);
     if (options.dataDir === undefined || !/^(SQLITE_|E[A-Z]+$)/.test(code)) throw error;
+    const folder = shellQuoted(options.dataDir);
+    const other = 'take another one: ENGAGECTL_STATE_DIR, serve --data <dir>';
     throw new EngagectlError('E-FILE-WRITE', `${options.dataDir}: the store cannot be opened`, {
       why: message,
-      fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
+      fix:
+        code === 'EFORMAT'
+          ? `begin with an empty one: mv ${folder} ${folder}.old; or ${other}`
+          : `check the folder and its disk, or ${other}`,
       file: options.dataDir,
       cause: error,
     });

@@ -22,6 +22,8 @@ import { TextWindow } from './text-window.js';
 export interface OpenInput extends CutInput {
   /** All that was read of it, where a digest is wanted. */
   readonly text: DigestedText | undefined;
+  /** Its format, where only its content tells. */
+  readonly guessed: InputFormat | undefined;
   bytesRead(): number;
   /** Whether its file is another one, or none, now that it was read to its end. */
   wasReplaced(): boolean;
@@ -57,7 +59,8 @@ export async function openInput(
     const decoded = decode(inflated, name, options.encoding);
     const window = new TextWindow(text ? text.pass(decoded) : decoded);
     await window.grow(); // a source that cannot be read at all shows it here
-    const format = options.format ?? formatOfName(name) ?? (await formatOfText(window, options));
+    const known = options.format ?? formatOfName(name);
+    const format = known ?? (await formatOfText(window, options));
     const { maxRecordBytes } = options;
     const input = { window, csv, name, maxRecordBytes };
     const { cutter, line } = await cutterFor(format, input, options, from.state);
@@ -72,6 +75,7 @@ export async function openInput(
       cutter,
       start,
       maxRecordBytes,
+      guessed: known === undefined && window.bytes.length > 0 ? format : undefined,
       bytesRead: () => opened.bytesRead(),
       wasReplaced: () => opened.wasReplaced?.() ?? false,
       close: () => opened.close(),

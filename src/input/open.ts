@@ -8,7 +8,7 @@ import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import { matchText, type KnownTexts, type MatchedText } from './match-text.js';
-import type { Position, RowBlock, TextDigest } from './rows.js';
+import type { InputFormat, Position, RowBlock, TextDigest } from './rows.js';
 import { beginsLike, goOn, passOver } from './pipe-text.js';
 import { verifyText } from './verify-text.js';
 import type { Source } from './source.js';
@@ -58,6 +58,8 @@ export interface Inputs {
   beginsLike(text: TextDigest): Promise<boolean>;
   /** Which of these texts the input is, or begins with. Reads it, so it must be no pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
+  /** Those whose format only their content tells. */
+  readonly guessed: readonly { readonly name: string; readonly format: InputFormat }[];
   /** What is to be said of the files that were read to their end. */
   readonly warnings: readonly string[];
   /** Ends reading at once, also while standard input is waited for. */
@@ -87,6 +89,7 @@ export async function openInputs(
 interface CheckedInput {
   readonly source: Source;
   readonly table: Table | undefined;
+  readonly guessed: InputFormat | undefined;
   readonly open: OpenInput | undefined;
 }
 
@@ -105,7 +108,7 @@ async function checkAll(
       const before = checked.at(-1)?.table;
       const table = isSameTable(found, before) ? before : found;
       const once = source.size === undefined;
-      checked.push({ source, table, open: once ? open : undefined });
+      checked.push({ source, table, guessed: open.guessed, open: once ? open : undefined });
       if (!once) open.close();
     }
     return checked;
@@ -143,6 +146,12 @@ class SequentialInputs implements Inputs {
   get headers(): Inputs['headers'] {
     return this.#inputs.flatMap(({ source, table }) =>
       table ? [{ source: source.name, ...table }] : [],
+    );
+  }
+
+  get guessed(): Inputs['guessed'] {
+    return this.#inputs.flatMap(({ source: { name }, guessed: format }) =>
+      format ? [{ name, format }] : [],
     );
   }
 

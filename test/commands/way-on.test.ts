@@ -73,3 +73,17 @@ it('-o=file is -o file, and a word behind -- stays what it is', async () => {
   const file = await world.run(['upload', '--input-format', 'csv', '--', '-o=x']);
   expect(file.code).toBe(0);
 });
+
+it.each([
+  ['u', 'identity\nu1\n', 'u: read as csv, by its content; --input-format says otherwise\n'],
+  ['u', '{"identity":"u1"}\n', 'u: read as ndjson, by its content; '],
+  ['u', '', undefined],
+  ['u.csv', 'identity\nu1\n', undefined],
+])('says how a file is read whose name does not tell: %s', async (name, text, note) => {
+  const world = makeWorld();
+  writeFileSync(world.path(name), text);
+  const { code, stderr } = await world.run(['upload', name, '--check']);
+  expect(code).toBe(0);
+  if (note === undefined) expect(stderr).not.toContain('by its content');
+  else expect(stderr).toContain(note);
+});

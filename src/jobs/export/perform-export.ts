@@ -166,9 +166,7 @@ async function perform(
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
   hooks.begun?.(() => progressOf(state, waits.text, runtime.monotonic() - started));
-  const ended = await failureOf(exported, runtime.signal);
-  const asked = work.files.flat().map(({ eventName }) => eventName);
-  const failure = ended && withNearestEvent(ended, asked);
+  const failure = withNearestEvent(await failureOf(exported, runtime.signal), work.files.flat());
   const { minRecords } = work;
   const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
   const { records, pages, requests, retries, pendingMs, bytes } = state;

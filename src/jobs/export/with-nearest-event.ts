@@ -10,9 +10,13 @@ const common = ['Charged', ...reservedEventNames].filter((name) => !unexportable
  * The service's refusal of an event name (contract §13), with the nearest one that can be known here:
  * the service lists none, so that it is one of those that all accounts have.
  */
-export function withNearestEvent(error: EngagectlError, asked: readonly string[]): EngagectlError {
+export function withNearestEvent(
+  error: EngagectlError | undefined,
+  asked: readonly { readonly eventName: string }[],
+): EngagectlError | undefined {
+  if (!error) return undefined;
   const { id, message, details } = error;
   if (id !== 'E-USAGE' || !/\binvalid event\b/i.test(message)) return error;
-  const wrong = asked.find((name) => message.includes(name)) ?? '';
+  const wrong = asked.find(({ eventName }) => message.includes(eventName))?.eventName ?? '';
   return new EngagectlError(id, `${message}${didYouMean(wrong, common)}`, details);
 }

@@ -10,7 +10,8 @@ import {
   type WriteEntry,
 } from '../../bulk/write/write-entries.js';
 import { writes } from '../../contract/endpoints.js';
-import { openInputs } from '../../input/open.js';
+import { grouped } from '../../errors.js';
+import { openInputs, type Inputs } from '../../input/open.js';
 import type { Mapper } from '../../mapping/records.js';
 import { shardedMapper } from '../../mapping/sharded-mapper.js';
 import { withoutUnknown } from '../../mapping/without-unknown.js';
@@ -46,6 +47,7 @@ export async function performWrite(
   const inputs = await openInputs({ ...options, digests: rehearsal === undefined }, world.runtime);
   let connection: Connection | undefined;
   try {
+    sayFormats(inputs, world);
     // What is remembered belongs to an account.
     if (rehearsal !== 'check' || request.changed) connection = await world.connect();
     const mapped = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
@@ -76,6 +78,17 @@ export async function performWrite(
     await inputs.close();
     await connection?.close();
   }
+}
+
+/** Of what has no name that tells: a wrong guess is seen at once. */
+function sayFormats({ guessed }: Inputs, { said, words }: World): void {
+  const [first, ...others] = guessed;
+  if (!first) return;
+  const more = others.length > 0 ? ` and ${grouped(others.length)} more` : '';
+  const other = words.option('inputFormat');
+  said.note(
+    `${first.name}${more}: read as ${first.format}, by its content; ${other} says otherwise`,
+  );
 }
 
 async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {

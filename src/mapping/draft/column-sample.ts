@@ -89,7 +89,7 @@ export class ColumnSample {
   get closedSet(): string[] | undefined {
     if (this.#isCode) return undefined;
     const values = [...this.#values].toSorted();
-    const isClosed = values.length > 0 && values.length <= mostInSet;
+    const isClosed = values.length > 1 && values.length <= mostInSet;
     return isClosed && this.#looked >= leastOfEach * values.length ? values : undefined;
   }
 

@@ -21,12 +21,15 @@ const names = [
   'customer',
   'user',
 ];
+/** `Customer No.`, `Kunden-Nr.` and the like. */
+const numbered = /^(?:customer|client|member|user|contact|kunden)(?:no|nr|number|nummer)$/;
 /** What stands in where nothing else does. */
 const addresses = ['email', 'emailaddress', 'mail', 'phone', 'phonenumber', 'mobile', 'msisdn'];
 
 const placeOf = (name: string): number => {
   const word = letters(name);
-  const places = [names.indexOf(word), word.endsWith('id') ? 0 : -1, addresses.indexOf(word)];
+  const isNumbered = word.endsWith('id') || numbered.test(word);
+  const places = [names.indexOf(word), isNumbered ? 0 : -1, addresses.indexOf(word)];
   const kind = places.findIndex((place) => place >= 0);
   return kind < 0 ? Number.POSITIVE_INFINITY : 1000 * kind + places[kind]!;
 };

@@ -184,7 +184,7 @@ function fixOfValue(found: Found): string {
     case 'Married':
       return 'write Y or N; not true or false';
     default:
-      return 'correct them, or leave them empty';
+      return `write ${profileFields.get(found.key)?.wanted}, or leave them empty`;
   }
 }
 

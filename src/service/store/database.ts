@@ -139,7 +139,7 @@ export class Database {
     const version = this.get<{ user_version: number }>('PRAGMA user_version', [])?.user_version;
     if (version === tablesVersion) return;
     if (version !== 0) {
-      const message = `another version of engagectl made it (format ${version}, not ${tablesVersion}): remove it to begin with an empty one`;
+      const message = `another version of engagectl made it (format ${version}, not ${tablesVersion})`;
       // The code makes it an error of the folder, not a defect.
       throw Object.assign(new Error(message), { code: 'EFORMAT' });
     }
