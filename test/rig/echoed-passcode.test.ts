@@ -115,9 +115,9 @@ function input(world: World, text: string): string {
 }
 
 const ways = [
-  ['--verbose'],
+  ['-vv', '--log-file', 'run.log'],
   ['--json', '--verbose'],
-  ['--log-format', 'json', '--verbose'],
+  ['--log-format', 'json', '-vv', '--log-file', 'run.log'],
 ] as const;
 
 describe.each(Object.keys(commands))('%s', (name) => {
