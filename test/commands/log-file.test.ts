@@ -1,17 +1,17 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
+import { startService, type FaultRuleInput } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/world.js';
 
 // `--log-file`, and what -v and -vv tell of requests.
 
 const passcode = 'seeded-pass-7Q';
 
-async function start(script: Script): Promise<World> {
-  const server = await startFaultServer(script);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const world = makeWorld({ env: accountAt(server.url, passcode, 'ACC-1') });
+async function start(rule?: FaultRuleInput): Promise<World> {
+  const service = await startService({ accountId: 'ACC-1', passcode });
+  onTestFinished(() => service.close());
+  if (rule) await service.fault(rule);
+  const world = makeWorld({ env: service.env });
   writeFileSync(world.path('users.csv'), 'identity,Age\nu1,41\nu2,x\nu3,42\n');
   return world;
 }
@@ -20,7 +20,7 @@ const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
 const read = (world: World, file = 'run.log') => readFileSync(world.path(file), 'utf8');
 
 it('has all that -v tells, with its time and kind, though nothing is shown', async () => {
-  const world = await start([answer(503), accept()]);
+  const world = await start({ times: 1, answer: { status: 503 } });
   const { code, stderr } = await world.run([...upload, '--quiet', '--log-file', 'run.log']);
   expect(code).toBe(3);
   expect(stderr).toMatch(/^error E-REJECTED/);
@@ -45,7 +45,7 @@ it('has all that -v tells, with its time and kind, though nothing is shown', asy
 });
 
 it('is appended to, and says what was wrong with a command line', async () => {
-  const world = await start([accept()]);
+  const world = await start();
   await world.run([...upload, '--check', '--log-file=run.log']);
   const first = read(world);
   const { code } = await world.run(['upload', 'users.csv', '--nonsense', '--log-file', 'run.log']);
@@ -55,7 +55,7 @@ it('is appended to, and says what was wrong with a command line', async () => {
 });
 
 it('has objects with --log-format json, one a line, and no passcode', async () => {
-  const world = await start([answer(401, `who is ${passcode}?`)]);
+  const world = await start({ answer: { status: 401, body: `who is ${passcode}?` } });
   const json = ['--log-format', 'json', '--log-file', 'run.ndjson', '-vv'];
   const { code, stderr } = await world.run([...upload, ...json]);
   expect(code).toBe(4);
@@ -81,9 +81,10 @@ it('has objects with --log-format json, one a line, and no passcode', async () =
 });
 
 it('-vv has headers and sizes, without secrets; -v has not', async () => {
-  const world = await start((_, index) =>
-    index === 0 ? answer(200, { status: 'success', processed: 2, unprocessed: [] }) : accept(),
-  );
+  const world = await start({
+    times: 1,
+    answer: { body: { status: 'success', processed: 2, unprocessed: [] } },
+  });
   const { stderr } = await world.run([...upload, '-vv']);
   expect(stderr).toMatch(
     /> POST 127\.0\.0\.1:\d+\/1\/upload, \d+ bytes\n> Content-Type: application/,
@@ -98,7 +99,7 @@ it('-vv has headers and sizes, without secrets; -v has not', async () => {
 });
 
 it('is refused before anything is sent where it cannot be written, or holds records', async () => {
-  const world = await start([accept()]);
+  const world = await start();
   mkdirSync(world.path('folder'));
   writeFileSync(world.path('kept.log'), '');
   for (const file of ['missing/run.log', 'folder']) {
