@@ -2,18 +2,20 @@
 // and redis-server; prints the tables of docs/scale.md.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { writeProfilesCsv, writeProfilesNdjson } from './data.js';
 
 const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
 const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-bench-'));
 const records = Number(process.argv[2] ?? 200_000);
 const inFlight = 8;
+const passRows = 800_000;
 
 let latency = 0;
 const received = { records: 0 };
@@ -94,6 +96,17 @@ function cpuSeconds(...argv) {
   return user + system;
 }
 
+/** Text bars of the walls of each latency, so that a page without pictures shows them. */
+function bars(label, walls) {
+  const names = ['one process', '1 worker', '2 workers', '4 workers'];
+  const longest = Math.max(...walls);
+  const lines = walls.map((wall, at) => {
+    const bar = '█'.repeat(Math.max(1, Math.round((wall / longest) * 40)));
+    return `${names[at].padEnd(11)} ${bar} ${shown(wall)} s`;
+  });
+  return `an answer takes ${label}\n${lines.join('\n')}\n`;
+}
+
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const shown = (value) => value.toFixed(2);
 
@@ -137,29 +150,46 @@ async function fleetOf(workers, shards = inFlight) {
 await delay(500);
 await run('fleet', 'init');
 
-const bytes = Buffer.byteLength(rows(records));
-console.log(`${records} records, ${(bytes / 1e6).toFixed(1)} MB, ${inFlight} requests in flight\n`);
+console.log(`${records} records, ${inFlight} requests in flight\n`);
 
-console.log('| a pass over the input, nothing sent | CPU s | MB/s |\n| --- | --: | --: |');
-for (const shard of [[], ['--shard', '1/2'], ['--shard', '1/8'], ['--shard', '1/15']]) {
-  const time = median([1, 2, 3].map(() => cpuSeconds('upload', input, '--check', ...shard)));
-  console.log(
-    `| --check ${shard.join(' ')} | ${shown(time)} | ${Math.round(bytes / 1e6 / time)} |`,
-  );
+const passed = { csv: path.join(folder, 'pass.csv'), ndjson: path.join(folder, 'pass.ndjson') };
+const one = path.join(folder, 'one.csv');
+writeProfilesCsv(passed.csv, passRows);
+writeProfilesNdjson(passed.ndjson, passRows / 2);
+writeProfilesCsv(one, 1);
+const cpuOf = (file, shard) =>
+  median([1, 2, 3, 4, 5].map(() => cpuSeconds('upload', file, '--check', ...shard)));
+const startUp = cpuOf(one, ['--shard', '1/8']);
+
+console.log(
+  `| a pass over the input, nothing sent; start-up of ${shown(startUp)} s is left out | CPU s | MB/s |`,
+);
+console.log('| --- | --: | --: |');
+for (const [format, file] of Object.entries(passed)) {
+  const megabytes = statSync(file).size / 1e6;
+  for (const shard of [[], ['--shard', '1/2'], ['--shard', '1/8'], ['--shard', '1/15']]) {
+    const time = cpuOf(file, shard) - startUp;
+    const rate = Math.round(megabytes / time);
+    const what = `${format}, ${Math.round(megabytes)} MB: --check ${shard.join(' ')}`;
+    console.log(`| ${what} | ${shown(time)} | ${rate} |`);
+  }
 }
 
 console.log(
   '\n| wall, s | one process | 1 worker | 2 workers | 4 workers |\n| --- | --: | --: | --: | --: |',
 );
+const drawn = [];
 for (const ms of [0, 50, 300]) {
   latency = ms;
-  const one = await seconds(() =>
+  const alone = await seconds(() =>
     run('upload', input, '--concurrency', String(inFlight), '--no-journal'),
   );
   const walls = [];
   for (const workers of [1, 2, 4]) walls.push(await seconds(() => fleetOf(workers)));
-  console.log(`| ${ms} ms | ${[one, ...walls].map(shown).join(' | ')} |`);
+  console.log(`| ${ms} ms | ${[alone, ...walls].map(shown).join(' | ')} |`);
+  drawn.push(bars(`${ms} ms`, [alone, ...walls]));
 }
+console.log(`\n${drawn.join('\n')}`);
 
 latency = 0;
 writeFileSync(input, rows(1000));

@@ -203,6 +203,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         await fleet.until(run, ({ counts }) => (counts['done'] ?? 0) > 0);
         await store.wipe();
         await store.start();
+        expect((await fleet.run('init')).code).toBe(0); // a PostgreSQL has lost its tables, too
         expect(await fleet.submit(...submit)).toBe(run);
         expect(await fleet.until(run, isOver)).toMatchObject({ state: 'done', exitCode: 0 });
         const twice = expectAll({ server, fleet, records }, 2);
