@@ -1,5 +1,6 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -184,6 +185,26 @@ describe('says what the build says', () => {
     const proxy = { https_proxy: 'http://127.0.0.1:9' };
     expect(same(['config', 'check', '--max-attempts', '1'], proxy)).toMatchObject({ status: 5 });
   });
+});
+
+it('says what to do where the native part of libsql was left out', () => {
+  const alone = mkdtempSync(path.join(tmpdir(), 'engagectl-alone-'));
+  onTestFinished(() => rmSync(alone, { recursive: true, force: true }));
+  cpSync(installed, alone, { recursive: true });
+  const program = path.join(alone, 'bin/engagectl.js');
+  const account = {
+    ENGAGECTL_BASE_URL: 'http://127.0.0.1:9',
+    ENGAGECTL_ACCOUNT_ID: 'A',
+    ENGAGECTL_PASSCODE: 'p',
+  };
+  for (const [args, env] of [
+    [['get-profile', 'u1', '--region', 'local'], {}],
+    [['upload', fixture('profiles.csv')], account],
+  ] as const) {
+    const { status, stderr } = run(program, args, env);
+    expect([status, stderr]).toEqual([2, expect.stringContaining('is not installed')]);
+    expect(stderr).toContain('fix: install engagectl again, without --omit=optional');
+  }
 });
 
 describe('does its work', () => {

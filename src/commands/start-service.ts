@@ -7,7 +7,9 @@ import type { RunningService, SeedError, ServiceOptions } from '../service/start
  * E-FILE-WRITE for a store that cannot be opened.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const service = await import('../service/start.js');
+  const service = await import('../service/start.js').catch((cause: unknown) => {
+    throw isMissing(cause) ? notInstalled(cause) : cause;
+  });
   try {
     return await service.startService(options);
   } catch (error) {
@@ -52,3 +54,18 @@ function seedRefused(error: SeedError): EngagectlError {
     cause: error,
   });
 }
+
+const isMissing = (error: unknown): error is Error =>
+  error instanceof Error && /^Cannot find (?:module|package) '@?libsql\b/.test(error.message);
+
+/** The store's native part is another package for each platform, which an installation can leave out. */
+const notInstalled = (cause: Error): EngagectlError =>
+  new EngagectlError(
+    'E-USAGE',
+    'a part of engagectl is not installed: the local service has no store',
+    {
+      why: cause.message.split('\n')[0],
+      fix: 'install engagectl again, without --omit=optional; accounts can be used without it',
+      cause,
+    },
+  );

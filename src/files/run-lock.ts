@@ -12,7 +12,9 @@ export interface RunLock {
  * Throws E-RUN-LOCKED, or what stands in the way of any lock.
  */
 export async function lockRun(file: string): Promise<RunLock> {
-  const { default: Database } = await import('libsql');
+  const { default: Database } = await import('libsql').catch((cause: unknown) => {
+    throw notInstalled(cause);
+  });
   for (;;) {
     create(file);
     const before = identityOf(file);
@@ -65,4 +67,12 @@ const locked = (): EngagectlError =>
   new EngagectlError('E-RUN-LOCKED', 'another process is working on this run', {
     why: 'the same command was started for the same account and files',
     fix: 'wait until it is done',
+  });
+
+/** Its native part is another package for each platform, which an installation can leave out. */
+const notInstalled = (cause: unknown): EngagectlError =>
+  new EngagectlError('E-USAGE', 'a run cannot be locked: a part of engagectl is not installed', {
+    why: (cause as Error).message.split('\n')[0],
+    fix: 'install engagectl again, without --omit=optional; or keep nothing to resume from: --no-journal',
+    cause,
   });
