@@ -40,7 +40,7 @@ it('has all that -v tells, with its time and kind, though nothing is shown', asy
   expect(told).toContainEqual(expect.stringMatching(new RegExp(again)));
   expect(told).toContain('warning users.csv:3: validate: column "Age": "x" is not an integer');
   expect(told).toContain('summary uploaded 2 of 3 users; 1 rejected');
-  expect(told).toContain('error E-REJECTED: 1 of 3 records were rejected');
+  expect(told).toContain('error E-REJECTED: 1 of 3 records was rejected');
   expect(told.at(-1)).toBe('end exit code 3');
 });
 

@@ -32,7 +32,7 @@ export function rejectLimitReached(
   const higher = option('maxRejects');
   return new EngagectlError(
     'E-REJECTED',
-    `${grouped(rejected)} of ${grouped(read)} records were rejected`,
+    `${grouped(rejected)} of ${grouped(read)} records ${rejected === 1 ? 'was' : 'were'} rejected`,
     {
       why: `${allowed} are allowed (${higher}, ${option('strict')})`,
       fix: rehearsal

@@ -36,7 +36,7 @@ export function writeVerdict(
   if (worst === exitCodes.rejected) {
     return new EngagectlError(
       'E-REJECTED',
-      `${grouped(rejected)} of ${grouped(read)} records were rejected`,
+      `${grouped(rejected)} of ${grouped(read)} records ${rejected === 1 ? 'was' : 'were'} rejected`,
       {
         why: whyRejected(tally.samples.kinds),
         fix: rehearsal
