@@ -12,6 +12,8 @@ import type { Fault } from './response.js';
 interface Attempt {
   readonly request: ClientFrames['call'];
   isCancelled: boolean;
+  /** Before that the router can tell only of the attempt before it, which may be in the same words. */
+  isSent: boolean;
   /** The router told of the call before it answered; undefined: not yet. */
   callId: string | undefined;
 }
@@ -41,7 +43,7 @@ export class CallPlacement {
 
   /** Undefined: the call is placed. */
   async place(request: ClientFrames['call']): Promise<Fault | undefined> {
-    const attempt: Attempt = { request, isCancelled: false, callId: undefined };
+    const attempt: Attempt = { request, isCancelled: false, isSent: false, callId: undefined };
     this.#attempt = attempt;
     try {
       return (await this.#prepare(attempt)) ?? (await this.#send(attempt));
@@ -60,8 +62,9 @@ export class CallPlacement {
    * that was given up is hung up, and not told of; one of an earlier life of the app is told of, and no more.
    */
   admit(frame: RouterFrames['event']): boolean {
+    if (frame.callId === this.#abandonedId) return false;
     const attempt = this.#attempt;
-    if (attempt !== undefined && attempt.callId === undefined && isOf(attempt.request, frame)) {
+    if (attempt?.isSent && attempt.callId === undefined && isOf(attempt.request, frame)) {
       attempt.callId = frame.callId;
       if (!isTerminal(frame.event)) this.#begin(frame.details);
       return true;
@@ -70,8 +73,9 @@ export class CallPlacement {
       this.#abandoned = undefined;
       this.#abandonedId = frame.callId;
       void this.#options.connection().post('hangup', { callId: frame.callId });
+      return false;
     }
-    return frame.callId !== this.#abandonedId;
+    return true;
   }
 
   /** What can fail without the router. */
@@ -89,6 +93,7 @@ export class CallPlacement {
 
   async #send(attempt: Attempt): Promise<Fault | undefined> {
     const { env, connection } = this.#options;
+    attempt.isSent = true;
     const answer = await connection().request('call', attempt.request, env.times.placement);
     if (attempt.callId !== undefined) return undefined;
     if (answer.kind === 'timeout' || answer.kind === 'lost') this.#abandoned = attempt.request;

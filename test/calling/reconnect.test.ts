@@ -217,6 +217,29 @@ it('hangs up a call whose placement was not answered in time, and tells nobody o
   expect(ann.client.getCallState()).toBe('NoCall');
 });
 
+it("called again at once in the same words: the call before it is hung up, and its end is not the new one's", async () => {
+  const { router, ann } = await withScript({ placement: 30 });
+  router.answer('call', () => undefined);
+  expect((await ann.client.call('bob_1', 'lunch')).error?.errorName).toBe('RECEIVER_NETWORK_LOST');
+  router.answer('probe', () => {
+    router.answer('probe', () => ({ data: {} }));
+    tell(router, 'CallIsPlaced', 'late');
+    return { data: {} };
+  });
+  router.answer('call', () => {
+    tell(router, 'Cancelled', 'late');
+    return { data: { callId: 'call-1' } };
+  });
+  expect(await ann.client.call('bob_1', 'lunch')).toMatchObject({ isSuccessful: true });
+  expect(router.heard).toContainEqual(
+    expect.objectContaining({ t: 'hangup', callId: 'late' }) as object,
+  );
+  tell(router, 'CallIsPlaced', 'call-1');
+  tell(router, 'Answered', 'call-1');
+  await until(() => ann.client.getCallState() === 'OngoingCall');
+  expect(ann.events).toEqual(['Outgoing CallIsPlaced', 'Outgoing Answered']);
+});
+
 it('glare: what the router lets ring is the call, and the own attempt is refused', async () => {
   const { router, ann } = await withScript();
   router.answer('call', () => {
