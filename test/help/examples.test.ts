@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -62,6 +63,8 @@ const examples = [...new Set(pages.flatMap(examplesIn))].filter(
 );
 
 let service: RunningService;
+/** The config file that every example finds, once it was made. */
+let configuration: Buffer | undefined;
 
 beforeAll(async () => {
   service = await startService({
@@ -81,18 +84,25 @@ it.each(examples)('%s', async (example) => {
   expect(code, stderr).toBe(0);
 });
 
-/** Files, and config profiles whose regions are all at the running service. */
+/** Files, config profiles whose regions are all at the running service, and what was sent before. */
 async function prepare(world: World, example: string): Promise<void> {
   for (const [name, content] of Object.entries(files)) writeFileSync(world.path(name), content);
-  await saveRegion(world, 'us1');
-  await saveRegion(world, 'eu1');
-  await saveRegion(world, 'us1', ['--profile', 'staging']);
-  await world.run(['config', 'use', 'default', '--region', 'eu1']);
+  configuration ??= await configure(world);
+  mkdirSync(world.configDir, { recursive: true, mode: 0o700 });
+  writeFileSync(path.join(world.configDir, 'config.json'), configuration, { mode: 0o600 });
   const region = example.includes('--region local') ? ['--region', 'local'] : [];
   await world.run(['upload', 'users.csv', ...region]);
   // What is to be read back was sent.
   if (example.includes('verify events.ndjson ')) await world.run(['upload', 'events.ndjson']);
   if (example.includes('--subscriptions')) await world.run(['subscribe', 'opt-outs.csv']);
+}
+
+async function configure(world: World): Promise<Buffer> {
+  await saveRegion(world, 'us1');
+  await saveRegion(world, 'eu1');
+  await saveRegion(world, 'us1', ['--profile', 'staging']);
+  await world.run(['config', 'use', 'default', '--region', 'eu1']);
+  return readFileSync(path.join(world.configDir, 'config.json'));
 }
 
 async function saveRegion(

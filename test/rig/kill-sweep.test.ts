@@ -27,9 +27,10 @@ import { accountAt } from '../support/account-at.js';
 const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
 const kinds: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'demerge', 'changed'];
 /** Points of each kind of run in a sample. */
-const killsPerKind = 6;
-const powerCutsPerKind = 3;
+const killsPerKind = 5;
+const powerCutsPerKind = 2;
 const failuresPerKind = 2;
+const edgesOfOneKind = 12;
 const chunk = 5;
 const inFlight = 2;
 const flags = ['--chunk-size', `${chunk}`, '--concurrency', `${inFlight}`, '--json'];
@@ -61,12 +62,12 @@ describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
       ...sampled(kills, killsPerKind, random),
       ...sampled(powerCuts, powerCutsPerKind, random),
     ]);
-    // Where a run folder begins and where it ends: few, and unlike all others. One kind has them all.
+    // Where a run folder begins and where it ends: few, and unlike all others. One kind has more of them.
     const edges = points.filter(({ call }) => call === 'rename' || call === 'fsync');
     await sweep(kind, seed, [
       ...sampled(points.flatMap(failuresAt), failuresPerKind, random),
       ...(kind === 'changed'
-        ? edges.flatMap(failuresAt)
+        ? sampled(edges.flatMap(failuresAt), edgesOfOneKind, random)
         : sampled(edges.flatMap(failuresAt), failuresPerKind, random)),
     ]);
   });

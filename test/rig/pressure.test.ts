@@ -64,11 +64,13 @@ describe('concurrency', () => {
 });
 
 it('after a 401 nothing more is sent', async () => {
+  let arrived = 0;
   let refused = false;
   let afterwards = 0;
   const refuse: Step = async (exchange) => {
     if (refused) afterwards += 1;
-    await delay(20); // all eight are in flight by then
+    arrived += 1;
+    while (arrived < 8) await delay(1); // all eight are in flight then
     refused = true;
     await answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 })(exchange);
   };

@@ -27,7 +27,7 @@ import { accountAt } from '../support/account-at.js';
 // The disk is asked to sync a hundred thousand times, and no power is cut here.
 if (existsSync('/dev/shm')) process.env['TMPDIR'] = '/dev/shm';
 
-const schedules = Number(process.env['ENGAGECTL_SCHEDULES'] ?? 200);
+const schedules = Number(process.env['ENGAGECTL_SCHEDULES'] ?? 120);
 /** Parts of a run that meet trouble; those after them meet a service in good health. */
 const troubledParts = 3;
 const partsMaximum = 7;
