@@ -19,7 +19,9 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   const words = process.argv.slice(2);
   const isExport = words.some((word) => word.startsWith('export-'));
   const isData = isExport || words.some((word) => /^(?:upload|subscribe|demerge|cuid)$/.test(word));
-  if (isData && !words.includes('--help') && existsSync(textFile)) {
+  // An answer to these is there before any of this would help.
+  const isAsking = words.some((word) => /^(?:--help|-h|--version|help)$/.test(word));
+  if (isData && !isAsking && existsSync(textFile)) {
     const text = new WebAssembly.Module(readFileSync(textFile));
     process.on('exit', () => text);
   }
@@ -27,7 +29,7 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   // it stays as it is compiled first. What is created lives as long as a request: a larger nursery only takes memory. Before
   // Node 22, V8 optimizes functions early, for a quarter of an upload's CPU. What an export receives lies outside of the
   // heap, which V8 counts as if it were in it. A Node newer than those tried would complain of flags that it does not know.
-  if (major <= 24) {
+  if (major <= 24 && !isAsking) {
     const { setFlagsFromString } = require('node:v8');
     const flags = [
       '--no-wasm-tier-up',
@@ -41,9 +43,8 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   // Newer Nodes keep what V8 compiled. It is code: it lies in the user's own folder, and not in /tmp.
   const { XDG_CACHE_HOME, HOME, LOCALAPPDATA } = process.env;
   const caches = XDG_CACHE_HOME || (HOME && path.join(HOME, '.cache')) || LOCALAPPDATA;
-  const { enableCompileCache } = require('node:module');
-  if (enableCompileCache && caches && existsSync(caches) && path.isAbsolute(caches)) {
-    enableCompileCache(path.join(caches, 'engagectl'));
+  if (major >= 22 && caches && existsSync(caches) && path.isAbsolute(caches)) {
+    require('node:module').enableCompileCache?.(path.join(caches, 'engagectl'));
   }
 
   const bundle = path.join(__dirname, '../dist/process.cjs');

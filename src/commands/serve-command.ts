@@ -3,7 +3,7 @@ import type { CommandSpec } from './command-spec.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 import { choice, integer, notEmpty, share } from './option-values.js';
 import { callOptionRows } from './serve-calls.js';
-import { serve, type ServeFlags } from './serve.js';
+import type { ServeFlags } from './serve.js';
 
 const placeOptions: OptionTable = [
   ['--port <n>', '0 takes any free port', { parse: integer({ max: 65_535 }), default: 8787 }],
@@ -95,7 +95,8 @@ export const command: CommandSpec<ServeFlags> = {
     'Variants of answers:',
     ...variantOptions,
   ],
-  run: ({ flags, settings, runtime }) => serve(flags, settings(), runtime),
+  run: async ({ flags, settings, runtime }) =>
+    (await import('./serve.js')).serve(flags, settings(), runtime),
 };
 
 function concurrency(text: string): ServeFlags['maxConcurrent'] {

@@ -1,6 +1,5 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { readText } from '../files/read-text.js';
 import type { Runtime } from '../runtime.js';
 import type { SavedRegion } from './schema.js';
 import { together } from './together.js';
@@ -157,6 +156,7 @@ export async function secretFromFile(
   source: string,
   signal?: AbortSignal,
 ): Promise<string> {
+  const { readText } = await import('../files/read-text.js');
   let text: string;
   try {
     text = await readText(file, signal);

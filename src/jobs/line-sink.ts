@@ -1,6 +1,6 @@
 import { openOutput, prepareOutputs } from '../output/open-output.js';
 import { RecordWriter } from '../output/record-writer.js';
-import { isStdout } from '../output/target.js';
+import { isStdout } from '../output/formats.js';
 import type { FileOptions } from './job-options.js';
 import { outputOf } from './output-of.js';
 import type { LineSink } from './verify-job.js';

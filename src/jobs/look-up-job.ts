@@ -9,7 +9,7 @@ import type { RowBlock } from '../input/rows.js';
 import { isIdentifier } from '../mapping/identifier.js';
 import { withReachability } from '../mapping/reachability.js';
 import { sourceRecord } from '../mapping/source-record.js';
-import { isStdout } from '../output/target.js';
+import { isStdout } from '../output/formats.js';
 import { datedOutput } from './export/dated-output.js';
 import { refuseFormat } from './output-of.js';
 import type { FileOptions, LookUpOptions } from './job-options.js';

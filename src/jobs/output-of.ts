@@ -6,7 +6,7 @@ import type { Words } from './words.js';
 import { formatNames } from '../output/formats.js';
 
 export { formatNames };
-export { isStdout } from '../output/target.js';
+export { isStdout } from '../output/formats.js';
 
 /** The output at `path`; undefined is stdout. */
 export function outputOf(

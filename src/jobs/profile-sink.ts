@@ -2,7 +2,7 @@ import type { Identifier } from '../mapping/identifier.js';
 import { openOutput, prepareOutputs } from '../output/open-output.js';
 export { prettyJson } from '../text/pretty-json.js';
 import { RecordWriter } from '../output/record-writer.js';
-import { isStdout } from '../output/target.js';
+import { isStdout } from '../output/formats.js';
 import { outputOf } from './output-of.js';
 import type { FileOptions } from './job-options.js';
 import type { World } from './world.js';

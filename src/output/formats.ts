@@ -18,6 +18,10 @@ export const formats = {
 
 export type OutputFormat = keyof typeof formats;
 
+/** Whether an `--output` means stdout. */
+export const isStdout = (name: string | undefined): name is undefined | '-' | '/dev/stdout' =>
+  name === undefined || name === '-' || name === '/dev/stdout';
+
 export interface OutputOptions extends DocumentOptions {
   readonly format: OutputFormat;
 }

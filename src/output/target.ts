@@ -2,6 +2,7 @@ import { lstat, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { fileError } from './file-error.js';
+import { isStdout } from './formats.js';
 
 /** What `--output` names. A symbolic link stands for the file it leads to. */
 export type Target =
@@ -25,10 +26,6 @@ export interface FileTarget {
   readonly partial: string;
   readonly option: OptionName;
 }
-
-/** Whether an `--output` means stdout. */
-export const isStdout = (name: string | undefined): name is undefined | '-' | '/dev/stdout' =>
-  name === undefined || name === '-' || name === '/dev/stdout';
 
 /** Looks at what is there now, and changes nothing. */
 export async function findTarget(

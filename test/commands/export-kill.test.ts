@@ -17,7 +17,7 @@ import { makeWorld, type World } from '../support/world.js';
 // resumes it. A sample by default; ENGAGECTL_KILL_SWEEP=full tries every single one.
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const isFull = process.env['ENGAGECTL_KILL_SWEEP'] === 'full';
-const perExport = 3;
+const perExport = 2;
 const calls =
   'openat write pwrite64 ftruncate fdatasync fsync mkdir rename link unlink rmdir'.split(' ');
 const hasStrace = spawnSync('strace', ['-V']).status === 0;

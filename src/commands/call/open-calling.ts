@@ -1,5 +1,4 @@
-import { resolveAccount } from '../../config/account.js';
-import { resolveCallingAccount, type SavedCallingAccount } from '../../config/calling-account.js';
+import type { SavedCallingAccount } from '../../config/calling-account.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../../ui/messages.js';
 import type { OptionTable } from '../option-table.js';
@@ -43,8 +42,10 @@ export async function openCalling(
   { callUrl }: CallingFlags,
   { runtime, messages }: { readonly runtime: Runtime; readonly messages: Messages },
 ): Promise<Calling> {
+  const { resolveCallingAccount } = await import('../../config/calling-account.js');
   const saved = await resolveCallingAccount(settings, callUrl, runtime);
   if (saved) return { ...saved, close: () => Promise.resolve() };
+  const { resolveAccount } = await import('../../config/account.js');
   const account = await resolveAccount(settings, runtime);
   const { joinLocalRouter } = await import('./local-router.js');
   const router = await joinLocalRouter(account, runtime, messages);

@@ -5,7 +5,8 @@ import { exportEntries, type ExportEntry } from '../../bulk/export/export-entrie
 import { Gate } from '../../bulk/gate.js';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError, exitCodes } from '../../errors.js';
-import { findTarget, isStdout } from '../../output/target.js';
+import { isStdout } from '../../output/formats.js';
+import { findTarget } from '../../output/target.js';
 import { dateRange, type DateRange } from './date-range.js';
 import { datedArgv, datedOutput } from './dated-output.js';
 import {
