@@ -30,6 +30,19 @@ it.each([
   expect(stderr).not.toMatch(/^ {2}run {2}/m);
 });
 
+it('Ctrl-C of an upload says how to go on, also where nothing but a reject was noted', async () => {
+  await using server = await startFaultServer([hang()]);
+  const stop = new AbortController();
+  const world = makeWorld({ env: accountAt(server.url, 'pass'), signal: stop.signal });
+  writeFileSync(world.path('users.csv'), 'identity,Email\nu1,too,many\nu2,u2@example.test\n');
+  const ended = world.run(['upload', 'users.csv']);
+  while (server.received.length === 0) await delay(5);
+  stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+  const { code, stderr } = await ended;
+  expect([code, stderr]).toEqual([130, expect.stringContaining(' goes on with it')]);
+  expect(stderr).toContain('fix: the same command with --resume goes on');
+});
+
 it('Ctrl-C of an export to a file says how to go on, once', async () => {
   await using server = await startFaultServer((_, index) =>
     index === 0 ? answer(200, { cursor: 'c1' }) : hang(),

@@ -2,8 +2,6 @@ import path from 'node:path';
 import { readJournal } from '../../bulk/journal/journal.js';
 import {
   earlierParts,
-  hasRecords,
-  hasSent,
   mayBeginAnew,
   writeEntries,
   type EarlierParts,
@@ -26,6 +24,7 @@ import { digest, journalOf, type RunFolder } from '../run/run-folder.js';
 import { openLedger, sentByOthers } from '../run/run-ledger.js';
 import { shardText, writeSlots } from '../shard-of.js';
 import { openTally, workThrough } from './work-through.js';
+import { isWorthKeeping } from './worth-keeping.js';
 import type { Connection, World } from '../world.js';
 import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
 import type { Writing } from './writing.js';
@@ -119,8 +118,6 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
       const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
       done = ledger.note({ ...end, isKept: run.kept !== undefined }, inputs);
     }
-    if (ending.result.stopped?.id === 'E-REJECTED')
-      await run.kept?.journal.append({ kind: 'refused' });
     unfinished = !done && isWorthKeeping(run);
     return { ...ending.result, unfinished };
   } finally {
@@ -168,20 +165,4 @@ async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
   if (request.journal) return openRun(wanted, writeEntries, world);
   await refuseUnfinished(wanted, world);
   return unkeptRun(world);
-}
-
-/**
- * An outcome, an intent or the beginning of a rejects file was written down; or the journal cannot
- * be read now, and may be readable later. A run that its rejects ended before anything was sent has
- * nothing to go on with.
- */
-function isWorthKeeping({ kept }: OpenRun<WriteEntry>): boolean {
-  if (!kept) return false;
-  try {
-    const earlier = earlierParts(kept.read());
-    if (earlier.isRefused && !hasSent(earlier)) return false;
-    return hasRecords(earlier) || earlier.rejectsFile !== undefined;
-  } catch {
-    return true;
-  }
 }

@@ -20,6 +20,7 @@ import type { OpenRun } from '../run/open-run.js';
 import type { WriteResult } from '../results.js';
 import type { RunLedger } from '../run/run-ledger.js';
 import { watched } from '../watched.js';
+import { isWorthKeeping } from './worth-keeping.js';
 import { writeVerdict } from './write-verdict.js';
 import type { Refusals } from './write-request.js';
 import type { Writing } from './writing.js';
@@ -59,14 +60,9 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   });
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
-  for (const warning of inputs.warnings) world.said.warn(warning);
   for (const refusal of refusals?.found() ?? [])
     world.said.warn(refusal.text, {}, refusal.personal);
-  const unseen = done ? (parts.mapper.unseen?.() ?? []) : [];
-  if (unseen.length > 0) {
-    const names = unseen.map((name) => JSON.stringify(name)).join(', ');
-    world.said.warn(`no record has what was named: column ${names}`);
-  }
+  warnOfInput(writing, done ? parts.mapper : undefined);
   const short = done ? shortOf(writing, tally, traffic) : undefined;
   const error = writeVerdict(tally, {
     stopped: stopped ?? short,
@@ -74,6 +70,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     rehearsal,
     words,
   });
+  if (stopped?.id === 'E-REJECTED') await run.kept?.journal.append({ kind: 'refused' });
   return {
     result: {
       run: run.id,
@@ -87,12 +84,21 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
       error,
       done,
       stopped,
-      unfinished: run.kept !== undefined && !done && tally.hasSent,
+      unfinished: !done && isWorthKeeping(run),
     },
     told: tally,
     history: history(),
     wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
   };
+}
+
+/** What is odd about it; `mapper`, where all of it was read. */
+function warnOfInput({ inputs, world: { said } }: Writing, mapper: Mapper | undefined): void {
+  for (const warning of inputs.warnings) said.warn(warning);
+  const unseen = mapper?.unseen?.() ?? [];
+  if (unseen.length === 0) return;
+  const names = unseen.map((name) => JSON.stringify(name)).join(', ');
+  said.warn(`no record has what was named: column ${names}`);
 }
 
 /** Of a pipe the number of records is known at its end only. */
