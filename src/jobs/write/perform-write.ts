@@ -98,7 +98,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
     throw error;
   });
   let done = false;
-  let unfinished = false;
+  let unfinished: boolean | undefined;
   try {
     const ledger = openLedger(writing, remembered);
     const sent = await sentByOthers(writing, run, ledger);
@@ -118,11 +118,11 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
       const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
       done = ledger.note({ ...end, isKept: run.kept !== undefined }, inputs);
     }
-    unfinished = !done && isWorthKeeping(run);
+    unfinished = ending.result.done && !done ? isWorthKeeping(run) : ending.result.unfinished;
     return { ...ending.result, unfinished };
   } finally {
     remembered?.close();
-    run.close({ keep: !done && isWorthKeeping(run) });
+    run.close({ keep: unfinished ?? (!done && isWorthKeeping(run)) });
     if (unfinished) world.said.note(`unfinished: ${world.words.goOn(run.id)} goes on with it`);
   }
 }
