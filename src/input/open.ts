@@ -1,8 +1,8 @@
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { CsvProgram } from '../text/csv-program.js';
-import type { Markers } from '../text/csv-scanner.js';
 import { readBlocks } from './blocks.js';
+import { checkInputs, inputsStart, isSame, type CheckedInput, type Table } from './check-inputs.js';
 import { checkEncoding } from './decode.js';
 import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
@@ -11,16 +11,9 @@ import { matchText, type KnownTexts, type MatchedText } from './match-text.js';
 import type { InputFormat, Position, RowBlock, TextDigest } from './rows.js';
 import { beginsLike, goOn, passOver } from './pipe-text.js';
 import { verifyText } from './verify-text.js';
-import type { Source } from './source.js';
 import { sourcesOf } from './sources-of.js';
 
 export type { InputOptions } from './options.js';
-
-/** Names of the columns, and what stands between and around the cells. */
-interface Table {
-  readonly header: readonly string[];
-  readonly markers: Markers;
-}
 
 export interface TableHeader extends Table {
   readonly source: string;
@@ -81,41 +74,8 @@ export async function openInputs(
   const sources = sourcesOf(names, { stdin, cwd });
   const csv = new CsvProgram();
   const { digests = false } = options;
-  const checked = await checkAll(sources, options, { csv, signal, digests });
+  const checked = await checkInputs(sources, options, { csv, signal, digests });
   return new SequentialInputs(checked, options, csv);
-}
-
-/** An input whose start was read. One that can be read only once is still open. */
-interface CheckedInput {
-  readonly source: Source;
-  readonly table: Table | undefined;
-  readonly guessed: InputFormat | undefined;
-  readonly open: OpenInput | undefined;
-}
-
-/** Files are closed again, and tables of one form are kept once: there may be many thousands. */
-async function checkAll(
-  sources: readonly Source[],
-  options: InputOptions,
-  context: { readonly csv: CsvProgram; readonly signal: AbortSignal; readonly digests: boolean },
-): Promise<readonly CheckedInput[]> {
-  const checked: CheckedInput[] = [];
-  try {
-    for (const source of sources) {
-      const open = await openInput(source, options, inputsStart, context);
-      const { header, markers } = open.cutter;
-      const found = header && markers && { header, markers };
-      const before = checked.at(-1)?.table;
-      const table = isSameTable(found, before) ? before : found;
-      const once = source.size === undefined;
-      checked.push({ source, table, guessed: open.guessed, open: once ? open : undefined });
-      if (!once) open.close();
-    }
-    return checked;
-  } catch (error) {
-    for (const { open } of checked) open?.close();
-    throw error;
-  }
 }
 
 class SequentialInputs implements Inputs {
@@ -239,19 +199,6 @@ class SequentialInputs implements Inputs {
     this.#current?.close();
   }
 }
-
-const isSame = (header?: readonly string[], other?: readonly string[]): boolean =>
-  header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
-
-const isSameTable = (table?: Table, other?: Table): boolean =>
-  table !== undefined &&
-  other !== undefined &&
-  isSame(table.header, other.header) &&
-  markerNames.every((name) => table.markers[name].equals(other.markers[name]));
-
-const markerNames = ['delimiter', 'quote', 'escape', 'comment'] as const;
-
-const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
 
 function total(sizes: readonly (number | undefined)[]): number | undefined {
   const known = sizes.filter((size) => size !== undefined);
