@@ -1,29 +1,13 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { hasChromium, launchChromium } from '../support/chromium.js';
 import { runRouter } from './calls/raw-client.js';
 import { eventRecord, headers, profileRecord, run, type Running } from './running.js';
 
 // The page at `/` in a real browser. Its screenshots are kept in the folder ENGAGECTL_SCREENSHOTS.
 
-const executablePath = '/usr/bin/chromium';
-const hasChromium = existsSync(executablePath);
-if (!hasChromium)
-  process.stderr.write('SKIPPED: no /usr/bin/chromium; the page of the service is not looked at\n');
-
-const args = [
-  '--no-sandbox',
-  '--headless',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--use-fake-device-for-media-stream',
-  '--use-fake-ui-for-media-stream',
-];
 const screenshots = process.env['ENGAGECTL_SCREENSHOTS'];
 const day = 1_700_000_000;
 const hostile = `<img src=x onerror="document.title='owned'">`;
@@ -54,7 +38,10 @@ async function filled() {
 describe.skipIf(!hasChromium)('the page', () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath, args });
+    browser = await launchChromium(
+      '--use-fake-device-for-media-stream',
+      '--use-fake-ui-for-media-stream',
+    );
   });
   afterAll(() => browser.close());
 

@@ -1,29 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accept, answer, startFaultServer, throttle } from '../support/fault-server.js';
+import { hasChromium, launchChromium } from '../support/chromium.js';
 import { makeWorld, type World } from '../support/world.js';
 import { accountAt } from '../support/account-at.js';
 
 // The page of --report in a real browser. Its screenshots are kept in the folder ENGAGECTL_SCREENSHOTS.
-
-const executablePath = '/usr/bin/chromium';
-const hasChromium = existsSync(executablePath);
-if (!hasChromium)
-  process.stderr.write('SKIPPED: no /usr/bin/chromium; reports are not looked at\n');
-
-const args = [
-  '--no-sandbox',
-  '--headless',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 const hostile = `</style><script>document.title='owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>`;
 
@@ -79,7 +64,7 @@ describe.skipIf(!hasChromium)('the report in a browser', () => {
   let browser: Browser;
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath, args });
+    browser = await launchChromium();
   });
   afterAll(() => browser.close());
 
