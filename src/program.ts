@@ -1,8 +1,8 @@
-import { withShortValues } from './commands/short-values.js';
+import { withShortValues } from './commands/flags/short-values.js';
 import { Command, CommanderError } from 'commander';
 import { addCommand, type CommandSpec, type Program } from './commands/command-spec.js';
-import { globalOptionTable } from './commands/global-options.js';
-import { addOptions } from './commands/option-table.js';
+import { globalOptionTable } from './commands/flags/global-options.js';
+import { addOptions } from './commands/flags/option-table.js';
 import { usageError } from './help/usage-error.js';
 import { wrongVariables } from './commands/settings.js';
 import { addExamples, examplesIn } from './help/examples.js';
@@ -31,11 +31,11 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   'Around them:': {
     config: () => import('./commands/config/config-command.js'),
     doctor: () => import('./commands/doctor/doctor-command.js'),
-    serve: () => import('./commands/serve-command.js'),
+    serve: () => import('./commands/serve/serve-command.js'),
     runs: () => import('./commands/runs/runs-command.js'),
     fleet: () => import('./commands/fleet/fleet-command.js'),
-    completion: () => import('./commands/completion-command.js'),
-    __complete: () => import('./commands/complete-command.js'),
+    completion: () => import('./commands/completion/completion-command.js'),
+    __complete: () => import('./commands/completion/complete-command.js'),
     version: () => import('./commands/version-command.js'),
     help: () => import('./commands/help-command.js'),
   },

@@ -3,7 +3,7 @@ import { addExamples, examplesIn } from '../help/examples.js';
 import { markNeeds, type Needs } from '../help/help-format.js';
 import { refuseProblems } from '../help/problems.js';
 import type { Runtime } from '../runtime.js';
-import { addOptions, type OptionTable } from './option-table.js';
+import { addOptions, type OptionTable } from './flags/option-table.js';
 import { resolveSettings, type Settings } from './settings.js';
 
 /** A command as data: what a person types, what help says of it, and what it does. */

@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime.js';
 import type { Messages } from '../ui/messages.js';
 import { tellRequestSettings } from './effective-settings.js';
 import type { Settings } from './settings.js';
-import { startLocalService } from './start-local-service.js';
+import { startLocalService } from './serve/start-local-service.js';
 
 /** An account to work with. Who connects, closes. */
 export interface Connection extends JobConnection {

@@ -1,5 +1,5 @@
 import type { CommandSpec } from './command-spec.js';
-import { writeOptions, type WriteFlags } from './write-flags.js';
+import { writeOptions, type WriteFlags } from './flags/write-flags.js';
 
 interface DemergeFlags extends WriteFlags {
   readonly identity: string;
@@ -31,7 +31,7 @@ export const command: CommandSpec<DemergeFlags> = {
   run: async (call) => {
     const [{ demerge }, { runWrite }, { confirmDemerge }] = await Promise.all([
       import('../jobs/demerge-job.js'),
-      import('./run-write.js'),
+      import('./job/run-write.js'),
       import('../ui/confirm-demerge.js'),
     ]);
     await runWrite(call, {

@@ -1,6 +1,6 @@
 import type { Account } from '../config/account.js';
 import type { Messages } from '../ui/messages.js';
-import { jobWords } from './job-words.js';
+import { jobWords } from './job/job-words.js';
 import type { Settings } from './settings.js';
 
 /** Says with what values requests are made, whether they were given or not. */

@@ -2,10 +2,10 @@ import { InvalidArgumentError } from 'commander';
 import { limits } from '../contract/limits.js';
 import type { DayFileOptions, EventExportOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
-import { eventBatchSize, exportOptions, type ExportFlags } from './export-flags.js';
-import type { OptionTable } from './option-table.js';
-import { integer, notEmpty } from './option-values.js';
-import { shardOptions, type ShardFlags } from './shard-flags.js';
+import { eventBatchSize, exportOptions, type ExportFlags } from './flags/export-flags.js';
+import type { OptionTable } from './flags/option-table.js';
+import { integer, notEmpty } from './flags/option-values.js';
+import { shardOptions, type ShardFlags } from './flags/shard-flags.js';
 
 type EventFlags = Omit<EventExportOptions, 'shard'> &
   ExportFlags &
@@ -74,7 +74,7 @@ export const command: CommandSpec<EventFlags> = {
   run: async (call) => {
     const [{ exportEvents }, { runExport }] = await Promise.all([
       import('../jobs/export-events-job.js'),
-      import('./run-export.js'),
+      import('./job/run-export.js'),
     ]);
     await runExport(call, {
       name: 'export-events',

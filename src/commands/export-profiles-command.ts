@@ -1,6 +1,6 @@
 import type { CommandSpec } from './command-spec.js';
-import { exportOptions, profileBatchSize, type ExportFlags } from './export-flags.js';
-import { notEmpty } from './option-values.js';
+import { exportOptions, profileBatchSize, type ExportFlags } from './flags/export-flags.js';
+import { notEmpty } from './flags/option-values.js';
 
 type ProfileFlags = ExportFlags & { readonly event: string };
 
@@ -29,7 +29,7 @@ export const command: CommandSpec<ProfileFlags> = {
   run: async (call) => {
     const [{ exportProfiles }, { runExport }] = await Promise.all([
       import('../jobs/export-profiles-job.js'),
-      import('./run-export.js'),
+      import('./job/run-export.js'),
     ]);
     await runExport(call, {
       name: 'export-profiles',

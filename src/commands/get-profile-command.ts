@@ -1,6 +1,6 @@
 import type { CommandSpec } from './command-spec.js';
-import { inputOptions, needInput } from './input-flags.js';
-import { outputOptions } from './output-flags.js';
+import { inputOptions, needInput } from './flags/input-flags.js';
+import { outputOptions } from './flags/output-flags.js';
 import { userOptions, wantedUsers, type LookUpFlags, type UserFlags } from './wanted-users.js';
 
 export const command: CommandSpec<LookUpFlags & UserFlags> = {
@@ -24,7 +24,7 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
     const users = wantedUsers(operands, flags);
     if ('input' in users) needInput(users.input === '-' ? [] : [users.input], call);
     const settings = call.settings();
-    const { runLookUp } = await import('./run-look-up.js');
+    const { runLookUp } = await import('./job/run-look-up.js');
     await runLookUp({ users, flags }, settings, call.runtime);
   },
 };

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { isTopic, loadTopic, topics } from '../help/topics.js';
 import type { CommandSpec } from './command-spec.js';
-import { environmentFlags } from './global-options.js';
+import { environmentFlags } from './flags/global-options.js';
 
 /** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */
 export const command: CommandSpec = {

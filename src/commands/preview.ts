@@ -6,8 +6,8 @@ import { messages } from '../ui/messages.js';
 import { showPreview } from '../ui/show-preview.js';
 import { commandLine, ofRehearsal } from './command-line.js';
 import type { Call } from './command-spec.js';
-import { needInput } from './input-flags.js';
-import { jobWords } from './job-words.js';
+import { needInput } from './flags/input-flags.js';
+import { jobWords } from './job/job-words.js';
 import type { PreviewFlag, UploadFlags } from './upload-command.js';
 
 /** What a drafted mapping file says in their stead, and where it goes. */

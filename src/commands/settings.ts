@@ -2,9 +2,9 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { environmentFaults } from '../config/environment-faults.js';
 import type { Runtime } from '../runtime.js';
 import { oneAfterAnother } from '../help/problems.js';
-import { repeatedFlag } from './option-table.js';
+import { repeatedFlag } from './flags/option-table.js';
 import { isColored, isForced } from '../ui/colors.js';
-import { globalOptions } from './global-options.js';
+import { globalOptions } from './flags/global-options.js';
 
 /** The global options as the commands use them: flag, else environment, else default. */
 export interface Settings {

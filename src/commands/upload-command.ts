@@ -1,10 +1,10 @@
 import { EngagectlError } from '../errors.js';
 import type { UploadOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
-import { mappingOptions, typeOption } from './mapping-flags.js';
-import type { OptionRow, OptionTable } from './option-table.js';
-import { notEmpty } from './option-values.js';
-import { writeOptions, type WriteFlags } from './write-flags.js';
+import { mappingOptions, typeOption } from './flags/mapping-flags.js';
+import type { OptionRow, OptionTable } from './flags/option-table.js';
+import { notEmpty } from './flags/option-values.js';
+import { writeOptions, type WriteFlags } from './flags/write-flags.js';
 
 export interface UploadFlags
   extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
@@ -70,7 +70,7 @@ export const command: CommandSpec<UploadFlags> = {
     // Together, since most of the time is waiting for small files to be read.
     const [{ upload }, { runWrite }] = await Promise.all([
       import('../jobs/upload-job.js'),
-      import('./run-write.js'),
+      import('./job/run-write.js'),
     ]);
     const does = flags.type === 'event' ? 'adds events' : 'creates or updates user profiles';
     const nouns = nounsOf(flags.type, call.operands);

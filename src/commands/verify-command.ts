@@ -3,11 +3,11 @@ import { subscriptionStatuses, subscriptionTypes } from '../contract/subscriptio
 import { EngagectlError } from '../errors.js';
 import { verifyDefaults, type VerifyOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
-import { inputOptions } from './input-flags.js';
-import { mappingOptions } from './mapping-flags.js';
-import type { OptionTable } from './option-table.js';
-import { choice, choiceInAnyCase, duration, integer, notEmpty } from './option-values.js';
-import { reportOptions, type ReportFlag } from './output-flags.js';
+import { inputOptions } from './flags/input-flags.js';
+import { mappingOptions } from './flags/mapping-flags.js';
+import type { OptionTable } from './flags/option-table.js';
+import { choice, choiceInAnyCase, duration, integer, notEmpty } from './flags/option-values.js';
+import { reportOptions, type ReportFlag } from './flags/output-flags.js';
 
 const recordTypes = ['profile', 'event'] as const;
 const addressTypes = Object.values(subscriptionTypes);
@@ -91,7 +91,7 @@ export const command: CommandSpec<VerifyFlags> = {
     const what = subscriptions
       ? { subscriptions: subscribed({ type, status }) }
       : uploaded({ type, status });
-    const { runVerify } = await import('./run-verify.js');
+    const { runVerify } = await import('./job/run-verify.js');
     await runVerify(call, { ...flags, ...what });
   },
 };

@@ -3,8 +3,8 @@ import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import type { WantedUsers } from '../jobs/open-users.js';
 import type { LookUpRequest } from '../jobs/look-up-job.js';
-import type { OptionTable } from './option-table.js';
-import { choice, integer, notEmpty } from './option-values.js';
+import type { OptionTable } from './flags/option-table.js';
+import { choice, integer, notEmpty } from './flags/option-values.js';
 
 export interface LookUpFlags extends Omit<LookUpRequest, 'users' | 'into'> {
   readonly concurrency: number;

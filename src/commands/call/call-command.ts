@@ -1,9 +1,9 @@
 import type { Call, CommandSpec } from '../command-spec.js';
-import { inputOptions } from '../input-flags.js';
-import { age, choice, duration, integer, notEmpty } from '../option-values.js';
+import { inputOptions } from '../flags/input-flags.js';
+import { age, choice, duration, integer, notEmpty } from '../flags/option-values.js';
 import type { LintFlags } from './lint-init.js';
 import type { ListenFlags } from './listen-for-calls.js';
-import { outputOptions } from '../output-flags.js';
+import { outputOptions } from '../flags/output-flags.js';
 import type { LogFlags } from './kept-calls.js';
 import { callingOptions, type CallingFlags } from './open-calling.js';
 import { phoneOptions } from './phone-flags.js';

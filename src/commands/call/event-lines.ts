@@ -1,7 +1,7 @@
 import { openLines } from '../../jobs/stdout-lines.js';
 import type { Runtime } from '../../runtime.js';
 import { inertJson } from '../../ui/inert.js';
-import { jobWords } from '../job-words.js';
+import { jobWords } from '../job/job-words.js';
 
 /** Writes values to stdout, a line of JSON each, in their order and at once. */
 export class EventLines {

@@ -13,8 +13,8 @@ import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
-import { jobWords } from '../job-words.js';
-import { isStdout } from '../output-flags.js';
+import { jobWords } from '../job/job-words.js';
+import { isStdout } from '../flags/output-flags.js';
 import { openCalling, type CallingFlags } from './open-calling.js';
 
 export interface LogFlags extends CallingFlags, FileOptions {

@@ -6,7 +6,7 @@ import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions } from '../../service/start.js';
 import type { Messages } from '../../ui/messages.js';
-import { startLocalService } from '../start-local-service.js';
+import { startLocalService } from '../serve/start-local-service.js';
 
 /** The router of `--region local`, in this process or in another. */
 export interface LocalRouter extends CallCredentials {

@@ -1,8 +1,8 @@
 import type { SavedCallingAccount } from '../../config/calling-account.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../../ui/messages.js';
-import type { OptionTable } from '../option-table.js';
-import { notEmpty } from '../option-values.js';
+import type { OptionTable } from '../flags/option-table.js';
+import { notEmpty } from '../flags/option-values.js';
 import type { Settings } from '../settings.js';
 
 export interface CallingFlags {

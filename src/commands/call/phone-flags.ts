@@ -1,7 +1,7 @@
 import type { Platform } from '../../calling/calling.js';
 import type { VoiceOptions } from '../../jobs/calling/voice.js';
-import type { OptionTable } from '../option-table.js';
-import { choice, notEmpty } from '../option-values.js';
+import type { OptionTable } from '../flags/option-table.js';
+import { choice, notEmpty } from '../flags/option-values.js';
 import { callingOptions, type CallingFlags } from './open-calling.js';
 
 /** Flags of every command that plays a phone. */

@@ -1,9 +1,9 @@
 import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls-job.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
-import { needInput } from '../input-flags.js';
-import { runJob } from '../run-job.js';
-import { shownWrite } from '../shown-write.js';
+import { needInput } from '../flags/input-flags.js';
+import { runJob } from '../job/run-job.js';
+import { shownWrite } from '../job/shown-write.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { openCalling, type CallingFlags } from './open-calling.js';
 

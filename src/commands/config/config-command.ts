@@ -1,5 +1,5 @@
 import type { CommandSpec } from '../command-spec.js';
-import { profileName } from '../option-values.js';
+import { profileName } from '../flags/option-values.js';
 import type { ShowFlags } from './show-account.js';
 import type { SetFlags } from './set-account.js';
 

@@ -6,10 +6,10 @@ import {
 import { openLines } from '../../jobs/stdout-lines.js';
 import { inertJson } from '../../ui/inert.js';
 import type { Call } from '../command-spec.js';
-import { needInput } from '../input-flags.js';
-import { jobWords } from '../job-words.js';
-import { runJob } from '../run-job.js';
-import { shownWrite } from '../shown-write.js';
+import { needInput } from '../flags/input-flags.js';
+import { jobWords } from '../job/job-words.js';
+import { runJob } from '../job/run-job.js';
+import { shownWrite } from '../job/shown-write.js';
 
 export type CheckFlags = Omit<CheckCuidsOptions, 'files'>;
 

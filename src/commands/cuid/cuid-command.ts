@@ -1,6 +1,6 @@
 import type { CommandSpec } from '../command-spec.js';
-import { inputOptions } from '../input-flags.js';
-import { choice, notEmpty } from '../option-values.js';
+import { inputOptions } from '../flags/input-flags.js';
+import { choice, notEmpty } from '../flags/option-values.js';
 import type { CheckFlags } from './check-cuids.js';
 import type { DeriveFlags } from './derive-cuids.js';
 

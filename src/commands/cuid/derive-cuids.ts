@@ -1,8 +1,8 @@
 import { deriveCuids, type DeriveCuidsOptions } from '../../jobs/cuid/derive-cuids-job.js';
 import type { Call } from '../command-spec.js';
-import { needInput } from '../input-flags.js';
-import { runJob } from '../run-job.js';
-import { shownWrite } from '../shown-write.js';
+import { needInput } from '../flags/input-flags.js';
+import { runJob } from '../job/run-job.js';
+import { shownWrite } from '../job/shown-write.js';
 
 export type DeriveFlags = Omit<DeriveCuidsOptions, 'files'>;
 

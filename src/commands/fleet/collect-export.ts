@@ -10,7 +10,7 @@ import { isStdout, outputOf, refuseFormat } from '../../jobs/output-of.js';
 import { messages } from '../../ui/messages.js';
 import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
-import { jobWords } from '../job-words.js';
+import { jobWords } from '../job/job-words.js';
 import { commandWithin, type FlagsWithin } from './command-within.js';
 import type { CollectFlags } from './fleet-flags.js';
 

@@ -3,8 +3,8 @@ import type { EventExportOptions } from '../../jobs/job-options.js';
 import { EngagectlError } from '../../errors.js';
 import type { FleetCommand } from '../../fleet/fleet-run.js';
 import { addCommand, type Call, type CommandSpec } from '../command-spec.js';
-import type { ExportFlags } from '../export-flags.js';
-import type { WriteFlags } from '../write-flags.js';
+import type { ExportFlags } from '../flags/export-flags.js';
+import type { WriteFlags } from '../flags/write-flags.js';
 
 /** What a fleet can run. */
 const specs: Readonly<Record<FleetCommand, () => Promise<{ readonly command: CommandSpec }>>> = {

@@ -1,6 +1,6 @@
 import type { CommandSpec } from '../command-spec.js';
-import type { OptionRow } from '../option-table.js';
-import { choice, duration, integer } from '../option-values.js';
+import type { OptionRow } from '../flags/option-table.js';
+import { choice, duration, integer } from '../flags/option-values.js';
 import type { BudgetFlags, WorkFlags } from './fleet-actions.js';
 import { queueOption, type CollectFlags, type QueueFlag, type RunFlags } from './fleet-flags.js';
 import type { SubmitFlags } from './submit-action.js';

@@ -3,7 +3,7 @@ import { EngagectlError } from '../../errors.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { KnownRun } from '../../fleet/run-status.js';
 import type { Call } from '../command-spec.js';
-import type { OptionRow } from '../option-table.js';
+import type { OptionRow } from '../flags/option-table.js';
 import { messages } from '../../ui/messages.js';
 
 export interface QueueFlag {

@@ -14,7 +14,7 @@ import type { World } from '../../jobs/world.js';
 import { messages } from '../../ui/messages.js';
 import { errorWithoutPersonal } from '../../ui/shortened.js';
 import type { Call } from '../command-spec.js';
-import { jobWorld } from '../job-world.js';
+import { jobWorld } from '../job/job-world.js';
 import type { Settings } from '../settings.js';
 import { commandWithin, type CommandWithin } from './command-within.js';
 

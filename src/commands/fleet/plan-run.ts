@@ -7,7 +7,7 @@ import { dateRange, daysOf, type DateRange } from '../../jobs/export/date-range.
 import { isStdout, refuseFormat } from '../../jobs/output-of.js';
 import type { Connection } from '../connect.js';
 import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
-import { jobWords } from '../job-words.js';
+import { jobWords } from '../job/job-words.js';
 import type { Runtime } from '../../runtime.js';
 import type { CommandWithin } from './command-within.js';
 

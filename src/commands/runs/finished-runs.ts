@@ -5,7 +5,7 @@ import { grouped } from '../../ui/figures.js';
 import { inert } from '../../ui/inert.js';
 import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
-import { runsFolder } from '../job-world.js';
+import { runsFolder } from '../job/job-world.js';
 import type { Settings } from '../settings.js';
 
 /** Writes that ended with their whole input worked through, the oldest first; each once. */

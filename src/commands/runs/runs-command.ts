@@ -1,5 +1,5 @@
 import type { CommandSpec } from '../command-spec.js';
-import { age } from '../option-values.js';
+import { age } from '../flags/option-values.js';
 import type { PruneFlags } from './unfinished-runs.js';
 
 /** Loaded when used: `--help` of other commands needs none of it. */

@@ -17,8 +17,8 @@ import { progressOf } from '../../jobs/run/run-progress.js';
 import { confirm } from '../../ui/ask.js';
 import { asFinished, finishedRuns, listFinished } from './finished-runs.js';
 import type { Call } from '../command-spec.js';
-import { jobWords } from '../job-words.js';
-import { runsFolder } from '../job-world.js';
+import { jobWords } from '../job/job-words.js';
+import { runsFolder } from '../job/job-world.js';
 
 /** `runs list`: the unfinished ones, the oldest first; or those that are finished. */
 export async function listRunsOf({

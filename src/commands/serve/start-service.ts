@@ -1,13 +1,13 @@
-import { shellQuoted } from '../config/private-file.js';
-import { EngagectlError } from '../errors.js';
-import type { RunningService, SeedError, ServiceOptions } from '../service/start.js';
+import { shellQuoted } from '../../config/private-file.js';
+import { EngagectlError } from '../../errors.js';
+import type { RunningService, SeedError, ServiceOptions } from '../../service/start.js';
 
 /**
  * Starts the embedded service, which is loaded only now. E-USAGE for a port that cannot be had,
  * E-FILE-WRITE for a store that cannot be opened.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const service = await import('../service/start.js').catch((cause: unknown) => {
+  const service = await import('../../service/start.js').catch((cause: unknown) => {
     throw isMissing(cause) ? notInstalled(cause) : cause;
   });
   try {

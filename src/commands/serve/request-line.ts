@@ -1,8 +1,8 @@
-import type { SeenRequest } from '../service/control/request-log.js';
-import type { Runtime } from '../runtime.js';
-import { inert, inertJson } from '../ui/inert.js';
-import { shortened } from '../ui/shortened.js';
-import type { Settings } from './settings.js';
+import type { SeenRequest } from '../../service/control/request-log.js';
+import type { Runtime } from '../../runtime.js';
+import { inert, inertJson } from '../../ui/inert.js';
+import { shortened } from '../../ui/shortened.js';
+import type { Settings } from '../settings.js';
 
 /**
  * What tells of each request that the service has answered: a line, or an object under `--log-format

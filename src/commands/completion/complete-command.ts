@@ -1,4 +1,4 @@
-import type { Call, CommandSpec } from './command-spec.js';
+import type { Call, CommandSpec } from '../command-spec.js';
 
 /**
  * What completion scripts ask, quick, and silent if there is no answer: `__complete profiles`, `regions`
@@ -30,8 +30,8 @@ const columns: Ask = async ({ runtime }, words) =>
 
 const line: Ask = async (call, [current = '=', ...words]) => {
   const [{ commandWords }, { valuesAt }] = await Promise.all([
-    import('../help/command-words.js'),
-    import('../help/values-at.js'),
+    import('../../help/command-words.js'),
+    import('../../help/values-at.js'),
   ]);
   const word = current.slice(1);
   const { before, values } = valuesAt(

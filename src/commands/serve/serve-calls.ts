@@ -1,10 +1,10 @@
-import type { CallCredentials } from '../config/credentials.js';
-import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import type { CallOptions } from '../service/start.js';
-import type { Messages } from '../ui/messages.js';
-import type { OptionTable } from './option-table.js';
-import { choice, integer, notEmpty, share } from './option-values.js';
+import type { CallCredentials } from '../../config/credentials.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
+import type { CallOptions } from '../../service/start.js';
+import type { Messages } from '../../ui/messages.js';
+import type { OptionTable } from '../flags/option-table.js';
+import { choice, integer, notEmpty, share } from '../flags/option-values.js';
 
 export interface CallFlags {
   readonly calls?: 'on' | 'off';
@@ -48,7 +48,7 @@ export async function servedCalls(
   runtime: Runtime,
   told: Messages,
 ): Promise<ServedCalls> {
-  const { announcedRouter, claimRouter } = await import('../config/router-claim.js');
+  const { announcedRouter, claimRouter } = await import('../../config/router-claim.js');
   const claim = memory ? undefined : await claimRouter(folder, runtime);
   if (!memory && !claim) {
     const other = await announcedRouter(folder);
@@ -89,9 +89,9 @@ async function accountOf(
   runtime: Runtime,
   told: Messages,
 ): Promise<CallAccount | undefined> {
-  const { environmentCallCredentials } = await import('../config/credentials.js');
-  const { localCallCredentials, localCallKeyFile } = await import('../config/local-account.js');
-  const { shellQuoted } = await import('../config/private-file.js');
+  const { environmentCallCredentials } = await import('../../config/credentials.js');
+  const { localCallCredentials, localCallKeyFile } = await import('../../config/local-account.js');
+  const { shellQuoted } = await import('../../config/private-file.js');
   const given = await environmentCallCredentials(runtime);
   if (given) return { credentials: given, how: 'and the API key of this environment' };
   try {
@@ -113,7 +113,7 @@ async function optionsOf(
   runtime: Runtime,
   told: Messages,
 ): Promise<CallOptions> {
-  const { callTimers } = await import('../calling/protocol.js');
+  const { callTimers } = await import('../../calling/protocol.js');
   const { pushHookOf } = await import('./push-hook.js');
   const { ringing, connecting, gone, ping } = callTimers;
   const faster = (milliseconds: number) => milliseconds / callSpeed;

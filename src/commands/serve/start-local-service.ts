@@ -1,9 +1,9 @@
-import type { Account } from '../config/account.js';
-import { localFolder } from '../config/local-account.js';
-import { limits } from '../contract/limits.js';
-import type { Runtime } from '../runtime.js';
-import type { CallOptions, RunningService } from '../service/start.js';
-import type { Messages } from '../ui/messages.js';
+import type { Account } from '../../config/account.js';
+import { localFolder } from '../../config/local-account.js';
+import { limits } from '../../contract/limits.js';
+import type { Runtime } from '../../runtime.js';
+import type { CallOptions, RunningService } from '../../service/start.js';
+import type { Messages } from '../../ui/messages.js';
 
 interface Local {
   readonly runtime: Runtime;

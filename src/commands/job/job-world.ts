@@ -1,11 +1,11 @@
 import path from 'node:path';
-import { stateFolder } from '../config/standard-folders.js';
-import type { World } from '../jobs/world.js';
-import type { Runtime } from '../runtime.js';
-import type { Messages } from '../ui/messages.js';
-import { connect, type Connection } from './connect.js';
+import { stateFolder } from '../../config/standard-folders.js';
+import type { World } from '../../jobs/world.js';
+import type { Runtime } from '../../runtime.js';
+import type { Messages } from '../../ui/messages.js';
+import { connect, type Connection } from '../connect.js';
 import { jobWordsOf } from './job-words.js';
-import type { Settings } from './settings.js';
+import type { Settings } from '../settings.js';
 
 /** Where the journals of unfinished runs are. Throws E-CONFIG where this user has no home. */
 export const runsFolder = (runtime: Runtime): string => path.join(stateFolder(runtime), 'runs');

@@ -1,8 +1,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
+import { EngagectlError } from '../../errors.js';
+import type { Runtime } from '../../runtime.js';
 
 /** The flags of `serve` that open it to others. */
 export interface TlsFlags {
@@ -31,7 +31,7 @@ export async function tlsOf(
   const { tlsCert, tlsKey, tls, host, allowHost = [] } = flags;
   if (tlsCert !== undefined || tlsKey !== undefined) return givenTls(tlsCert, tlsKey, runtime);
   if (!tls) return undefined;
-  const { makeCertificate, writeCertificate } = await import('../service/test-certificate.js');
+  const { makeCertificate, writeCertificate } = await import('../../service/test-certificate.js');
   const made = await makeCertificate([...(host === undefined ? [] : [host]), ...allowHost]);
   const file = writeCertificate(made.cert, folder);
   return { ...made, file, remove: () => rmSync(file, { force: true }) };

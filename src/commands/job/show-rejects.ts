@@ -1,7 +1,7 @@
-import { grouped } from '../ui/figures.js';
-import type { ToldRejects } from '../jobs/job-hooks.js';
-import { annotate, rejectText, type AnnotationWorld } from '../ui/annotations.js';
-import type { Messages } from '../ui/messages.js';
+import { grouped } from '../../ui/figures.js';
+import type { ToldRejects } from '../../jobs/job-hooks.js';
+import { annotate, rejectText, type AnnotationWorld } from '../../ui/annotations.js';
+import type { Messages } from '../../ui/messages.js';
 
 /** Lines on the screen. */
 const shownRejects = 5;

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
-import type { CommandSpec } from './command-spec.js';
-import type { OptionRow, OptionTable } from './option-table.js';
-import { choice, integer, notEmpty, share } from './option-values.js';
+import type { CommandSpec } from '../command-spec.js';
+import type { OptionRow, OptionTable } from '../flags/option-table.js';
+import { choice, integer, notEmpty, share } from '../flags/option-values.js';
 import { callOptionRows } from './serve-calls.js';
 import type { ServeFlags } from './serve.js';
 

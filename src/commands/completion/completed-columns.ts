@@ -1,4 +1,4 @@
-import type { Runtime } from '../runtime.js';
+import type { Runtime } from '../../runtime.js';
 
 /** Files that a command writes, or that are no input for another reason. */
 const otherFiles =
@@ -16,7 +16,7 @@ export async function completedColumns(
   const current = (words.pop() ?? '').replace(/^--[a-z-]+=/, '');
   const file = words.find((word, at) => isTable(word) && !otherFiles.test(flagBefore(words, at)));
   if (file === undefined) return [];
-  const { readColumns } = await import('../jobs/read-columns.js');
+  const { readColumns } = await import('../../jobs/read-columns.js');
   const delimiter = valueOf('--delimiter', words)?.replace(/^\\t$/, '\t');
   const encoding = valueOf('--encoding', words);
   const options = { ...(delimiter && { delimiter }), ...(encoding && { encoding }) };

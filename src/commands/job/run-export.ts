@@ -1,15 +1,15 @@
-import { exitCodes, type EngagectlError } from '../errors.js';
-import type { Shard } from '../jobs/job-options.js';
-import type { ExportHooks } from '../jobs/export/perform-export.js';
-import type { ExportProgress, ExportResult } from '../jobs/results.js';
-import type { World } from '../jobs/world.js';
-import type { Messages } from '../ui/messages.js';
-import { shellQuoted } from '../config/private-file.js';
-import type { Call } from './command-spec.js';
-import type { ExportFlags } from './export-flags.js';
-import { isStdout } from './output-flags.js';
+import { exitCodes, type EngagectlError } from '../../errors.js';
+import type { Shard } from '../../jobs/job-options.js';
+import type { ExportHooks } from '../../jobs/export/perform-export.js';
+import type { ExportProgress, ExportResult } from '../../jobs/results.js';
+import type { World } from '../../jobs/world.js';
+import type { Messages } from '../../ui/messages.js';
+import { shellQuoted } from '../../config/private-file.js';
+import type { Call } from '../command-spec.js';
+import type { ExportFlags } from '../flags/export-flags.js';
+import { isStdout } from '../flags/output-flags.js';
 import { runJob } from './run-job.js';
-import { sharded, type ShardFlags } from './shard-flags.js';
+import { sharded, type ShardFlags } from '../flags/shard-flags.js';
 
 /** An export as the command line asks for it. */
 interface ExportCommand<Flags> {

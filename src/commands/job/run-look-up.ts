@@ -1,15 +1,15 @@
-import { EngagectlError } from '../errors.js';
-import { isSingle, lookUp, type LookUpRequest } from '../jobs/look-up-job.js';
-import type { WantedUsers } from '../jobs/open-users.js';
-import { prettyJson, type ProfileSink } from '../jobs/profile-sink.js';
-import type { OutputStream, Runtime } from '../runtime.js';
-import { inertJsonText } from '../ui/inert.js';
+import { EngagectlError } from '../../errors.js';
+import { isSingle, lookUp, type LookUpRequest } from '../../jobs/look-up-job.js';
+import type { WantedUsers } from '../../jobs/open-users.js';
+import { prettyJson, type ProfileSink } from '../../jobs/profile-sink.js';
+import type { OutputStream, Runtime } from '../../runtime.js';
+import { inertJsonText } from '../../ui/inert.js';
 import type { CommandWorld } from './job-world.js';
-import { isStdout } from './output-flags.js';
+import { isStdout } from '../flags/output-flags.js';
 import { runJob } from './run-job.js';
 import { shownWrite } from './shown-write.js';
-import type { Settings } from './settings.js';
-import type { LookUpFlags } from './wanted-users.js';
+import type { Settings } from '../settings.js';
+import type { LookUpFlags } from '../wanted-users.js';
 
 /** Runs get-profile from its flags to its summary. Throws what the command must end with. */
 export async function runLookUp(

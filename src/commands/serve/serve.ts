@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import path from 'node:path';
-import type { Credentials } from '../config/credentials.js';
-import { defaultHeaderPrefix } from '../contract/endpoints.js';
-import type { Runtime } from '../runtime.js';
-import type { RunningService, ServiceOptions, Variants } from '../service/start.js';
-import { jsonAnswer } from '../ui/json-answer.js';
-import { messages, type Messages } from '../ui/messages.js';
+import type { Credentials } from '../../config/credentials.js';
+import { defaultHeaderPrefix } from '../../contract/endpoints.js';
+import type { Runtime } from '../../runtime.js';
+import type { RunningService, ServiceOptions, Variants } from '../../service/start.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
+import { messages, type Messages } from '../../ui/messages.js';
 import { requestTeller } from './request-line.js';
 import { servedCalls, type CallFlags } from './serve-calls.js';
 import { tlsOf, type Tls, type TlsFlags } from './serve-tls.js';
-import type { Settings } from './settings.js';
+import type { Settings } from '../settings.js';
 
 export interface ServeFlags extends Partial<Variants>, TlsFlags, CallFlags {
   readonly port: number;
@@ -70,8 +70,8 @@ export async function serve(
 }
 
 async function placeOf(flags: ServeFlags, runtime: Runtime): Promise<Place> {
-  const { environmentCredentials } = await import('../config/credentials.js');
-  const { localCredentials, localFolder } = await import('../config/local-account.js');
+  const { environmentCredentials } = await import('../../config/credentials.js');
+  const { localCredentials, localFolder } = await import('../../config/local-account.js');
   const folder = flags.data ? path.resolve(runtime.cwd, flags.data) : localFolder(runtime);
   const fromEnvironment = await environmentCredentials(runtime);
   return {
@@ -88,7 +88,7 @@ async function optionsOf(
   { folder, credentials, tls }: Place,
   runtime: Runtime,
 ): Promise<ServiceOptions> {
-  const { checkedHeaderPrefix } = await import('../config/credentials.js');
+  const { checkedHeaderPrefix } = await import('../../config/credentials.js');
   const { latency, lag, pending, failRate, maxConcurrent, ...variants } = flags;
   const { headerPrefixes: prefixes } = settings;
   return {
@@ -124,8 +124,8 @@ async function announce(
   { folder, credentials, passcodeFolder, tls }: Place,
   told: Messages,
 ): Promise<void> {
-  const { localPasscodeFile } = await import('../config/local-account.js');
-  const { shellQuoted } = await import('../config/private-file.js');
+  const { localPasscodeFile } = await import('../../config/local-account.js');
+  const { shellQuoted } = await import('../../config/private-file.js');
   sayWhatIsOpen(told, flags);
   told.note(`data: ${flags.memory ? 'in memory' : folder}`);
   if (flags.seed && !isSeeded) told.warn('the store has users already: the seed is not loaded');

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import type { Runtime } from '../runtime.js';
-import type { PushOffer } from '../service/start.js';
-import type { Messages } from '../ui/messages.js';
+import type { Runtime } from '../../runtime.js';
+import type { PushOffer } from '../../service/start.js';
+import type { Messages } from '../../ui/messages.js';
 
 /** For which a URL may take to answer. */
 const answerMilliseconds = 5000;

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { configFolder, stateFolder } from '../config/standard-folders.js';
-import type { Runtime } from '../runtime.js';
+import { configFolder, stateFolder } from '../../config/standard-folders.js';
+import type { Runtime } from '../../runtime.js';
 
 /** Saved profiles and regions, and unfinished runs: those that a shell takes as they are. */
 export async function completedNames(

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import { limits } from '../contract/limits.js';
-import type { ExportOptions } from '../jobs/job-options.js';
+import { limits } from '../../contract/limits.js';
+import type { ExportOptions } from '../../jobs/job-options.js';
 import type { OptionTable } from './option-table.js';
 import { duration, integer } from './option-values.js';
 import { outputOptions, reportOptions, type OutputFlags, type ReportFlag } from './output-flags.js';

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
-import { writes, type WriteEndpoint } from '../contract/endpoints.js';
-import type { RejectLimit } from '../jobs/job-options.js';
-import type { WriteRequest } from '../jobs/write/write-request.js';
+import { writes, type WriteEndpoint } from '../../contract/endpoints.js';
+import type { RejectLimit } from '../../jobs/job-options.js';
+import type { WriteRequest } from '../../jobs/write/write-request.js';
 import { inputOptions } from './input-flags.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 import { byteCount, choice, integer, matching } from './option-values.js';

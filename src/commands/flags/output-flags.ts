@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import type { FileOptions } from '../jobs/job-options.js';
-import { formatNames } from '../jobs/output-of.js';
+import type { FileOptions } from '../../jobs/job-options.js';
+import { formatNames } from '../../jobs/output-of.js';
 import type { OptionTable } from './option-table.js';
 import { choice, notEmpty } from './option-values.js';
 

@@ -1,5 +1,5 @@
-import { EngagectlError } from '../errors.js';
-import type { Call } from './command-spec.js';
+import { EngagectlError } from '../../errors.js';
+import type { Call } from '../command-spec.js';
 import type { OptionTable } from './option-table.js';
 import { byteCount, choice, integer, matching } from './option-values.js';
 

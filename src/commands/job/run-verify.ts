@@ -1,12 +1,12 @@
-import { EngagectlError } from '../errors.js';
-import type { VerifyOptions } from '../jobs/job-options.js';
-import { openLineSink } from '../jobs/line-sink.js';
-import type { WriteProgress } from '../jobs/results.js';
-import { verify } from '../jobs/verify-job.js';
-import type { Call } from './command-spec.js';
-import { needInput } from './input-flags.js';
+import { EngagectlError } from '../../errors.js';
+import type { VerifyOptions } from '../../jobs/job-options.js';
+import { openLineSink } from '../../jobs/line-sink.js';
+import type { WriteProgress } from '../../jobs/results.js';
+import { verify } from '../../jobs/verify-job.js';
+import type { Call } from '../command-spec.js';
+import { needInput } from '../flags/input-flags.js';
 import { runJob } from './run-job.js';
-import type { VerifyFlags } from './verify-command.js';
+import type { VerifyFlags } from '../verify-command.js';
 
 /** Runs verify from its flags to its summary. Throws what the command must end with. */
 export async function runVerify(

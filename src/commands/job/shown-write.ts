@@ -1,5 +1,5 @@
-import type { WriteProgress } from '../jobs/results.js';
-import type { ProgressState } from '../ui/progress-text.js';
+import type { WriteProgress } from '../../jobs/results.js';
+import type { ProgressState } from '../../ui/progress-text.js';
 
 /** What is settled is shown, and not what was read: of the bytes the same share. */
 export function shownWrite(progress: WriteProgress): Omit<ProgressState, 'label'> {
