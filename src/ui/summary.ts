@@ -24,19 +24,29 @@ interface SummaryWorld {
   readonly next?: string | undefined;
 }
 
-/** The end of a run: text for people on stderr, or one JSON object, and GitHub's step summary. */
-export async function showSummary(summary: Summary, world: SummaryWorld): Promise<void> {
+/**
+ * The end of a run: text for people on stderr, or one JSON object, and GitHub's step summary. False
+ * when stdout did not take what was for it.
+ */
+export async function showSummary(summary: Summary, world: SummaryWorld): Promise<boolean> {
   const { settings, recordsOnStdout } = world;
   const { stdout, stderr, log } = world.runtime;
   const object = versioned(summary);
   log?.({ type: 'summary', text: asText(summary, world), about: object });
   const line = inertJson(settings.logJson ? { type: 'summary', ...object } : object);
-  if (settings.json && !recordsOnStdout) stdout.write(`${inertJson(object)}\n`);
+  let isTaken: Promise<boolean> | undefined;
+  if (settings.json && !recordsOnStdout) isTaken = written(stdout, `${inertJson(object)}\n`);
   else if (settings.json) stderr.write(`${line}\n`);
   else if (!settings.quiet)
     stderr.write(settings.logJson ? `${line}\n` : inert(asText(summary, world)));
   await appendStepSummary(summary, world);
+  return (await isTaken) ?? true;
 }
+
+const written = async (stdout: Runtime['stdout'], text: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    stdout.write(text, (error) => resolve(!error));
+  });
 
 /** Label and value of each line. */
 export function summaryFigures(summary: Summary): [label: string, value: string][] {

@@ -70,7 +70,8 @@
   return atMost(i8x16.sub(a, zero), i8x16.sub(b, zero), i8x16.sub(c, zero), i8x16.sub(d, zero), 9);
 }
 
-export function hexDigitsIn(a: v128, b: v128, c: v128, d: v128): u64 {
+// @ts-ignore
+@inline export function hexDigitsIn(a: v128, b: v128, c: v128, d: v128): u64 {
   const bit = i8x16.splat(0x20);
   const first = i8x16.splat(0x61);
   const letters = atMost(

@@ -84,7 +84,8 @@ export async function runJob<Result extends AnyResult, Progress>(
         stopShowing();
         const told = await tellEnding(command, ending, saying);
         error = told.error;
-        return told.isReported && (command.reads || (await isWritten(runtime)));
+        // Who reads exit code 9 and goes on with --resume must not have all of it sent once more.
+        return told.isReported && (command.reads || told.isTaken);
       },
     });
     if (error) command.advise?.(error, result, said);
@@ -139,12 +140,13 @@ async function tellEnding<Result extends AnyResult, Progress>(
   // A reader of stdout that left wants nothing more, not even figures.
   const isWanted =
     exitCode !== exitCodes.closedPipe && (command.figures !== false || settings.json);
+  let isTaken = true;
   if (isWanted) {
     const { nouns, next } = command;
     const place = { settings, runtime, messages: said, recordsOnStdout, nouns, next, unfinished };
-    await showSummary({ ...summary, exitCode }, place);
+    isTaken = await showSummary({ ...summary, exitCode }, place);
   }
-  return { error, isReported: unreported === undefined };
+  return { error, isReported: unreported === undefined, isTaken };
 }
 
 /** What to type after Ctrl-C depends on what was stopped. */
@@ -158,12 +160,3 @@ function withWayOn(error: EngagectlError, unfinished: boolean): EngagectlError {
 }
 
 const stops = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
-
-/**
- * False when stdout did not take the summary of a write. Then the run is kept: who reads exit code 9
- * and goes on with --resume must not have all of it sent once more.
- */
-const isWritten = async ({ stdout }: Runtime): Promise<boolean> =>
-  new Promise((resolve) => {
-    stdout.write('', (error) => resolve(!error));
-  });
