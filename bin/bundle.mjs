@@ -1,8 +1,17 @@
-// Makes of the modules in build/ the program in dist/: part of `npm run build`. Start-up is why: a few files
+// Makes of the modules in build/ the program, and puts it in the place of dist/: part of `npm run build`. Start-up is why: a few files
 // are loaded instead of hundreds, and of the dependencies what is used. What is native of libsql stays outside.
 // It is CommonJS, which Node loads quicker; who imports the package gets an ES module all the same.
 // Comments are left out; more minifying hardly gains time, and stack traces stay readable.
-import { mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -166,7 +175,14 @@ const files = new Map([
 ]);
 
 for (const [name, content] of files) {
-  const file = join(root, 'dist', name);
+  const file = join(root, 'dist.new', name);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, content);
 }
+
+// A program that is started meanwhile finds the old one or the new one, whole.
+const [dist, old] = [join(root, 'dist'), join(root, 'dist.old')];
+rmSync(old, { recursive: true, force: true });
+if (existsSync(dist)) renameSync(dist, old);
+renameSync(join(root, 'dist.new'), dist);
+rmSync(old, { recursive: true, force: true });

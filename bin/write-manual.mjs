@@ -7,7 +7,7 @@ import { loadTopic, topicNames } from '../build/help/topics.js';
 import { buildProgram } from '../build/program.js';
 import { nodeRuntime } from '../build/runtime.js';
 
-const folder = new URL('../dist/man/', import.meta.url);
+const folder = new URL('../dist.new/man/', import.meta.url);
 const asked = { flags: environmentFlags(), errorId: undefined };
 const topics = await Promise.all(
   topicNames.map(async (name) => [name, await loadTopic(name, asked)]),

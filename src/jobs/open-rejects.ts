@@ -1,5 +1,6 @@
-import { accessSync, constants, realpathSync, statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { refusePlace } from '../files/refuse-place.js';
 import type { Shard } from '../mapping/shard.js';
 import { rejectColumns } from '../output/reject-row.js';
 import { RejectsFile, type Reject } from '../output/rejects-file.js';
@@ -45,32 +46,27 @@ export function openRejects(
       fix: `name another one with ${option}`,
     });
   }
-  const guarded = <T>(look: () => T): T => {
-    try {
-      return look();
-    } catch (cause) {
-      throw new EngagectlError('E-FILE-WRITE', `the rejects file ${name} could not be written`, {
-        why: cause instanceof Error ? cause.message : String(cause),
-        fix: `name another place with ${option}`,
-        file: name,
-        cause,
-      });
-    }
-  };
-  const found = guarded(() => statSync(file, { throwIfNoEntry: false }));
-  if (found?.isFile() === false) {
+  // Beside an input that can only be read, there may be nothing to reject.
+  if (named !== undefined) refusePlace(file, { name, what: 'the rejects file', option });
+  if (isNoFile(file)) {
     throw new EngagectlError('E-USAGE', `${name} is no regular file`, {
       why: 'an older rejects file is renamed, and a resumed run goes on with it',
       fix: `name another one with ${option}`,
     });
   }
-  // Beside an input that can only be read, there may be nothing to reject.
-  if (named !== undefined) guarded(() => accessSync(path.dirname(file), constants.W_OK));
   const columns = name.toLowerCase().endsWith('.csv')
     ? columnsOf(headers, name, option)
     : undefined;
   if (!heard) return new RejectsFile(name, file, { option: words.option, columns });
   return new HeardRejects(name, { file, heard, option: words.option, columns });
+}
+
+function isNoFile(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.isFile() === false;
+  } catch {
+    return false; // the name that we gave it is too long
+  }
 }
 
 /** Of a rejects file of CSV: those of its input, without what an earlier one added to them. */

@@ -146,7 +146,7 @@ export async function prepareOutputs(
   for (const options of outputs) {
     const target = await targetOf(options, { cwd });
     if (target.kind !== 'file') continue;
-    if (!options.overwrite) await refuseTarget(target);
+    await refuseTarget(target, options.overwrite);
     if (ownPartials) continue;
     if (options.fresh) await setLeftoversAside(target);
     else await refusePartial(target);

@@ -1,6 +1,7 @@
 import { lstat, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
+import { refusePlace } from '../files/refuse-place.js';
 import { fileError } from './file-error.js';
 import { isStdout } from './formats.js';
 
@@ -41,8 +42,11 @@ export async function findTarget(
   return { kind: 'file', name, path, partial: `${path}.partial`, option };
 }
 
-/** Throws E-OUTPUT-EXISTS. */
-export async function refuseTarget(target: FileTarget): Promise<void> {
+/** Throws E-FILE-WRITE where it cannot be made, E-OUTPUT-EXISTS where it is and is not to be replaced. */
+export async function refuseTarget(target: FileTarget, overwrite: boolean): Promise<void> {
+  const { name, path, option } = target;
+  refusePlace(path, { name, what: 'the file', option: option('output', '<file>') });
+  if (overwrite) return;
   if (await exists(target.path)) throw targetExists(target);
 }
 

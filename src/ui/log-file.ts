@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { unwritable } from '../files/refuse-place.js';
 import type { LogEntry, Runtime } from '../runtime.js';
 import { version } from '../version.js';
 import { inert, inertJson } from './inert.js';
@@ -69,12 +70,7 @@ function refuseUnwritable(name: string, file: string): void {
   try {
     append(file, '');
   } catch (error) {
-    throw new EngagectlError('E-FILE-WRITE', `the log file ${name} cannot be written`, {
-      why: (error as Error).message,
-      fix: 'name a file in a folder that is there and that you may write to',
-      file: name,
-      cause: error,
-    });
+    throw unwritable(file, { name, what: 'the log file', option: '--log-file <file>' }, error);
   }
 }
 

@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, string>> = {
   // what a person types and sees
   commands:
     'jobs, ui, help, config, contract, zone, errors, version, type runtime, import() service, import() calling, import() fleet, commander',
-  ui: 'errors, error-notes, version, type jobs, type runtime, import() cli-progress, import() ora',
+  ui: 'errors, error-notes, version, files, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'nearest, errors, error-notes, type jobs, type runtime, commander',
 
   // what the tool does

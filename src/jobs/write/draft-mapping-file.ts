@@ -33,7 +33,7 @@ export async function draftTarget(
       fix: `name a file: ${option('writeMapping', 'mapping.json')}`,
     });
   }
-  if (!overwrite) await refuseTarget(target);
+  await refuseTarget(target, overwrite === true);
   return target;
 }
 

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { AcceptedMemory } from '../../bulk/memory/accepted-memory.js';
 import { StreamMemory } from '../../bulk/memory/stream-memory.js';
 import { EngagectlError } from '../../errors.js';
+import { refusePlace, unwritable } from '../../files/refuse-place.js';
 import { lockRun, type RunLock } from '../../files/run-lock.js';
 import { goneLine } from './gone-line.js';
 import { makeRoot } from '../run/run-folder.js';
@@ -37,13 +38,10 @@ export async function openMemory(writing: Writing): Promise<Remembered | undefin
   const owner = ownerOf(shard ? [...names, shardText(shard)] : names);
   const root = path.join(path.dirname(world.runsFolder()), 'memory');
   const folder = path.join(root, owner.name);
+  const gone = openGone(request.gone, world);
   const lock = await inPlace(folder, world, async () => {
     makeRoot(folder);
     return lockStream(path.join(root, `.${owner.name}.lock`), stream);
-  });
-  const gone = await openGone(request.gone, world).catch((error: unknown) => {
-    lock.release();
-    throw error;
   });
   const { said, runtime } = world;
   const number = () => Math.floor(runtime.random() * 2 ** 32);
@@ -141,28 +139,32 @@ async function inPlace<T>(file: string, { words }: World, work: () => Promise<T>
   }
 }
 
-/** The file for whom the input does not hold; it takes its name when it is whole. */
-async function openGone(name: string | undefined, world: World) {
+/** The file for whom the input does not hold; it takes its name when it is whole. Throws E-FILE-WRITE. */
+function openGone(name: string | undefined, { runtime: { cwd }, words }: World) {
   if (name === undefined) return undefined;
-  const file = path.resolve(world.runtime.cwd, name);
+  const file = path.resolve(cwd, name);
+  const place = { name, what: 'the file', option: words.option('gone', '<file>') };
+  refusePlace(file, place);
   const draft = `${file}.partial`;
-  const descriptor = await inPlace(file, world, async () =>
-    Promise.resolve(openSync(draft, 'w', 0o600)),
-  );
-  let isOpen = true;
+  let descriptor: number | undefined;
   return {
     async write(memory: StreamMemory): Promise<void> {
-      let head = true;
-      for await (const gone of memory.gone()) {
-        writeSync(descriptor, goneLine(gone, head));
-        head = false;
+      try {
+        descriptor = openSync(draft, 'w', 0o600);
+        let head = true;
+        for await (const gone of memory.gone()) {
+          writeSync(descriptor, goneLine(gone, head));
+          head = false;
+        }
+        renameSync(draft, file);
+        closeSync(descriptor);
+        descriptor = undefined;
+      } catch (error) {
+        throw unwritable(file, place, error);
       }
-      renameSync(draft, file);
-      closeSync(descriptor);
-      isOpen = false;
     },
     close(): void {
-      if (!isOpen) return;
+      if (descriptor === undefined) return;
       closeSync(descriptor);
       rmSync(draft, { force: true });
     },

@@ -1,6 +1,7 @@
-import { access, constants, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError, mostSerious, type ExitCode } from '../../errors.js';
+import { refusePlace, unwritable } from '../../files/refuse-place.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../messages.js';
 import type { RunReport } from './run-report.js';
@@ -56,9 +57,8 @@ export async function openPage(
   }
   const { generatorTag } = await import('./report-shell.js');
   await refuseOtherContent(name, file, generatorTag);
-  await access(path.dirname(file), constants.W_OK).catch((cause: unknown) => {
-    throw unwritable(name, cause);
-  });
+  const place = { name, what: 'the report', option: '--report <file.html>' };
+  refusePlace(file, place);
   return async (page, exitCode, said) => {
     const partial = `${file}.${runtime.token()}.partial`;
     try {
@@ -68,7 +68,7 @@ export async function openPage(
       return undefined;
     } catch (cause) {
       await rm(partial, { force: true }).catch(() => undefined);
-      const failure = unwritable(name, cause);
+      const failure = unwritable(file, place, cause);
       const worst = mostSerious([exitCode, failure.exitCode]);
       if (worst === failure.exitCode) return failure;
       said.warn(failure.message);
@@ -107,11 +107,3 @@ async function beginningOf(file: string): Promise<string> {
     await handle.close();
   }
 }
-
-const unwritable = (name: string, cause: unknown): EngagectlError =>
-  new EngagectlError('E-FILE-WRITE', `the report ${name} could not be written`, {
-    why: cause instanceof Error ? cause.message : String(cause),
-    fix: 'make room, or name another place with --report',
-    file: name,
-    cause,
-  });
