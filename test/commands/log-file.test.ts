@@ -104,7 +104,10 @@ it('is refused before anything is sent where it cannot be written, or holds reco
   writeFileSync(world.path('kept.log'), '');
   for (const file of ['missing/run.log', 'folder']) {
     const { code, stderr } = await world.run([...upload, '--log-file', file]);
-    expect([code, stderr]).toEqual([9, expect.stringContaining(`the log file ${file} could not be`)]);
+    expect([code, stderr]).toEqual([
+      9,
+      expect.stringContaining(`the log file ${file} could not be`),
+    ]);
   }
   const before = read(world, 'users.csv');
   const { code, stderr } = await world.run(['upload', '--log-file', 'users.csv']);
