@@ -1,4 +1,4 @@
-import type { Job, Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import {
   EngagectlError,
   errorIds,
@@ -10,7 +10,7 @@ import {
 import { WorkFolder, type FleetRun } from './fleet-run.js';
 import { FleetLists, laneKindOf, laneName } from './lanes.js';
 import { answered, type QueueStore } from './queue-store.js';
-import { jobsOf, type ShardProgress } from './shard-job.js';
+import { shardJobId, type ShardProgress } from './shard-job.js';
 
 /** Of a shard. `missing`: the store has lost it, or it was never put there. */
 export type ShardState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' | 'missing';
@@ -76,11 +76,15 @@ export async function findRun(
 
 export async function statusOf(store: QueueStore, known: KnownRun): Promise<RunStatus> {
   const { run, folder, lane } = known;
-  const [jobs, workers, budget] = await answered(
+  const indexes = Array.from({ length: run.shards }, (_, at) => at + 1);
+  const [parts, workers, budget] = await answered(
     store,
-    Promise.all([jobsOf(lane, run), lane.getWorkers(), lane.getGlobalConcurrency()]),
+    Promise.all([
+      Promise.all(indexes.map(async (index) => shardStatus(known, index))),
+      lane.getWorkers(),
+      lane.getGlobalConcurrency(),
+    ]),
   );
-  const parts = await Promise.all(jobs.map(async (job, at) => shardStatus(known, at + 1, job)));
   const counts = { waiting: 0, running: 0, done: 0, failed: 0, cancelled: 0, missing: 0 };
   for (const { state } of parts) counts[state] += 1;
   const state = stateOf(counts, folder.isCancelled);
@@ -111,13 +115,15 @@ function stateOf(counts: RunStatus['counts'], isCancelled: boolean): RunStatus['
   return counts.cancelled > 0 ? 'cancelled' : 'done';
 }
 
-async function shardStatus(
-  { run, folder }: KnownRun,
-  index: number,
-  job: Job | undefined,
-): Promise<ShardStatus> {
+/**
+ * Shards end while they are looked at. The state is asked for first, since what explains it (the
+ * result of a shard that is done, the reason of one that failed) is there before the state tells it.
+ */
+async function shardStatus({ run, folder, lane }: KnownRun, index: number): Promise<ShardStatus> {
+  const id = shardJobId(run.run, index);
+  const state = await lane.getJobState(id);
+  const job = await lane.getJob(id);
   const result = folder.result({ index, count: run.shards });
-  const progress = (job?.progress ?? {}) as Partial<ShardProgress>;
   const shared = {
     shard: index,
     worker: null,
@@ -132,18 +138,17 @@ async function shardStatus(
     const rejected = figures['rejected'] ?? 0;
     return { ...shared, state: 'done', worker, records, rejected, share: 1, seconds, exitCode };
   }
+  const progress = (job?.progress ?? {}) as Partial<ShardProgress>;
   const { worker = null, records = 0, rejected = 0, share = null } = progress;
   const begun = { ...shared, worker, records, rejected, share };
-  const state = (await job?.getState()) ?? 'missing';
-  const isCancelled = job ? job.failedReason === 'cancelled' : folder.isCancelled;
-  if (isCancelled && (state === 'failed' || state === 'missing')) {
+  const error = state === 'failed' ? job?.failedReason : undefined; // none: it is tried again
+  if (error === 'cancelled' || (!job && folder.isCancelled)) {
     return { ...begun, state: 'cancelled', exitCode: exitCodes.interrupted };
   }
   if (!job) return { ...begun, state: 'missing' };
   if (state === 'active') return { ...begun, state: 'running' };
-  if (state !== 'failed') return { ...begun, state: 'waiting', worker: null };
-  const error = job.failedReason;
-  return { ...begun, state: 'failed', error, exitCode: exitCodeIn(error) };
+  if (error) return { ...begun, state: 'failed', error, exitCode: exitCodeIn(error) };
+  return { ...begun, state: 'waiting', worker: null };
 }
 
 /** The reason of a shard that failed begins with the id of its error. */

@@ -28,41 +28,36 @@ beforeAll(async () => {
   };
 });
 
-it.skipIf(!redis).each(examples)(
-  '%s',
-  async (example) => {
-    const isPostgres = example.includes('postgres://');
-    if (isPostgres && !postgres) return;
-    const fleet = await makeFleet(store, service.url);
-    const { world, workDir } = fleet;
-    writeFileSync(world.path('users.csv'), 'identity\nA\nB\n');
-    const isOfRun = example.includes('0123456789ab');
-    const run = isOfRun ? await fleet.submit('upload', 'users.csv', '--shards', '1') : '';
-    if (/ (status|collect) /.test(example)) await world.run(['fleet', 'work', '--drain']);
-    const line = example
-      .replace('0123456789ab', run)
-      .replace('/shared/fleet', workDir)
-      .replace('-o /tmp/', `-o ${world.cwd}/`)
-      .replace('redis://localhost:6379', store.url)
-      .replace('postgres://fleet@localhost/fleet', await postgresUrl(isPostgres));
-    const stop = new AbortController();
-    const needsEnd = example === 'engagectl fleet work';
-    if (needsEnd) setTimeout(() => stop.abort(), 500);
-    const helper = new AbortController();
-    const helping = example.includes('--wait')
-      ? world.run(['fleet', 'work'], { signal: helper.signal })
-      : undefined;
-    const words = ['--json', ...line.split(' ').slice(1)];
-    const { code, stdout, stderr } = await world.run(words, { signal: stop.signal });
-    helper.abort();
-    await helping;
-    expect(code, stderr).toBe(0);
-    // A worker only works.
-    if (!example.startsWith('engagectl fleet work'))
-      expect(stdout).toMatch(/^\{"schemaVersion":1,/);
-  },
-  20_000,
-);
+it.skipIf(!redis).each(examples)('%s', async (example) => {
+  const isPostgres = example.includes('postgres://');
+  if (isPostgres && !postgres) return;
+  const fleet = await makeFleet(store, service.url);
+  const { world, workDir } = fleet;
+  writeFileSync(world.path('users.csv'), 'identity\nA\nB\n');
+  const isOfRun = example.includes('0123456789ab');
+  const run = isOfRun ? await fleet.submit('upload', 'users.csv', '--shards', '1') : '';
+  if (/ (status|collect) /.test(example)) await world.run(['fleet', 'work', '--drain']);
+  const line = example
+    .replace('0123456789ab', run)
+    .replace('/shared/fleet', workDir)
+    .replace('-o /tmp/', `-o ${world.cwd}/`)
+    .replace('redis://localhost:6379', store.url)
+    .replace('postgres://fleet@localhost/fleet', await postgresUrl(isPostgres));
+  const stop = new AbortController();
+  const needsEnd = example === 'engagectl fleet work';
+  if (needsEnd) setTimeout(() => stop.abort(), 500);
+  const helper = new AbortController();
+  const helping = example.includes('--wait')
+    ? world.run(['fleet', 'work'], { signal: helper.signal })
+    : undefined;
+  const words = ['--json', ...line.split(' ').slice(1)];
+  const { code, stdout, stderr } = await world.run(words, { signal: stop.signal });
+  helper.abort();
+  await helping;
+  expect(code, stderr).toBe(0);
+  // A worker only works.
+  if (!example.startsWith('engagectl fleet work')) expect(stdout).toMatch(/^\{"schemaVersion":1,/);
+});
 
 async function postgresUrl(isWanted: boolean): Promise<string> {
   if (!isWanted || !postgres) return '';

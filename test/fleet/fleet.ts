@@ -62,6 +62,8 @@ export async function makeFleet(
       workers.flatMap(({ stderr }) => stderr.match(/lease has run out/g) ?? []).length,
     until: async (run, done) => {
       for (;;) {
+        const dead = workers.find(({ child }) => (child.exitCode ?? 0) > 0);
+        if (dead) throw new Error(`a worker ended by itself: ${dead.stderr}`);
         const { stdout } = await fleet.run('status', run, '--work-dir', workDir, '--json');
         const status = stdout === '' ? undefined : (JSON.parse(stdout) as Status);
         if (status && done(status)) return status;

@@ -98,5 +98,5 @@ describe.skipIf(!stores.some(({ name }) => name === 'Redis'))('the compose file'
     stop.abort();
     for (const { code } of await Promise.all(workers)) expect(code).toBe(0);
     expect(server.executed.flatMap(({ body }) => recordsOf(body))).toHaveLength(3);
-  }, 30_000);
+  });
 });

@@ -110,13 +110,16 @@ export const commit =
     await step(exchange);
   };
 
-/** Carries a write out and says so: all of its records were processed. */
-export const accept = (): Step => async (exchange) => {
-  await exchange.execute();
+/** Says that all records of a write were processed. */
+export const accepted = (): Step => async (exchange) => {
+  await exchange.read();
   const sent = JSON.parse(exchange.received.body.toString()) as { readonly d?: readonly unknown[] };
   const counts = sent.d ? { processed: sent.d.length, unprocessed: [] } : {};
   await answer(200, { status: 'success', ...counts })(exchange);
 };
+
+/** Carries a write out and says so. */
+export const accept = (): Step => commit(accepted());
 
 /** A connection reset. By itself before the body is read; `afterReading(reset())` after it. */
 export const reset =
