@@ -29,9 +29,13 @@ const built = join(root, 'build');
  */
 const groups = [
   group('main', ({ id }) => ['process', 'main', 'runtime'].some((name) => id === module(name))),
-  group('program', ({ id, dynamicImporters }) =>
-    [id, ...dynamicImporters].includes(module('program')),
+  group(
+    'program',
+    ({ id, dynamicImporters }) =>
+      id === module('ui/messages') ||
+      ([id, ...dynamicImporters].includes(module('program')) && !isAround(id)),
   ),
+  group('around', ({ id }) => isAround(id)),
   group(
     'run',
     ({ id, dynamicImporters: importers }) =>
@@ -45,6 +49,13 @@ function group(name, wants) {
   return { name: nameOf, debugName: name };
 }
 
+/** A command around those that read and write users. */
+function isAround(id) {
+  return /commands\/(?:call|cuid|config|doctor|serve|runs|fleet|completion)\/[a-z]+-command\.js$/.test(
+    id,
+  );
+}
+
 /** One of build/. */
 function module(name) {
   return join(realpathSync(built), `${name}.js`);
@@ -52,14 +63,19 @@ function module(name) {
 
 /**
  * What dependencies load for a use that is not made of them here, at the cost of milliseconds: undici's
- * HTTP/2, which it would have to be told to speak, and its bodies that are forms; commander's commands
- * that are programs of their own.
+ * HTTP/2, which it would have to be told to speak, its bodies that are forms, and Node's own HTTP; commander's
+ * commands that are programs of their own.
  */
 const unused = [
   ['undici/lib/dispatcher/client.js', './client-h2.js'],
   ['undici/lib/dispatcher/client-h1.js', '../web/fetch/body.js'],
+  ['undici/lib/dispatcher/client.js', 'node:http'],
+  ['undici/lib/core/util.js', 'node:http'],
   ['commander/lib/command.js', 'node:child_process'],
 ];
+
+/** What is looked at of them all the same: the most bytes of headers that Node's own client takes. */
+const instead = 'module.exports = { maxHeaderSize: 16384 };';
 
 const leaveOutUnused = {
   name: 'leave-out-unused',
@@ -67,7 +83,7 @@ const leaveOutUnused = {
     unused.some(([file, wanted]) => id === wanted && importer?.endsWith(`/node_modules/${file}`))
       ? '\0unused'
       : null,
-  load: (id) => (id === '\0unused' ? 'module.exports = {};' : null),
+  load: (id) => (id === '\0unused' ? instead : null),
 };
 
 /**

@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 // Nothing here is newer than `import()`, so that an old Node gets a line and not a SyntaxError. It is
 // CommonJS, as all of the bundle that is published: without ES modules Node starts 4 ms sooner.
+const words = process.argv.slice(2);
+const isAsking = words.some((word) => /^(?:--help|-h|--version|help)$/.test(word));
 const [major = 0, minor = 0, patch = 0] = process.versions.node.split('.').map(Number);
 if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   process.stderr.write(
     `engagectl needs Node.js 20.18.1 or newer; this is ${process.versions.node}\n`,
   );
   process.exitCode = 2;
-} else if (!mayOpenFiles(100)) {
+} else if (!isAsking && !mayOpenFiles(100)) {
   process.stderr.write('engagectl may open too few files here: ulimit -n 256\n');
   process.exitCode = 2;
 } else {
@@ -16,11 +18,8 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   // Our WebAssembly is compiled under V8's own flags, which optimize it where it is hot. V8 gives the same module to who compiles
   // the same code later on, as long as this one is alive.
   const textFile = path.join(__dirname, '../dist/text.wasm');
-  const words = process.argv.slice(2);
   const isExport = words.some((word) => word.startsWith('export-'));
   const isData = isExport || words.some((word) => /^(?:upload|subscribe|demerge|cuid)$/.test(word));
-  // An answer to these is there before any of this would help.
-  const isAsking = words.some((word) => /^(?:--help|-h|--version|help)$/.test(word));
   if (isData && !isAsking && existsSync(textFile)) {
     const text = new WebAssembly.Module(readFileSync(textFile));
     process.on('exit', () => text);

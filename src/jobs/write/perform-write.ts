@@ -15,7 +15,7 @@ import { shardedMapper } from '../../mapping/sharded-mapper.js';
 import { withoutUnknown } from '../../mapping/without-unknown.js';
 import { zoneOf } from '../../zone.js';
 import { needRecords } from './need-records.js';
-import { openMemory } from './open-memory.js';
+import type { Remembered } from './open-memory.js';
 import { pipeName, refuseFiles } from '../run/pipe-name.js';
 import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from '../run/open-run.js';
 import { inputOptions } from '../read-input.js';
@@ -90,9 +90,17 @@ function sayFormats({ guessed }: Inputs, { said, words }: World): void {
   );
 }
 
+/** What remembers is loaded where it is asked for. */
+async function openRemembered(writing: Writing): Promise<Remembered | undefined> {
+  const { changed, stream, full, gone } = writing.request;
+  if ([changed, stream, full, gone].every((asked) => asked === undefined)) return undefined;
+  const { openMemory } = await import('./open-memory.js');
+  return openMemory(writing);
+}
+
 async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
   const { hooks, inputs, world } = writing;
-  const remembered = await openMemory(writing);
+  const remembered = await openRemembered(writing);
   const run = await openRunOf(writing).catch((error: unknown) => {
     remembered?.close();
     throw error;
