@@ -5,11 +5,17 @@ export const nextTurn = (): Promise<void> => setImmediate();
 
 /** One after the other, and before each all that has arrived by then is taken in. */
 export class Turns {
-  #last: Promise<void> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   /** Resolves when it is the caller's turn, which ends with what it does at once. */
   next(): Promise<void> {
-    this.#last = this.#last.then(nextTurn);
-    return this.#last;
+    return this.take(() => undefined);
+  }
+
+  /** Does the work when its turn comes; the next one comes when the work is done. */
+  take<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+    const done = this.#last.then(nextTurn).then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
   }
 }

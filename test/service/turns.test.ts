@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { startService } from '../../src/service/start.js';
 import { serviceDefaults } from '../support/service-defaults.js';
-import { eventRecord, headers, Running } from './running.js';
+import { eventRecord, headers, profileRecord, Running } from './running.js';
 
 const noon = 1_700_049_600; // 2023-11-15 12:00 UTC
 
@@ -32,8 +32,32 @@ async function watched() {
     }) as never);
     return found;
   };
-  return { service: new Running(running), store, answersOf };
+  return {
+    service: new Running(running),
+    store,
+    turns: running.service.turns,
+    now: () => turn,
+    answersOf,
+  };
 }
+
+it('an upload is stored in slices, one in a turn of the loop, and nobody comes in between', async () => {
+  const { service, store, turns, now } = await watched();
+  const users = () => store.get<{ n: number }>('SELECT count(*) AS n FROM profiles', [])?.n;
+  const store250 = store.transaction.bind(store);
+  const seen: [turn: number, users: number | undefined][] = [];
+  let others: Promise<unknown> | undefined;
+  vi.spyOn(store, 'transaction').mockImplementation((work) => {
+    const result = store250(work);
+    seen.push([now(), users()]);
+    others ??= turns.next().then(users);
+    return result;
+  });
+  await service.upload(...Array.from({ length: 1000 }, (_, n) => profileRecord(`u${n}`)));
+  expect(seen.map(([, stored]) => stored)).toEqual([250, 500, 750, 1000]);
+  expect(new Set(seen.map(([turn]) => turn)).size).toBe(4);
+  expect(await others).toBe(1000);
+});
 
 it.each(['events', 'profiles'] as const)(
   'a page of all %s is read in chunks, one in a turn of the loop',

@@ -11,6 +11,7 @@ import {
 import { malformed } from '../refusal.js';
 import { success, type Answer } from '../send-answer.js';
 import type { Service } from '../service.js';
+import { nextTurn } from '../turns.js';
 import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
 import { RecordFault, type Fault } from './record-fault.js';
@@ -28,23 +29,33 @@ interface Write<Checked extends object> {
   readonly isDryRun: boolean;
 }
 
-/** Stores the records that pass the check, in the order of the request, in one transaction. */
-export function writeRecords<Checked extends object>(
+/** Those of a transaction: it holds the loop, and with it all that is to be taken in or sent. */
+const sliceRecords = 250;
+
+/**
+ * Stores the records that pass the check, in the order of the request. Between slices of them the loop is
+ * free, but no other request of the API has its turn: none sees a part of this one.
+ */
+export async function writeRecords<Checked extends object>(
   body: string | undefined,
   { most, check, save, isDryRun }: Write<Checked>,
-  { store: database, variants, lag }: Service,
-): Answer {
+  { store: database, variants, lag, turns }: Service,
+): Promise<Answer> {
   const list = isObject(body) ? membersOf(body).get('d') : undefined;
   const records = isArray(list) ? elementsOf(list) : undefined;
   if (records === undefined || records.length > most) throw malformed();
-  const store = (): (Checked | Fault)[] =>
-    records.map((text) => {
+  const store = (slice: readonly string[]): (Checked | Fault)[] =>
+    slice.map((text) => {
       const record = check(text);
       return isFault(record) ? record : (faultOfSaving(() => save(database, record)) ?? record);
     });
   const isHeld = isDryRun || lag.isOn;
-  const checked = isHeld ? database.rehearse(store) : database.transaction(store);
-  if (lag.isOn && !isDryRun) lag.carryOut(() => void database.transaction(store));
+  const checked = isHeld
+    ? database.rehearse(() => store(records))
+    : await turns.take(() =>
+        inSlices(records, (slice) => database.transaction(() => store(slice))),
+      );
+  if (lag.isOn && !isDryRun) lag.carryOut(() => void database.transaction(() => store(records)));
   const unprocessed = checked.flatMap((fault, index) =>
     isFault(fault) ? [unprocessedEntry(fault, index + 1, records[index] ?? '', variants)] : [],
   );
@@ -55,6 +66,18 @@ export function writeRecords<Checked extends object>(
     processed: String(processed),
     unprocessed: `[${unprocessed.join(',')}]`,
   });
+}
+
+async function inSlices<Result>(
+  records: readonly string[],
+  work: (slice: readonly string[]) => readonly Result[],
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let at = 0; at < records.length; at += sliceRecords) {
+    if (at > 0) await nextTurn();
+    results.push(...work(records.slice(at, at + sliceRecords)));
+  }
+  return results;
 }
 
 export const isFault = (checked: object): checked is Fault =>
