@@ -35,6 +35,15 @@ export {
   slug as slugCuid,
   text as cuidText,
 } from './cuid';
+export {
+  add as addEntries,
+  begin as beginEntries,
+  compare as compareEntries,
+  has as hasEntry,
+  isMissed as isMissedEntry,
+  seen as seenEntries,
+  touched as touchedEntries,
+} from './entries';
 export { beginElement, elementEnd, stoppedAt as elementStop } from './json-element';
 export {
   deepest,

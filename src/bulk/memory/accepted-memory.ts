@@ -1,15 +1,12 @@
-import { existsSync, rmSync } from 'node:fs';
-import path from 'node:path';
 import type { RecordBlock } from '../../mapping/records.js';
 import { hashWords, keySpaces, recordKinds, RecordHashes } from '../../text/record-hashes.js';
 import { CommitQueue } from '../journal/commit-queue.js';
-import { Bits } from './bits.js';
-import { ChangeLog } from './change-log.js';
-import { DoubtfulFile, EntryFile, entryWords, type EntryHead } from './entry-file.js';
-import { EntryWriter } from './entry-writer.js';
-import { fold } from './fold.js';
+import type { ChangeLog } from './change-log.js';
+import { entryWords, type EntryHead } from './entry-file.js';
+import { found, type KnownEntries } from './known-entries.js';
+import { MemoryFiles } from './memory-files.js';
+import { keyOfRecord, nameLine, type KeyName } from './names-file.js';
 import { onDisk, onDiskLater } from './on-disk.js';
-import { keyOfRecord, nameLine, NamesFile, type KeyName } from './names-file.js';
 
 /** What of an input is new, changed, as it was, and not in it any more. */
 export interface Plan {
@@ -29,8 +26,6 @@ export interface MemoryOptions {
   readonly full: boolean;
   /** Says why nothing is known any more. */
   readonly doubt: (why: string) => void;
-  /** Entries held in memory at most. */
-  readonly residents?: number;
 }
 
 /** Records as they are sent: texts of `json`. */
@@ -49,60 +44,54 @@ interface Texts {
 export class AcceptedMemory {
   readonly plan: Plan = { new: 0, changed: 0, unchanged: 0, gone: 0 };
   readonly #options: MemoryOptions;
-  #base: EntryFile | undefined;
-  readonly #about: Pick<EntryHead, 'seed' | 'owner'>;
+  readonly #files: MemoryFiles;
+  readonly #seed: EntryHead['seed'];
   readonly #hashes: RecordHashes;
-  readonly #names: NamesFile;
-  /** Of the base: keys that the input holds, and those of which this run sent a record. */
-  readonly #seen: Bits;
-  readonly #sent: Bits;
   readonly #syncs = new CommitQueue(async () => this.#log?.sync());
+  /** What earlier runs remembered; `count` of them. */
+  #known: KnownEntries | undefined;
+  readonly #count: number;
   #log: ChangeLog | undefined;
 
   /** To be opened under the lock of its folder. Throws E-FILE-WRITE. */
   constructor(options: MemoryOptions) {
-    const { owner, seed } = options;
+    const { folder, kind, owner, doubt } = options;
     this.#options = options;
-    this.#names = new NamesFile(this.#file('names'));
-    this.#base = onDisk(options.folder, () => this.#open());
-    this.#about = { owner, seed: this.#base?.head.seed ?? seed };
-    this.#hashes = new RecordHashes(this.#about.seed);
-    const count = this.#base?.head.count ?? 0;
-    this.#seen = new Bits(count);
-    this.#sent = new Bits(count);
+    this.#files = new MemoryFiles(folder, kind);
+    const base = onDisk(folder, () => this.#files.open(owner, doubt));
+    this.#known = base?.entries;
+    this.#count = base?.head.count ?? 0;
+    this.#seed = base?.head.seed ?? options.seed;
+    this.#hashes = new RecordHashes(this.#seed);
   }
 
   /** Something is remembered. */
   get isKnown(): boolean {
-    return this.#base !== undefined;
+    return this.#known !== undefined;
   }
 
   /** 1 for each record that this account accepted as it is, and nothing else of its key since. */
-  unchanged({ count, ...block }: Texts & Pick<RecordBlock, 'converges'>): Uint8Array {
+  unchanged({ converges, ...texts }: Texts & Pick<RecordBlock, 'converges'>): Uint8Array {
     const { plan } = this;
-    const isUnchanged = new Uint8Array(count);
-    const hashes = this.#hashesOf({ count, ...block });
-    const isEvent = this.#options.kind === 'event';
-    this.#base?.fetch(hashes);
-    for (let index = 0, at = 0; index < count; index += 1, at += hashWords) {
-      const found = this.#base?.find(hashes[at]!, hashes[at + 1]!) ?? -1;
-      if (found < 0) {
-        plan.new += 1;
-        continue;
-      }
-      this.#seen.set(found);
-      const { low, high } = this.#base!;
-      const isSame = low === hashes[at + 2] && high === hashes[at + 3];
-      const mayRest = isEvent || (block.converges[index] === 1 && !this.#sent.has(found));
-      if (isSame && mayRest) {
+    const isUnchanged = new Uint8Array(texts.count);
+    if (!this.#known) {
+      plan.new += texts.count;
+      return isUnchanged;
+    }
+    const { kind, full } = this.#options;
+    const isEvent = kind === 'event';
+    const mayRest = isEvent ? new Uint8Array(texts.count).fill(1) : converges;
+    const all = this.#known.compare(this.#hashesOf(texts), mayRest);
+    for (let index = 0; index < all.length; index += 1) {
+      const how = all[index];
+      if (how === found.unknown) plan.new += 1;
+      else if (how === found.changed) plan.changed += 1;
+      else {
         plan.unchanged += 1;
-        isUnchanged[index] = this.#options.full ? 0 : 1;
-      } else {
-        plan.changed += 1;
-        this.#sent.set(found);
+        isUnchanged[index] = full ? 0 : 1;
       }
     }
-    plan.gone = isEvent ? 0 : this.#seen.size - this.#seen.count;
+    plan.gone = isEvent ? 0 : this.#count - this.#known.seen;
     return isUnchanged;
   }
 
@@ -128,35 +117,27 @@ export class AcceptedMemory {
   remember({ entries, names }: Accepted): void {
     onDisk(this.#options.folder, () => {
       this.#opened().write(entries);
-      this.#names.add(names);
+      this.#files.names.add(names);
     });
   }
 
   /** Keys that are remembered, and that no record so far had. */
   async *gone(): AsyncGenerator<KeyName> {
-    if (!this.#base) return;
-    for await (const name of this.#names.all()) {
-      const [low, high] = this.#hashes.ofKey(name.key, keySpaces[name.space]);
-      const found = this.#base.find(low, high);
-      if (found < 0 || this.#seen.has(found)) continue;
-      this.#seen.set(found);
-      yield name;
+    if (!this.#known) return;
+    for await (const name of this.#files.names.all()) {
+      const key = this.#hashes.ofKey(name.key, keySpaces[name.space]);
+      if (this.#known.isMissed(Int32Array.of(...key, 0, 0))) yield name;
     }
   }
 
   /** Folds what was noted into the base; what throws here, the next run does. */
   close(): void {
-    this.#names.close();
-    this.#base?.close();
-    this.#base = undefined;
+    this.#files.names.close();
+    this.#known?.close();
+    this.#known = undefined;
     if (!this.#log) return;
     this.#log.close();
-    const base = this.#openBase(0)!;
-    try {
-      this.#fold(base);
-    } finally {
-      base.close();
-    }
+    this.#files.fold(this.#options.owner);
   }
 
   /** Lines for keys that are not in the base. */
@@ -164,9 +145,9 @@ export class AcceptedMemory {
     if (this.#options.kind === 'event') return '';
     let names = '';
     for (let index = 0, at = 0; at < entries.length; index += 1, at += entryWords) {
+      if (this.#known?.has(entries.subarray(at, at + entryWords))) continue;
       const position = positions ? positions[index]! : index;
-      const isNew = !this.#base || this.#base.find(entries[at]!, entries[at + 1]!) < 0;
-      if (isNew) names += nameLine(json, bounds[2 * position]!, bounds[2 * position + 1]!);
+      names += nameLine(json, bounds[2 * position]!, bounds[2 * position + 1]!);
     }
     return names;
   }
@@ -194,54 +175,10 @@ export class AcceptedMemory {
     return hashes;
   }
 
-  /** The log, for which there has to be a base: it says by what the hashes are made. */
   #opened(): ChangeLog {
-    if (this.#log) return this.#log;
-    const file = this.#file('base');
-    if (!existsSync(file)) new EntryWriter(file).finish(this.#about);
-    this.#log = new ChangeLog(this.#file('log'));
-    return this.#log;
-  }
-
-  /** The base with what a run that was killed left; undefined where nothing is known. */
-  #open(): EntryFile | undefined {
-    let base: EntryFile | undefined;
-    try {
-      base = this.#openBase();
-      if (!existsSync(this.#file('log'))) return base;
-      // Without its seed nothing can be told of a log.
-      if (!base) throw new DoubtfulFile('what the last run accepted belongs to nothing');
-      this.#fold(base);
-      base.close();
-      return this.#openBase();
-    } catch (error) {
-      if (!(error instanceof DoubtfulFile)) throw error;
-      base?.close();
-      this.#options.doubt(error.message);
-      for (const name of ['base', 'log', 'names']) rmSync(this.#file(name), { force: true });
-      return undefined;
-    }
-  }
-
-  /** Undefined where there is none. Throws DoubtfulFile. */
-  #openBase(residents = this.#options.residents): EntryFile | undefined {
-    const file = this.#file('base');
-    if (!existsSync(file)) return undefined;
-    const base = EntryFile.open(file, residents);
     const { owner } = this.#options;
-    if (base.head.owner.every((word, index) => word === owner[index])) return base;
-    base.close();
-    throw new DoubtfulFile('it belongs to another account, host or stream');
-  }
-
-  #fold(base: EntryFile): void {
-    const log = this.#file('log');
-    fold({ path: this.#file('base'), log, base });
-    rmSync(log);
-  }
-
-  #file(name: string): string {
-    return path.join(this.#options.folder, `${this.#options.kind}.${name}`);
+    this.#log ??= this.#files.startLog({ seed: this.#seed, owner });
+    return this.#log;
   }
 }
 

@@ -1,12 +1,10 @@
 /** A set of small whole numbers, a bit each. */
 export class Bits {
-  readonly size: number;
   /** How many are in it. */
   count = 0;
   readonly #bytes: Uint8Array;
 
   constructor(size: number) {
-    this.size = size;
     this.#bytes = new Uint8Array(Math.ceil(size / 8));
   }
 

@@ -1,0 +1,81 @@
+import { openTextProgram, reserve, type WasmMemory, type WasmNumber } from './text-program.js';
+
+/** What `wasm/entries.ts` exports. */
+interface EntryProgram {
+  readonly memory: WasmMemory;
+  readonly seenEntries: WasmNumber;
+  beginEntries(table: number, count: number, spare: number): void;
+  addEntries(entries: number, count: number): void;
+  compareEntries(entries: number, count: number, mayRest: number, found: number): void;
+  isMissedEntry(entry: number): number;
+  hasEntry(entry: number): number;
+}
+
+const entryWords = 4;
+const entryBytes = 16;
+const placeBytes = 12;
+/** Behind the others, for entries that are pushed on. */
+const spare = 4096;
+
+/** With more places than entries, one is found sooner; many entries are to take little memory. */
+const placesFor = (count: number): number =>
+  Math.ceil(Math.max((8 / 7) * count, Math.min((3 / 2) * count, 4_000_000)));
+
+/**
+ * Entries in memory, some 14 bytes of each, for `wasm/entries.ts`. Where one lies stands for a part
+ * of its key: two of five million keys may be taken for one, but never their records.
+ */
+export class EntryTable {
+  readonly #program = openTextProgram() as EntryProgram;
+  /** Where entries lie that are given; behind the table. */
+  readonly #given: number;
+
+  /** For so many entries. Throws E-WEBASSEMBLY. */
+  constructor(count: number) {
+    const places = placesFor(count);
+    this.#given = roundUp(placeBytes * (places + spare));
+    reserve(this.#program.memory, this.#given);
+    this.#program.beginEntries(0, places, spare);
+  }
+
+  /** Some entries more, in the order of their keys. */
+  add(entries: Int32Array): void {
+    this.#program.addEntries(this.#give(entries), entries.length / entryWords);
+  }
+
+  /** See KnownEntries. */
+  compare(entries: Int32Array, mayRest: Uint8Array): Uint8Array {
+    const count = entries.length / entryWords;
+    const restAt = this.#given + entryBytes * count;
+    const foundAt = restAt + count;
+    const { memory } = this.#program;
+    reserve(memory, foundAt + count);
+    new Uint8Array(memory.buffer, restAt, count).set(mayRest.subarray(0, count));
+    this.#program.compareEntries(this.#give(entries), count, restAt, foundAt);
+    return new Uint8Array(memory.buffer, foundAt, count);
+  }
+
+  has(entry: Int32Array): boolean {
+    return this.#program.hasEntry(this.#give(entry)) === 1;
+  }
+
+  isMissed(entry: Int32Array): boolean {
+    return this.#program.isMissedEntry(this.#give(entry)) === 1;
+  }
+
+  get seen(): number {
+    return this.#program.seenEntries.value;
+  }
+
+  /** Its memory goes with it. */
+  close(): void {}
+
+  #give(entries: Int32Array): number {
+    const { memory } = this.#program;
+    reserve(memory, this.#given + 4 * entries.length);
+    new Int32Array(memory.buffer, this.#given, entries.length).set(entries);
+    return this.#given;
+  }
+}
+
+const roundUp = (bytes: number): number => Math.ceil(bytes / entryBytes) * entryBytes;
