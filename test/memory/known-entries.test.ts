@@ -6,7 +6,7 @@ import { EntriesOnDisk } from '../../src/bulk/memory/entries-on-disk.js';
 import { EntryFile, entryWords } from '../../src/bulk/memory/entry-file.js';
 import { EntryWriter } from '../../src/bulk/memory/entry-writer.js';
 import { found, type KnownEntries } from '../../src/bulk/memory/known-entries.js';
-import { EntryTable } from '../../src/text/entry-table.js';
+import { RecordTable } from '../../src/text/record-table.js';
 import { randomOf } from '../rig/random.js';
 
 // What is remembered, in memory and on the disk: both are asked the same, and a list of ours answers, too.
@@ -35,7 +35,7 @@ function opened(): readonly KnownEntries[] {
   for (let at = 0; at < words.length; at += entryWords) writer.add(words, at);
   writer.finish({ seed: [1, 2], owner: [3, 4] });
   writer.close();
-  const table = new EntryTable(entries.length);
+  const table = new RecordTable(entries.length);
   const read = new EntryFile(file);
   for (const chunk of read.chunks()) table.add(chunk);
   const both = [table, new EntriesOnDisk(read)];
@@ -89,7 +89,7 @@ it('misses each key once that nobody met', () => {
 
 it('has no room for a crowd that is no chance: it sends those, and keeps none back', () => {
   const crowd = Array.from({ length: 9000 }, (_, n) => entryOf([n, -1]));
-  const table = new EntryTable(crowd.length);
+  const table = new RecordTable(crowd.length);
   table.add(joined(crowd));
   const answers = table.compare(joined(crowd), rest(crowd.length));
   expect(new Set(answers)).toEqual(new Set([found.same, found.unknown]));

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { EntryTable } from '../../text/entry-table.js';
+import { RecordTable } from '../../text/record-table.js';
 import { ChangeLog } from './change-log.js';
 import { EntriesOnDisk } from './entries-on-disk.js';
 import { DoubtfulFile, EntryFile, type EntryHead } from './entry-file.js';
@@ -87,7 +87,7 @@ export class MemoryFiles {
 function knownEntries(file: EntryFile): KnownEntries {
   try {
     if (file.head.count > residentMost) return new EntriesOnDisk(file);
-    const table = new EntryTable(file.head.count);
+    const table = new RecordTable(file.head.count);
     for (const chunk of file.chunks()) table.add(chunk);
     file.close();
     return table;

@@ -25,7 +25,7 @@ const placesFor = (count: number): number =>
  * Entries in memory, some 14 bytes of each, for `wasm/entries.ts`. Where one lies stands for a part
  * of its key: two of five million keys may be taken for one, but never their records.
  */
-export class EntryTable {
+export class RecordTable {
   readonly #program = openTextProgram() as EntryProgram;
   /** Where entries lie that are given; behind the table. */
   readonly #given: number;
