@@ -18,10 +18,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exitCodes } from '../src/errors.js';
 import { buildProgram } from '../src/program.js';
 import { nodeRuntime } from '../src/runtime.js';
-import type { RunningService } from '../src/service/start.js';
-import { startService } from '../src/service/start.js';
+import { startService, type TestService } from '../src/testing.js';
 import { commandBlocks } from './support/command-blocks.js';
-import { serviceDefaults } from './support/service-defaults.js';
 
 // The commands of the README and of each page in docs/ run by the built bin: those of a page one after the other in a
 // folder of its own, against a local service.
@@ -76,7 +74,7 @@ for (const page of pages) {
 
 function runBlocks(blocks: ReturnType<typeof commandBlocks>): void {
   let folder: string;
-  let service: RunningService;
+  let service: TestService;
 
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'engagectl-docs-'));
@@ -84,7 +82,7 @@ function runBlocks(blocks: ReturnType<typeof commandBlocks>): void {
     for (const [name, content] of Object.entries(files)) {
       writeFileSync(path.join(folder, name), content, { mode: 0o700 });
     }
-    service = await startService({ ...serviceDefaults, ...account });
+    service = await startService(account);
     // The two config profiles of the recipe between accounts.
     for (const profile of ['old', 'new']) {
       const where = ['--profile', profile, '--region', 'eu1', '--base-url', service.url];

@@ -16,11 +16,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
-import { startService } from '../src/service/start.js';
+import { startService } from '../src/testing.js';
 import { commandBlocks } from './support/command-blocks.js';
 import { hasCommand } from './support/has-command.js';
 import { stores } from './support/queue-stores.js';
-import { serviceDefaults } from './support/service-defaults.js';
 
 // Every block of docs/recipes.md runs in bash, by the built bin, and does what the page says of it.
 
@@ -42,7 +41,7 @@ async function kitchen() {
   const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-recipes-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const start = async (accountId: string) => {
-    const service = await startService({ ...serviceDefaults, accountId, passcode });
+    const service = await startService({ accountId, passcode });
     onTestFinished(() => service.close());
     return service;
   };
@@ -163,7 +162,7 @@ it('a migration with proof: broken connections, and every event is there once', 
     { endpoint: 'upload', times: 1, action: 'reset-after' },
     { endpoint: 'upload', times: 1, action: 'reset-before' },
   ] as const;
-  for (const rule of rules) await here.service.faults.add(rule);
+  for (const rule of rules) await here.fault(rule);
   await run(blockWith('--settle').replaceAll('10m', '1s'));
   expect(existsSync(file('open.ndjson'))).toBe(true);
   const days = '--from 2026-10-01 --to 2026-10-31 --no-event-summaries';
@@ -196,9 +195,9 @@ it.skipIf(!postgres || !withPsql)(
 
     const many = "SELECT 'm' || to_char(n, 'FM00000'), 'Lima' FROM generate_series(1, 12000) AS n";
     await run(`psql "$WAREHOUSE" -q -c "INSERT INTO customers ${many}"`);
-    await here.service.faults.add({ endpoint: 'upload', after: 3, answer: { status: 401 } });
+    await here.fault({ endpoint: 'upload', after: 3, answer: { status: 401 } });
     expect(await bash(nightly)).toMatchObject({ code: 4 });
-    here.service.faults.clear();
+    here.clearFaults();
     const resumed = await bash(nightly);
     expect(resumed.stderr).toMatch(/uploaded 12,030 records, [1-9],000 of them by an earlier part/);
     expect(resumed.code).toBe(0);

@@ -1,11 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished } from 'vitest';
-import { startService } from '../../src/service/start.js';
+import { expect, it } from 'vitest';
 import { version } from '../../src/version.js';
-import { accountAt } from '../support/account-at.js';
-import { serviceDefaults } from '../support/service-defaults.js';
+import { serve } from '../support/serve.js';
 import { makeWorld } from '../support/world.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
@@ -61,13 +59,7 @@ it.each([
   [true, false],
   [true, true],
 ])('stdout a terminal: %s, stderr: %s: each is judged by itself', async (stdout, stderr) => {
-  const account = { accountId: 'ACCOUNT-1', passcode: 'passcode-of-what-is-asked' };
-  const service = await startService({ ...serviceDefaults, ...account });
-  onTestFinished(() => service.close());
-  const world = makeWorld({
-    env: accountAt(service.url, account.passcode),
-    tty: { stdout, stderr },
-  });
+  const { world } = await serve({}, { tty: { stdout, stderr } });
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
   await world.run(['upload', 'u.csv']);
   const found = await world.run(['get-profile', 'u1']);

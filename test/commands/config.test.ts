@@ -6,10 +6,9 @@ import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { startService } from '../../src/service/start.js';
+import { startService } from '../../src/testing.js';
 import { accountAt } from '../support/account-at.js';
 import { makeWorld, type World } from '../support/world.js';
-import { serviceDefaults } from '../support/service-defaults.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const secret = 'Seed3d"pass\'word-ü$(id)';
@@ -288,11 +287,7 @@ test('a profile named twice is refused', async () => {
 
 describe('config check', () => {
   async function serve() {
-    const service = await startService({
-      ...serviceDefaults,
-      accountId: 'ACC-1',
-      passcode: 'right',
-    });
+    const service = await startService({ accountId: 'ACC-1', passcode: 'right' });
     onTestFinished(() => service.close());
     return service.url;
   }

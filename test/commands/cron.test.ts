@@ -4,26 +4,30 @@ import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
-import { inTurn, recordsPage, startPageServer, type Page } from '../support/page-server.js';
+import { describe, expect, it } from 'vitest';
+import { startPageServer } from '../support/page-server.js';
+import { serve } from '../support/serve.js';
+import type { TestService, TestServiceOptions } from '../../src/testing.js';
 import { makeWorld, type Outcome, type World } from '../support/world.js';
 
 // What a job without a person beside it relies on.
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
-const broken = { status: 500, body: 'broken' };
-const page = recordsPage('{"n":1}');
 const at = (instant: string) => ({ now: () => Date.parse(instant) });
 const yesterday = ['--event', 'A', '--from', 'yesterday', '--to', 'yesterday'];
 const oneAttempt = ['--max-attempts', '1'];
 
-async function exporting(pages: () => readonly Page[]) {
-  const server = await startPageServer(pages);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  return { server, world: makeWorld({ env: server.env }) };
-}
+/** So many users who did the event on both days that are yesterday here. */
+const seed = (users = 1) =>
+  ['2026-02-28T12:00:00Z', '2026-03-01T12:00:00Z'].flatMap((instant) =>
+    Array.from({ length: users }, (_, n) => ({
+      type: 'event',
+      identity: `u${n}`,
+      evtName: 'A',
+      ts: Date.parse(instant) / 1000,
+    })),
+  );
+const broken = { endpoint: 'profiles', answer: { status: 500 } } as const;
 
 const files = (world: World) => readdirSync(world.cwd).toSorted();
 
@@ -33,7 +37,7 @@ describe('{date} in the name of an output', () => {
     ['Asia/Tokyo', 'users-2026-03-02.ndjson'],
     ['America/New_York', 'users-2026-03-01.ndjson'],
   ])('is the day on which the run begins in %s', async (zone, name) => {
-    const { world } = await exporting(() => [page]);
+    const { world } = await serve({ seed: seed() });
     const args = ['export-profiles', ...yesterday, '-o', 'users-{date}.ndjson'];
     const zoned = [...args, '--timezone', zone, '--json'];
     const { code, stdout } = await world.run(zoned, at('2026-03-01T20:00:00Z'));
@@ -43,36 +47,37 @@ describe('{date} in the name of an output', () => {
   });
 
   it('stands beside {day} and {event}', async () => {
-    const { world } = await exporting(() => [page]);
+    const { world } = await serve({ seed: seed() });
     const args = ['export-events', ...yesterday, '-o', '{event}-{day}-of-{date}.csv'];
     expect((await world.run(args, at('2026-03-01T20:00:00Z'))).code).toBe(0);
     expect(files(world)).toEqual(['A-2026-02-28-of-2026-03-01.csv']);
   });
 
   it('works for get-profile', async () => {
-    const server = await startFaultServer([answer(200, { status: 'success', record: { a: 1 } })]);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const env = account(server.url);
-    const world = makeWorld({ env });
-    const args = ['get-profile', 'a', 'b', '-o', 'both-{date}.ndjson'];
+    const { world } = await serve({ seed: seed(2) });
+    const args = ['get-profile', 'u0', 'u1', '-o', 'both-{date}.ndjson'];
     expect((await world.run(args, at('2026-03-01T20:00:00Z'))).code).toBe(0);
     expect(files(world)).toEqual(['both-2026-03-01.ndjson']);
   });
 
   it('is that of the run which is resumed, whatever day it is', async () => {
-    const { world } = await exporting(() => [recordsPage('{"n":0}'), inTurn([broken], page)]);
+    const { service, world } = await serve({ seed: seed(24) });
+    await service.fault({ ...broken, after: 1, times: 1 });
     const args = ['export-profiles', ...yesterday, ...oneAttempt, '--output=u-{date}.ndjson'];
+    args.push('--batch-size', '23');
     expect((await world.run(args, at('2026-03-01T23:59:00Z'))).code).toBe(5);
     expect(files(world)).toEqual(['u-2026-03-01.ndjson.partial']);
     const [run = ''] = readdirSync(path.join(world.stateDir, 'runs'));
     const resumed = await world.run(['runs', 'resume', run], at('2026-03-02T00:10:00Z'));
     expect(resumed.code).toBe(0);
     expect(files(world)).toEqual(['u-2026-03-01.ndjson']);
-    expect(readFileSync(world.path('u-2026-03-01.ndjson'), 'utf8')).toBe('{"n":0}\n{"n":1}\n');
+    expect(readFileSync(world.path('u-2026-03-01.ndjson'), 'utf8').match(/\n/g)).toHaveLength(24);
   });
 
   it('--resume goes on with the file of the same day, and begins one on the next', async () => {
-    const { world } = await exporting(() => [inTurn([broken, broken], page)]);
+    const { service, world } = await serve({ seed: seed() });
+    await service.fault({ ...broken, times: 2 });
+    await service.fault({ ...broken, after: 3 });
     const args = [
       'export-profiles',
       ...yesterday,
@@ -93,17 +98,16 @@ it('a second export to the same file while the first is at work is refused: exit
   let second: Promise<Outcome> | undefined;
   let done = false;
   const args = ['export-profiles', ...yesterday, '-o', 'u-{date}.ndjson', '--resume', '--quiet'];
-  const { world, server } = await exporting(() => {
+  await using server = await startPageServer(() => {
     second ??= world.run(args).finally(() => (done = true));
     return [() => ({ body: '{"status":"success","records":[]}', until: () => done })];
   });
+  const world = makeWorld({ env: server.env });
   expect(await world.run(args)).toEqual({ code: 0, stdout: '', stderr: '' });
   const { code, stderr } = (await second) ?? { code: undefined, stderr: '' };
   expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-LOCKED')]);
   expect(server.openings).toHaveLength(1);
 });
-
-const account = (url: string) => accountAt(url, 'pass', 'ACC-1');
 
 /** A user that the system does not know has no home folder; only root can play one. */
 const nobody = { uid: 54_321, gid: 54_321 };
@@ -117,43 +121,41 @@ const canPlayNobody = (): boolean => {
 };
 
 describe.skipIf(!canPlayNobody())('a user without a home, with an empty environment', () => {
-  async function run(args: string[], script: Script | string, cwd: string) {
-    const server = typeof script === 'string' ? undefined : await startFaultServer(script);
-    if (server) onTestFinished(() => server[Symbol.asyncDispose]());
-    const env = account(server?.url ?? String(script));
+  async function run(args: string[], env: TestService['env'], cwd: string) {
     const child = spawn(process.execPath, [bin, ...args], { ...nobody, env, cwd });
     child.stdin.end();
     const ended = once(child, 'close');
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
     return { code: ((await ended) as [number])[0], stdout, stderr };
   }
-  function folder() {
-    const world = makeWorld();
+  async function folder(options?: TestServiceOptions) {
+    const { service, world } = await serve(options);
     chmodSync(path.dirname(world.cwd), 0o755);
     chmodSync(world.cwd, 0o777);
-    return world;
+    return { env: service.env, world };
   }
 
   it('reads, to standard output and to a file', async () => {
-    const server = await startPageServer(() => [page]);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const { cwd } = folder();
-    const args = ['export-profiles', '--event', 'A', '--from', '1d', '--to', '1d'];
-    const piped = await run(args, server.url, cwd);
-    expect([piped.code, piped.stdout]).toEqual([0, '{"n":1}\n']);
-    const kept = await run([...args, '-o', 'users.ndjson'], server.url, cwd);
+    const { env, world } = await folder({ seed: seed() });
+    const { cwd } = world;
+    const days = ['--from', '2026-03-01', '--to', '2026-03-01'];
+    const args = ['export-profiles', '--event', 'A', ...days];
+    const piped = await run(args, env, cwd);
+    expect(piped.code).toBe(0);
+    expect(JSON.parse(piped.stdout)).toMatchObject({ identity: 'u0' });
+    const kept = await run([...args, '-o', 'users.ndjson'], env, cwd);
     expect(kept.code).toBe(0);
     expect(kept.stderr).toContain('cannot be resumed');
-    expect(readFileSync(path.join(cwd, 'users.ndjson'), 'utf8')).toBe('{"n":1}\n');
+    expect(readFileSync(path.join(cwd, 'users.ndjson'), 'utf8')).toBe(piped.stdout);
   });
 
   it('writes with --no-journal, and is told which variable to set without', async () => {
-    const world = folder();
+    const { env, world } = await folder();
     writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\n');
-    const refused = await run(['upload', 'users.csv'], [accept()], world.cwd);
+    const refused = await run(['upload', 'users.csv'], env, world.cwd);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toMatch(/fix: .*ENGAGECTL_STATE_DIR/);
-    const done = await run(['upload', 'users.csv', '--no-journal', '-q'], [accept()], world.cwd);
+    const done = await run(['upload', 'users.csv', '--no-journal', '-q'], env, world.cwd);
     expect(done).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 });
@@ -166,9 +168,7 @@ describe('under GitHub Actions', () => {
     more: string[] = [],
     name = 'u.csv',
   ) {
-    const server = await startFaultServer([accept()]);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const world = makeWorld({ env: { ...account(server.url), ...env } });
+    const { world } = await serve({}, { env });
     writeFileSync(world.path(name), `identity,"Age, in %\n"\n${rows}`);
     const typed = ['--types', 'Age, in %\n:integer'];
     return { world, outcome: await world.run(['upload', name, ...typed, ...more]) };
@@ -211,9 +211,8 @@ describe('under GitHub Actions', () => {
       error: 'no\n  ::set-output name=a::b\n##[add-path]/x',
       code: 401,
     };
-    const server = await startFaultServer([answer(401, denied)]);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const world = makeWorld({ env: { ...account(server.url), GITHUB_ACTIONS: 'true' } });
+    const { service, world } = await serve({}, { env: { GITHUB_ACTIONS: 'true' } });
+    await service.fault({ answer: { status: 401, body: denied } });
     writeFileSync(world.path('u.csv'), 'identity,"x\n::error::a","x\n::error::a"\nu1,1,2\n');
     const refused = await world.run(['upload', 'u.csv']);
     const unknown = await world.run(['get-profile', 'a']);
@@ -227,9 +226,10 @@ describe('under GitHub Actions', () => {
   });
 
   it('an export adds its figures to the step summary', async () => {
-    const { world } = await exporting(() => [page]);
+    const { world } = await serve({ seed: seed() });
     const env = { GITHUB_STEP_SUMMARY: world.path('summary.md') };
-    const args = ['export-profiles', ...yesterday, '-o', 'users.ndjson', '--quiet'];
+    const days = ['--from', '2026-03-01', '--to', '2026-03-01'];
+    const args = ['export-profiles', '--event', 'A', ...days, '-o', 'users.ndjson', '--quiet'];
     expect(await world.run(args, { env })).toEqual({ code: 0, stdout: '', stderr: '' });
     const summary = readFileSync(world.path('summary.md'), 'utf8');
     expect(summary).toMatch(/^### engagectl export-profiles: done/);

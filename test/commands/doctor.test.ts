@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { accountAt } from '../support/account-at.js';
 import { certificate, hasOpenssl } from '../support/certificate.js';
-import { answer, html, redirect, startFaultServer, type Step } from '../support/fault-server.js';
+import { startService, type FaultRuleInput } from '../../src/testing.js';
 import { makeWorld, type Outcome, type World, type WorldOptions } from '../support/world.js';
 
 // `doctor`: one fault at a time, and what its line, its fix and the exit code say.
@@ -26,10 +26,16 @@ beforeEach(() => {
 
 const account = (url: string) => accountAt(url, secret, 'ACC-1');
 
-async function doctor(step: Step = answer(200, found), options: WorldOptions = {}) {
-  const server = await startFaultServer([step]);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  return doctorAt(server.url, options);
+async function start() {
+  const service = await startService({ accountId: 'ACC-1', passcode: secret });
+  onTestFinished(() => service.close());
+  return service;
+}
+
+async function doctor(fault?: FaultRuleInput, options: WorldOptions = {}) {
+  const service = await start();
+  if (fault) await service.fault(fault);
+  return doctorAt(service.url, options);
 }
 
 async function doctorAt(url: string, options: WorldOptions = {}, args: string[] = []) {
@@ -59,14 +65,13 @@ describe('without a fault', () => {
   });
 
   it('--json has the same in one object, --quiet nothing', async () => {
-    const server = await startFaultServer([answer(200, found)]);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const { code, stdout } = await doctorAt(server.url, {}, ['--json']);
+    const { url } = await start();
+    const { code, stdout } = await doctorAt(url, {}, ['--json']);
     const report = JSON.parse(stdout) as { checks: { check: string; status: string }[] };
     expect(code).toBe(0);
     expect(report).toMatchObject({ schemaVersion: 1, ok: true, exitCode: 0 });
     expect(report.checks.map(({ check }) => check)).toEqual([...checks, 'clock']);
-    const quiet = await doctorAt(server.url, {}, ['--quiet']);
+    const quiet = await doctorAt(url, {}, ['--quiet']);
     expect(quiet).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
@@ -137,7 +142,7 @@ describe('the state folder', () => {
 
 describe('the service', () => {
   it('refuses the credentials: exit 4', async () => {
-    const outcome = await doctor(answer(401, { status: 'fail', error: 'Unauthorized', code: 401 }));
+    const outcome = await doctor({ answer: { status: 401 } });
     expect(outcome.code).toBe(4);
     expect(linesOf(outcome)['request']).toMatch(/^failed: .*401.*\n +fix: engagectl config check/);
     expect(outcome.stderr).toContain('E-CREDENTIALS');
@@ -157,12 +162,13 @@ describe('the service', () => {
     expect(linesOf(outcome)['tls']).toMatch(/^failed: no secure connection/);
   });
 
-  it.each([
-    ['a sign-in page', html(), 7],
-    ['a redirect', redirect(302, 'https://elsewhere.example/'), 7],
-    ['an error', answer(503, 'down'), 5],
-  ])('answers by %s', async (_what, step, code) => {
-    const outcome = await doctor(step);
+  const elsewhere = { answer: { status: 302, headers: { Location: 'https://elsewhere.test/' } } };
+  it.each<[string, FaultRuleInput, number]>([
+    ['a sign-in page', { action: 'html' }, 7],
+    ['a redirect', elsewhere, 7],
+    ['an error', { answer: { status: 503, body: 'down' } }, 5],
+  ])('answers by %s', async (_what, fault, code) => {
+    const outcome = await doctor(fault);
     expect(outcome.code).toBe(code);
     expect(linesOf(outcome)['request']).toMatch(/^failed: [^]*\n +fix: /);
   });
@@ -179,7 +185,7 @@ describe('the service', () => {
 
 it('the most serious of several failures is the exit code', async () => {
   writeFileSync(world.stateDir, 'in the way');
-  const outcome = await doctor(answer(403, { status: 'fail', error: 'no', code: 403 }));
+  const outcome = await doctor({ answer: { status: 403 } });
   expect(outcome.code).toBe(9);
   expect(outcome.stderr).toContain('2 of 10 checks failed: state, request');
 });

@@ -3,16 +3,12 @@ import type { Command } from 'commander';
 import { beforeAll, expect, it } from 'vitest';
 import { main } from '../../src/main.js';
 import { buildProgram } from '../../src/program.js';
-import { startService, type RunningService } from '../../src/service/start.js';
-import { accountAt } from '../support/account-at.js';
-import { accept, answer, startFaultServer } from '../support/fault-server.js';
-import { serviceDefaults } from '../support/service-defaults.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { makeWorld, type Outcome, type World } from '../support/world.js';
 
 // Every command answers `--json` with one object that names its schema: on stdout, or on stderr where
 // stdout carries records.
 
-const passcode = 'passcode-of-the-answers';
 const files = {
   'users.csv': 'identity,City\nu1,Oslo\nu2,Bergen\n',
   'opt-outs.csv': 'type,value,status\nemail,u1@example.test,Unsubscribe\n',
@@ -20,7 +16,7 @@ const files = {
   'cuid.key': '0123456789abcdef0123456789abcdef\n',
   'calls.csv': 'caller,callee,context\nbob_1,ann_1,Order 25\n',
   'init.json': '{"accountId":"A","apiKey":"K","cuid":"ann_1","production":false}',
-  passcode: `${passcode}\n`,
+  passcode: 'passcode-of-the-answers\n',
 };
 
 const lines: Readonly<Record<string, string>> = {
@@ -55,14 +51,14 @@ const lines: Readonly<Record<string, string>> = {
 const others =
   /^(?:help|completion|serve|call listen|call missed click|runs (?:show|resume|prune)|fleet .*)$/;
 
-let service: RunningService;
+let service: TestService;
 beforeAll(async () => {
-  service = await startService({ ...serviceDefaults, accountId: 'ACCOUNT-1', passcode });
+  service = await startService();
   return async () => service.close();
 });
 
-function worldAt(url: string): World {
-  const world = makeWorld({ env: accountAt(url, passcode) });
+function worldThere(): World {
+  const world = makeWorld({ env: service.env });
   for (const [name, text] of Object.entries(files)) writeFileSync(world.path(name), text);
   return world;
 }
@@ -78,7 +74,7 @@ function answerOf({ code, stdout, stderr }: Outcome): object {
 const wordsIn = (line: string): string[] => line.split(' ').filter((word) => word !== '');
 
 it.each(Object.entries(lines))('%s %s', async (name, line) => {
-  const world = worldAt(service.url);
+  const world = worldThere();
   await world.run(['upload', 'users.csv', '--quiet']);
   if (name.startsWith('config ') && name !== 'config set')
     await world.run(wordsIn(`config set ${lines['config set']}`));
@@ -100,9 +96,8 @@ const pathsOf = (command: Command, path: readonly string[] = []): string[] =>
   });
 
 it('those about unfinished and finished runs, too', async () => {
-  const no = answer(401, { status: 'fail', error: 'no', code: 401 });
-  await using server = await startFaultServer((_, index) => (index === 1 ? no : accept()));
-  const world = worldAt(server.url);
+  await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+  const world = worldThere();
   const small = ['--chunk-size', '1', '--concurrency', '1'];
   const answered = async (...words: string[]) => answerOf(await world.run([...words, '--json']));
   const { run } = (await answered('upload', 'users.csv', ...small)) as { run: string };

@@ -3,10 +3,8 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
-import { recordsPage, startPageServer } from '../support/page-server.js';
+import { expect, it } from 'vitest';
+import { serve } from '../support/serve.js';
 import { makeWorld, type Outcome } from '../support/world.js';
 
 // `--log-format json`: every line of stderr is one object with a type.
@@ -14,13 +12,10 @@ import { makeWorld, type Outcome } from '../support/world.js';
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const format = ['--log-format', 'json'];
 
-async function start(script: Script) {
-  const server = await startFaultServer(script);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const env = { ...accountAt(server.url, 'pass', 'ACC-1'), GITHUB_ACTIONS: 'true' };
-  const world = makeWorld({ env });
-  writeFileSync(world.path('users.csv'), 'identity,Age\nu1,41\nu2,x\nu3,y\n');
-  return world;
+async function start() {
+  const served = await serve({}, { env: { GITHUB_ACTIONS: 'true' } });
+  writeFileSync(served.world.path('users.csv'), 'identity,Age\nu1,41\nu2,x\nu3,y\n');
+  return served;
 }
 
 const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
@@ -38,7 +33,7 @@ const linesOf = ({ stderr }: Outcome): Line[] =>
 const typesOf = (outcome: Outcome) => [...new Set(linesOf(outcome).map(({ type }) => type))];
 
 it('a write tells progress, requests, rejects, figures and its error', async () => {
-  const world = await start([accept()]);
+  const { world } = await start();
   const outcome = await world.run([...upload, ...format, '--verbose', '--progress', 'always']);
   expect(outcome).toMatchObject({ code: 3, stdout: '' });
   const lines = linesOf(outcome);
@@ -56,19 +51,20 @@ it('a write tells progress, requests, rejects, figures and its error', async () 
 });
 
 it('with --json the figures are on stdout', async () => {
-  const world = await start([accept()]);
+  const { world } = await start();
   const outcome = await world.run([...upload, ...format, '--json']);
   expect(JSON.parse(outcome.stdout)).toMatchObject({ schemaVersion: 1, accepted: 1 });
   expect(typesOf(outcome)).toEqual(['warning', 'error']);
 });
 
 it('an export to standard output keeps its records apart', async () => {
-  const server = await startPageServer(() => [recordsPage('{"n":1}')]);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const args = ['export-profiles', '--event', 'A', '--from', '2026-01-01', '--to', '2026-01-01'];
+  const event = { type: 'event', identity: 'u1', evtName: 'A', ts: 1_700_000_000 };
+  const { world } = await serve({ seed: [event] });
+  const args = ['export-profiles', '--event', 'A', '--from', '2023-11-14', '--to', '2023-11-14'];
   for (const more of [[], ['--json']]) {
-    const outcome = await makeWorld({ env: server.env }).run([...args, ...format, ...more]);
-    expect(outcome).toMatchObject({ code: 0, stdout: '{"n":1}\n' });
+    const outcome = await world.run([...args, ...format, ...more]);
+    expect(outcome.code).toBe(0);
+    expect(JSON.parse(outcome.stdout)).toMatchObject({ identity: 'u1' });
     expect(typesOf(outcome)).toEqual(['note', 'summary']);
     expect(linesOf(outcome).at(-1)).toMatchObject({ command: 'export-profiles', records: 1 });
   }
@@ -88,7 +84,8 @@ it.each([
 });
 
 it('--quiet leaves the error only, and nothing where there is none', async () => {
-  const world = await start((_, index) => (index === 0 ? accept() : answer(401, 'no')));
+  const { service, world } = await start();
+  await service.fault({ after: 1, answer: { status: 401, body: 'no' } });
   const quiet = [...format, '--quiet', '--progress', 'always'];
   expect(typesOf(await world.run([...upload, ...quiet]))).toEqual(['error']);
   writeFileSync(world.path('users.csv'), 'identity\nu1\n');
@@ -108,7 +105,7 @@ it('lists of nothing are notes', async () => {
 });
 
 it('text that would steer a terminal, or end the line, stays inside its string', async () => {
-  const world = await start([accept()]);
+  const { world } = await start();
   writeFileSync(world.path('users.csv'), 'identity,Age\nu1,"\u001B[2J\n{}"\n');
   const outcome = await world.run([...upload, ...format]);
   expect(typesOf(outcome)).toEqual(['warning', 'summary', 'error']);
@@ -116,7 +113,8 @@ it('text that would steer a terminal, or end the line, stays inside its string',
 });
 
 it('the built program, too, also when it is interrupted', async () => {
-  const world = await start([() => undefined]);
+  const { service, world } = await start();
+  await service.fault({ action: 'hang' });
   const { env, cwd } = world.runtime();
   const child = spawn(process.execPath, [bin, ...upload, ...format, '--progress', 'always'], {
     env,

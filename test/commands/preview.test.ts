@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { array, assert, asyncProperty, boolean, integer, record, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { accountAt } from '../support/account-at.js';
-import { accept, startFaultServer } from '../support/fault-server.js';
+import { serve } from '../support/serve.js';
 import { makeWorld, type World } from '../support/world.js';
 
 interface Preview {
@@ -64,7 +64,7 @@ describe('upload --preview', () => {
   it('takes a word behind the flag as a number or as a file', async () => {
     const world = worldWith({ 'users.csv': csv, '7': csv });
     const shown = async (...argv: string[]) => {
-      const { stdout } = await world.run(['upload', ...argv, '--json']);
+      const { stdout } = await world.run(['upload', ...argv, '--json', '--again']);
       return (JSON.parse(stdout) as Preview).first.map(({ source, line }) => `${source}:${line}`);
     };
     expect(await shown('--preview', 'users.csv', '7')).toEqual([
@@ -176,6 +176,7 @@ describe('upload --preview', () => {
   });
 
   it('counts the requests and bytes that the upload then makes', async () => {
+    const { service, world } = await serve();
     await assert(
       asyncProperty(
         array(record({ event: boolean(), text: string({ maxLength: 60 }) }), {
@@ -184,8 +185,7 @@ describe('upload --preview', () => {
         integer({ min: 1, max: 9 }),
         integer({ min: 120, max: 900 }),
         async (records, chunkSize, chunkBytes) => {
-          await using server = await startFaultServer([accept()]);
-          const world = makeWorld({ env: { ...nowhere, ENGAGECTL_BASE_URL: server.url } });
+          await service.reset();
           const lines = records.map(({ event, text }, n) =>
             JSON.stringify(
               event
@@ -202,8 +202,8 @@ describe('upload --preview', () => {
             `${chunkBytes}`,
           ];
           const { estimate } = await preview(world, argv);
-          expect(server.received).toEqual([]);
-          const { stdout } = await world.run(['upload', ...argv, '--json']);
+          expect(service.requests()).toEqual([]);
+          const { stdout } = await world.run(['upload', ...argv, '--json', '--again']);
           const { accepted, requests, bytesSent } = JSON.parse(stdout) as Record<string, number>;
           expect(estimate).toMatchObject({ records: accepted, requests, bytes: bytesSent });
         },

@@ -1,19 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { startService } from '../../src/service/start.js';
-import { accountAt } from '../support/account-at.js';
-import { accept, reset, startFaultServer, type Script } from '../support/fault-server.js';
-import { serviceDefaults } from '../support/service-defaults.js';
-import { makeWorld } from '../support/world.js';
+import { describe, expect, it } from 'vitest';
+import { serve } from '../support/serve.js';
 
 // What is rejected is corrected and sent again, by the command that is printed; and a run that ended
 // before anything was done is in nobody's way.
-
-async function serving() {
-  const service = await startService({ ...serviceDefaults, accountId: 'ACC-1', passcode: 'pass' });
-  onTestFinished(() => service.close());
-  return makeWorld({ env: accountAt(service.url, 'pass', 'ACC-1') });
-}
 
 /** The command that is printed behind `then:`, as its words. */
 const printed = (stderr: string): string[] =>
@@ -79,7 +69,7 @@ describe.each<[string, Loop]>([
   const rejects = `${file}.rejects.ndjson`;
 
   it('is rejected, corrected, and taken by the command that is printed', async () => {
-    const world = await serving();
+    const { world } = await serve();
     writeFileSync(world.path(file), text);
     const [command = '', ...flags] = args;
     // what the service rejects is rejected here as JSON, which it does not take as a property
@@ -97,7 +87,7 @@ describe.each<[string, Loop]>([
   });
 
   it('stays rejected where it is not corrected', async () => {
-    const world = await serving();
+    const { world } = await serve();
     writeFileSync(world.path(file), text);
     const [command = '', ...flags] = args;
     const types = flags.includes('--type=event') ? ['--types', 'Items:json'] : [];
@@ -107,7 +97,7 @@ describe.each<[string, Loop]>([
 });
 
 it('all that is wrong with a row is said at once, in CSV and in JSON', async () => {
-  const world = await serving();
+  const { world } = await serve();
   const types = ['--types', 'Age:integer,Member:boolean'];
   const wrong =
     'column "identity": the value is empty or missing; column "Age": "x" is not an integer; ' +
@@ -123,7 +113,7 @@ it('all that is wrong with a row is said at once, in CSV and in JSON', async () 
 });
 
 it("the service's words name line, column and value", async () => {
-  const world = await serving();
+  const { world } = await serve();
   writeFileSync(world.path('users.csv'), 'identity,Phone\nu1,+4790000001\n\nu2,555\n');
   const { stderr } = await world.run(['upload', 'users.csv']);
   expect(stderr).toContain('users.csv:4: service 516: ');
@@ -137,7 +127,7 @@ describe('a run that its rejects ended', () => {
   const good = 'identity,Age\nu1,41\n';
 
   it('before anything was sent is forgotten: the same command goes', async () => {
-    const world = await serving();
+    const { world } = await serve();
     writeFileSync(world.path('users.csv'), bad);
     const { code, stderr } = await world.run(strict);
     expect([code, stderr.includes('unfinished')]).toEqual([3, false]);
@@ -148,21 +138,21 @@ describe('a run that its rejects ended', () => {
 
   /** Enough for several blocks of input: what comes first is sent before the last is read. */
   const long = (last: string) => {
-    const rows = Array.from({ length: 40 }, (_, n) => `u${n},1700000000,${'x'.repeat(20_000)}\n`);
-    return `identity,ts,City\n${rows.join('')}u,${last},\n`;
+    const cells = ','.concat('x'.repeat(500)).repeat(40);
+    const columns = Array.from({ length: 40 }, (_, n) => `,C${n}`).join('');
+    const rows = Array.from({ length: 40 }, (_, n) => `u${n},1700000000${cells}\n`);
+    return `identity,ts${columns}\n${rows.join('')}u,${last}${','.repeat(40)}\n`;
   };
 
   it.each([
     ['of users gives way to the same command', ['--types', 'ts:integer'], 0],
     ['of events does not: they would be there twice', ['--type', 'event', '--event-name', 'A'], 8],
   ])('after a part was sent, %s', async (_what, flags, code) => {
-    const server = await startFaultServer([accept()]);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+    const { service, world } = await serve();
     const upload = ['upload', 'long.csv', '--chunk-size', '1', '--strict', ...flags];
     writeFileSync(world.path('long.csv'), long('now'));
     expect((await world.run(upload)).code).toBe(3);
-    expect(server.received.length).toBeGreaterThan(0);
+    expect(service.requests()).not.toEqual([]);
     writeFileSync(world.path('long.csv'), long('1700000000'));
     const again = await world.run(upload);
     expect(again.code, again.stderr).toBe(code);
@@ -174,20 +164,14 @@ describe('when each of the first thousands is rejected for the same reason', () 
     `identity,Age\n${Array.from({ length: count }, (_, n) => row(n)).join('')}`;
   const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
 
-  async function started(script: Script = [accept()]) {
-    const server = await startFaultServer(script);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    return { server, world: makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') }) };
-  }
-
   it('the run stops, the rest is not sent, and the same command goes once it is corrected', async () => {
-    const { server, world } = await started();
+    const { service, world } = await serve();
     writeFileSync(
       world.path('users.csv'),
       rows(60_000, (n) => `u${n},a${n}\n`),
     );
     const { code, stderr } = await world.run(upload);
-    expect([code, server.received.length]).toEqual([3, 0]);
+    expect([code, service.requests()]).toEqual([3, []]);
     expect(stderr).toMatch(/each of the first [\d,]+ records was rejected, for the same reason/);
     expect(stderr).toMatch(/[\d,]+ not sent/);
     writeFileSync(
@@ -204,7 +188,7 @@ describe('when each of the first thousands is rejected for the same reason', () 
     ['it is wanted so', 60_000, (n: number) => `u${n},x\n`, ['--max-rejects', '100%']],
     ['it is a check', 60_000, (n: number) => `u${n},x\n`, ['--check']],
   ])('but not where %s', async (_what, count, row, more) => {
-    const { world } = await started();
+    const { world } = await serve();
     writeFileSync(world.path('users.csv'), rows(count, row));
     const { code, stdout } = await world.run([...upload, ...more, '--json']);
     expect(code).toBe(3);
@@ -215,9 +199,8 @@ describe('when each of the first thousands is rejected for the same reason', () 
 });
 
 it('rejects of unknown outcome are skipped by the command that is printed', async () => {
-  const server = await startFaultServer([reset(), accept()]);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+  const { service, world } = await serve();
+  await service.fault({ times: 1, action: 'reset-before' });
   writeFileSync(world.path('events.csv'), 'identity,ts\nu1,1700000000\n');
   const upload = ['upload', 'events.csv', '--type', 'event', '--event-name', 'A'];
   expect((await world.run(upload)).code).toBe(6);
@@ -227,7 +210,7 @@ it('rejects of unknown outcome are skipped by the command that is printed', asyn
 
 describe('--rejects x.csv', () => {
   it('has the columns of the input, line and error behind them; what is corrected there is taken', async () => {
-    const world = await serving();
+    const { world } = await serve();
     const rows = [
       'u1,Oslo,1',
       'u2,"Ber""gen",x',
@@ -260,21 +243,20 @@ describe('--rejects x.csv', () => {
   });
 
   it('keeps back what an earlier run may have sent', async () => {
-    const server = await startFaultServer([reset(), accept()]);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+    const { service, world } = await serve();
+    await service.fault({ times: 1, action: 'reset-before' });
     writeFileSync(world.path('events.csv'), 'identity,ts\nu1,1700000000\n');
     const flags = ['--type', 'event', '--event-name', 'A'];
     const upload = ['upload', 'events.csv', ...flags, '--rejects', 'bad.csv'];
     expect((await world.run(upload)).code).toBe(6);
     expect((await world.run(['upload', 'bad.csv', ...flags])).code).toBe(6);
-    expect(server.received).toHaveLength(1);
+    expect(service.requests()).toHaveLength(1);
     const knowingly = ['upload', 'bad.csv', ...flags, '--retry-unknown', '--fresh'];
     expect((await world.run(knowingly)).code).toBe(0);
   });
 
   it('is refused for an input without columns', async () => {
-    const world = await serving();
+    const { world } = await serve();
     writeFileSync(world.path('users.ndjson'), '{"identity":"u1"}\n');
     const { code, stderr } = await world.run(['upload', 'users.ndjson', '--rejects', 'bad.csv']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('the input is no CSV')]);

@@ -8,30 +8,23 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import {
-  accept,
-  answer,
-  startFaultServer,
-  throttle,
-  type Script,
-} from '../support/fault-server.js';
-import { startPageServer } from '../support/page-server.js';
+import type { FaultRuleInput } from '../../src/testing.js';
+import { accept, startFaultServer } from '../support/fault-server.js';
+import { serve } from '../support/serve.js';
 import { makeWorld, type World } from '../support/world.js';
 import { accountAt } from '../support/account-at.js';
 
-const passcode = 'seeded-secret-7f3a';
+const rows = Array.from({ length: 40 }, (_, n) => `user-${n},${n}\n`);
+const users = `identity,Seq\n${rows.join('')}`;
 
-/** A world whose account is a fault server. */
-async function serve(script: Script) {
-  const server = await startFaultServer(script);
-  const world = makeWorld({
-    env: accountAt(server.url, passcode),
-  });
-  const rows = Array.from({ length: 40 }, (_, n) => `user-${n},${n}\n`);
-  writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
-  return { server, world, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+async function start(fault?: FaultRuleInput) {
+  const served = await serve();
+  if (fault) await served.service.fault(fault);
+  writeFileSync(served.world.path('users.csv'), users);
+  return served;
 }
 
 /** Text of the page as a reader sees it; entities stand for themselves. */
@@ -50,7 +43,7 @@ const upload = ['upload', 'users.csv', '--chunk-size', '10', '--report', 'run.ht
 
 describe('--report', () => {
   it('writes one page with the figures of the summary, for its owner only', async () => {
-    await using run = await serve([throttle(), accept()]);
+    const run = await start({ times: 1, answer: { status: 429 } });
     const { code, stdout } = await run.world.run([...upload, '--json']);
     const summary = JSON.parse(stdout) as Record<string, number>;
     const page = pageOf(run.world);
@@ -68,12 +61,12 @@ describe('--report', () => {
   });
 
   it('needs nothing from anywhere, and holds no secret', async () => {
-    await using run = await serve([accept()]);
+    const run = await start();
     await run.world.run(upload);
     const page = pageOf(run.world);
     expect(page).not.toMatch(/<script|<link|<img|<iframe|@import|url\(|\ssrc=|\shref=|\sstyle=/i);
     expect(page).toContain(`default-src 'none'; style-src 'sha256-`);
-    expect(page).not.toContain(passcode);
+    expect(page).not.toContain(run.service.passcode);
   });
 
   it('shows rejects by kind with samples; what they hold stays text', async () => {
@@ -83,10 +76,8 @@ describe('--report', () => {
       code: 515,
       error: `${hostile} record number : ${n}`,
     });
-    await using run = await serve([
-      answer(200, { status: 'partial', processed: 6, unprocessed: [1, 2, 3, 4].map(unprocessed) }),
-      accept(),
-    ]);
+    const body = { status: 'partial', processed: 6, unprocessed: [1, 2, 3, 4].map(unprocessed) };
+    const run = await start({ times: 1, answer: { body } });
     writeFileSync(
       run.world.path('users.csv'),
       `identity,Note\n${Array.from({ length: 10 }, (_, n) => `u${n},"<b>${hostile.replaceAll('"', '""')}"\n`).join('')}`,
@@ -103,10 +94,7 @@ describe('--report', () => {
   });
 
   it('says where a run stopped and what goes on with it', async () => {
-    await using run = await serve([
-      accept(),
-      answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 }),
-    ]);
+    const run = await start({ after: 1, answer: { status: 401 } });
     const { code } = await run.world.run([...upload, '--concurrency', '1']);
     expect(code).toBe(4);
     const page = pageOf(run.world);
@@ -118,18 +106,11 @@ describe('--report', () => {
 
   it('is written after Ctrl-C, and anew by the resumed run, which says what its charts cover', async () => {
     const stop = new AbortController();
-    await using run = await serve([
-      accept(),
-      async ({ read }) => {
-        await read();
-        stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
-      },
-      accept(),
-    ]);
-    const { code } = await run.world.run([...upload, '--concurrency', '1'], {
-      signal: stop.signal,
-    });
-    expect(code).toBe(130);
+    const run = await start({ after: 1, times: 1, action: 'hang' });
+    const ended = run.world.run([...upload, '--concurrency', '1'], { signal: stop.signal });
+    while (run.service.requests().length < 2) await delay(5);
+    stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+    expect((await ended).code).toBe(130);
     const [id = ''] = /(?<=runs resume )[\w-]+/.exec(pageOf(run.world)) ?? [];
     expect((await run.world.run(['runs', 'resume', id])).code).toBe(0);
     const page = pageOf(run.world);
@@ -151,16 +132,16 @@ describe('--report', () => {
     ],
     ['a missing folder', 'none/run.html', () => undefined, 9, 'E-FILE-WRITE'],
   ])('refuses %s before anything is sent', async (_, report, prepare, code, id) => {
-    await using run = await serve([accept()]);
+    const run = await start();
     prepare(run.world);
     const outcome = await run.world.run(['upload', 'users.csv', '--report', report]);
     expect(outcome.code).toBe(code);
     expect(outcome.stderr).toContain(id);
-    expect(run.server.received).toEqual([]);
+    expect(run.service.requests()).toEqual([]);
   });
 
   it('replaces an earlier report', async () => {
-    await using run = await serve([accept()]);
+    const run = await start();
     await run.world.run(upload);
     const before = pageOf(run.world);
     expect((await run.world.run(upload)).code).toBe(0);
@@ -169,14 +150,15 @@ describe('--report', () => {
 
   it('ends with exit code 9 when the page cannot be written, and --resume repeats nothing', async () => {
     let world: World | undefined;
-    await using run = await serve([
+    await using server = await startFaultServer([
       async (exchange) => {
         if (world && existsSync(world.path('reports')))
           renameSync(world.path('reports'), world.path('gone'));
         await accept()(exchange);
       },
     ]);
-    ({ world } = run);
+    world = makeWorld({ env: accountAt(server.url, 'passcode-1') });
+    writeFileSync(world.path('users.csv'), users);
     mkdirSync(world.path('reports'));
     const argv = ['upload', 'users.csv', '--report', 'reports/run.html', '--json'];
     const { code, stdout, stderr } = await world.run(argv);
@@ -186,7 +168,7 @@ describe('--report', () => {
     rmSync(world.path('gone'), { recursive: true });
     mkdirSync(world.path('reports'));
     expect((await world.run([...argv, '--resume'])).code).toBe(0);
-    expect(run.server.executed).toHaveLength(1);
+    expect(server.executed).toHaveLength(1);
     expect(figuresOf(pageOf(world, 'reports/run.html'))).toMatchObject({
       accepted: '0',
       resumed: '40',
@@ -194,7 +176,7 @@ describe('--report', () => {
   });
 
   it.each(['subscribe', 'demerge'])('is written by %s', async (command) => {
-    await using run = await serve([accept()]);
+    const run = await start();
     writeFileSync(run.world.path('list.txt'), 'a@example.test\nb@example.test\n');
     const argv = [command, 'list.txt', '--report', 'run.html'];
     const more = command === 'demerge' ? ['--yes'] : ['--type', 'email', '--status', 'Unsubscribe'];
@@ -203,24 +185,20 @@ describe('--report', () => {
   });
 
   it('is written by --check, without charts', async () => {
-    await using run = await serve([accept()]);
+    const run = await start();
     expect((await run.world.run([...upload, '--check'])).code).toBe(0);
     expect(pageOf(run.world)).toContain('No request was made');
   });
 });
 
 describe('--report of an export', () => {
-  const page = (records: number) => (next: string | undefined) =>
-    JSON.stringify({
-      status: 'success',
-      records: Array.from({ length: records }, (_, n) => ({ identity: `u${n}` })),
-      ...(next !== undefined && { next_cursor: next }),
-    });
+  const event = { type: 'event', evtName: 'E', ts: Date.parse('2026-10-01T12:00:00Z') / 1000 };
+  const seed = Array.from({ length: 25 }, (_, n) => ({ ...event, identity: `u${n}` }));
+  const range = ['--event', 'E', '--from', '20261001', '--to', '20261002'];
+  const argv = ['export-profiles', ...range, '--batch-size', '23'];
 
   it('has its figures', async () => {
-    await using server = await startPageServer(() => [page(3), page(2)]);
-    const world = makeWorld({ env: server.env });
-    const argv = ['export-profiles', '--event', 'E', '--from', '20261001', '--to', '20261002'];
+    const { world } = await serve({ seed });
     const { code, stdout } = await world.run([
       ...argv,
       '-o',
@@ -232,7 +210,7 @@ describe('--report of an export', () => {
     const summary = JSON.parse(stdout) as Record<string, number>;
     expect(code).toBe(0);
     expect(figuresOf(pageOf(world))).toMatchObject({
-      records: '5',
+      records: '25',
       pages: '2',
       requests: `${summary['requests']}`,
       output: 'out.ndjson',
@@ -240,31 +218,17 @@ describe('--report of an export', () => {
   });
 
   it('says where it stopped and what goes on with it', async () => {
-    await using server = await startPageServer(() => [
-      page(3),
-      () => ({ status: 401, body: '{"status":"fail","code":401,"error":"Passcode Invalid"}' }),
-    ]);
-    const world = makeWorld({ env: server.env });
-    const argv = ['export-profiles', '--event', 'E', '--from', '20261001', '--to', '20261002'];
+    const { service, world } = await serve({ seed });
+    await service.fault({ after: 2, answer: { status: 401 } });
     const { code } = await world.run([...argv, '-o', 'out.ndjson', '--report', 'run.html']);
     expect(code).toBe(4);
     expect(pageOf(world)).toMatch(/engagectl runs resume [\w-]+/);
-    expect(figuresOf(pageOf(world))).toMatchObject({ records: '3', pages: '1' });
+    expect(figuresOf(pageOf(world))).toMatchObject({ records: '23', pages: '1' });
   });
 
   it('may not be the output itself', async () => {
     const world = makeWorld();
-    const argv = [
-      'export-profiles',
-      '--event',
-      'E',
-      '--from',
-      '1d',
-      '--to',
-      '1d',
-      '--region',
-      'local',
-    ];
-    expect((await world.run([...argv, '-o', 'x.html', '--report', 'x.html'])).code).toBe(2);
+    const local = [...argv, '--region', 'local'];
+    expect((await world.run([...local, '-o', 'x.html', '--report', 'x.html'])).code).toBe(2);
   });
 });

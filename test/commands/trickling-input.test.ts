@@ -2,22 +2,17 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { main } from '../../src/main.js';
-import { accept, startFaultServer } from '../support/fault-server.js';
-import { recordsOf } from '../support/judge.js';
-import { makeWorld } from '../support/world.js';
-import { accountAt } from '../support/account-at.js';
+import { serve, written } from '../support/serve.js';
 
 // A long-lived pipe: what was written to it goes out when nothing more comes for a moment.
 
 /** An upload of a pipe whose moments pass when the test says so. */
 async function start(...words: string[]) {
-  const server = await startFaultServer([accept()]);
+  const { service, world } = await serve();
   const stdin = new PassThrough();
   const moments = new Set<() => void>();
   const runtime = {
-    ...makeWorld({
-      env: accountAt(server.url, 'passcode-1'),
-    }).runtime({ stdin }),
+    ...world.runtime({ stdin }),
     sleep: async (_ms: number, signal?: AbortSignal) =>
       new Promise<void>((resolve, reject) => {
         moments.add(resolve);
@@ -28,8 +23,7 @@ async function start(...words: string[]) {
       }),
   };
   const code = main(['upload', '-', '--json', '--input-format', 'ndjson', ...words], runtime);
-  const sent = () =>
-    server.executed.map(({ body }) => recordsOf(body).map(({ identity }) => identity));
+  const sent = () => written(service).map((records) => records.map(({ identity }) => identity));
   return {
     stdin,
     code,
@@ -42,14 +36,13 @@ async function start(...words: string[]) {
         await turn();
       }
     },
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
 const line = (identity: string, note = 0) => `{"identity":"${identity}","Note":"${note}"}\n`;
 
 it('a batch that is not full goes out when input is silent for a moment', async () => {
-  await using run = await start();
+  const run = await start();
   run.stdin.write(line('a') + line('b'));
   await run.untilSent(1);
   run.stdin.write(line('c'));
@@ -61,7 +54,7 @@ it('a batch that is not full goes out when input is silent for a moment', async 
 });
 
 it('so do records that wait for an earlier one of their key, one after the other', async () => {
-  await using run = await start();
+  const run = await start();
   run.stdin.write(line('a', 1) + line('a', 2) + line('b') + line('a', 3));
   await run.untilSent(3);
   expect(run.sent()).toEqual([['a', 'b'], ['a'], ['a']]);
@@ -71,7 +64,7 @@ it('so do records that wait for an earlier one of their key, one after the other
 });
 
 it('without a silence, batches fill up', async () => {
-  await using run = await start('--chunk-size', '2');
+  const run = await start('--chunk-size', '2');
   for (const identity of 'abcde') {
     run.stdin.write(line(identity));
     await turn();

@@ -2,13 +2,13 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { accountAt } from '../support/account-at.js';
-import { accept, answer, hang, startFaultServer } from '../support/fault-server.js';
+import { serve } from '../support/serve.js';
 import { makeWorld } from '../support/world.js';
 
 // What an error advises can be done.
 
 const range = ['--event', 'Charged', '--from', '2026-10-01', '--to', '2026-10-01'];
+const charged = { type: 'event', identity: 'u1', evtName: 'Charged', ts: 1_790_856_000 };
 const anew = 'fix: run the same command again: nothing is kept that could be gone on with';
 
 it.each([
@@ -18,12 +18,12 @@ it.each([
   [['export-events', ...range], anew],
   [['config', 'check'], 'fix: run the same command again'],
 ])('Ctrl-C of what cannot be resumed speaks of no --resume: %j', async (argv, fix) => {
-  await using server = await startFaultServer([hang()]);
   const stop = new AbortController();
-  const world = makeWorld({ env: accountAt(server.url, 'pass'), signal: stop.signal });
+  const { service, world } = await serve({}, { signal: stop.signal });
+  await service.fault({ action: 'hang' });
   writeFileSync(world.path('users.csv'), 'identity,Email\nu1,u1@example.test\n');
   const ended = world.run(argv);
-  while (server.received.length === 0) await delay(5);
+  while (service.requests().length === 0) await delay(5);
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   const { code, stderr } = await ended;
   expect([code, stderr]).toEqual([130, expect.stringContaining(fix)]);
@@ -31,12 +31,12 @@ it.each([
 });
 
 it('Ctrl-C of an upload says how to go on, also where nothing but a reject was noted', async () => {
-  await using server = await startFaultServer([hang()]);
   const stop = new AbortController();
-  const world = makeWorld({ env: accountAt(server.url, 'pass'), signal: stop.signal });
+  const { service, world } = await serve({}, { signal: stop.signal });
+  await service.fault({ action: 'hang' });
   writeFileSync(world.path('users.csv'), 'identity,Email\nu1,too,many\nu2,u2@example.test\n');
   const ended = world.run(['upload', 'users.csv']);
-  while (server.received.length === 0) await delay(5);
+  while (service.requests().length === 0) await delay(5);
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   const { code, stderr } = await ended;
   expect([code, stderr]).toEqual([130, expect.stringContaining(' goes on with it')]);
@@ -44,13 +44,11 @@ it('Ctrl-C of an upload says how to go on, also where nothing but a reject was n
 });
 
 it('Ctrl-C of an export to a file says how to go on, once', async () => {
-  await using server = await startFaultServer((_, index) =>
-    index === 0 ? answer(200, { cursor: 'c1' }) : hang(),
-  );
   const stop = new AbortController();
-  const world = makeWorld({ env: accountAt(server.url, 'pass'), signal: stop.signal });
+  const { service, world } = await serve({ seed: [charged] }, { signal: stop.signal });
+  await service.fault({ after: 1, action: 'hang' });
   const ended = world.run(['export-events', ...range, '-o', 'e.ndjson']);
-  while (server.received.length < 2) await delay(5);
+  while (service.requests().length < 2) await delay(5);
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   const { code, stderr } = await ended;
   expect(code).toBe(130);
@@ -62,9 +60,7 @@ it.each([
   ['App Lunched', '; did you mean "App Launched"?'],
   ['Something else', undefined],
 ])('an event that the account does not have: %s', async (event, meant) => {
-  const refusal = { status: 'fail', error: `Invalid event : ${event}`, code: 400 };
-  await using server = await startFaultServer([answer(400, refusal)]);
-  const world = makeWorld({ env: accountAt(server.url, 'pass') });
+  const { world } = await serve();
   const days = ['--from', '2026-10-01', '--to', '2026-10-01'];
   const { code, stderr } = await world.run(['export-events', '--event', event, ...days]);
   expect([code, stderr]).toEqual([2, expect.stringContaining(`Invalid event : ${event}`)]);
@@ -73,8 +69,7 @@ it.each([
 });
 
 it('-o=file is -o file, and a word behind -- stays what it is', async () => {
-  await using server = await startFaultServer([accept()]);
-  const world = makeWorld({ env: accountAt(server.url, 'pass') });
+  const { world } = await serve();
   writeFileSync(world.path('-o=x'), 'identity\nu1\n');
   const found = await world.run(['get-profile', 'u1', '-o=p.ndjson', '--region', 'local']);
   expect(found.code).toBe(3);

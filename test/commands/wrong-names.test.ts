@@ -1,24 +1,16 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { startService } from '../../src/service/start.js';
-import { accountAt } from '../support/account-at.js';
-import { recordsPage, startPageServer } from '../support/page-server.js';
-import { serviceDefaults } from '../support/service-defaults.js';
+import { describe, expect, it } from 'vitest';
+import { serve } from '../support/serve.js';
 import { makeWorld } from '../support/world.js';
 
 // What is wrong by a slip of the pen is said, and never done in silence.
 
-async function serving() {
-  const service = await startService({ ...serviceDefaults, accountId: 'ACC-1', passcode: 'pass' });
-  onTestFinished(() => service.close());
-  return makeWorld({ env: accountAt(service.url, 'pass', 'ACC-1') });
-}
 const range = ['--from', '2026-01-01', '--to', '2026-01-01'];
 
 it.each(['events.parquet', 'events.xlsx', 'events.tsv.gz'])(
   'an export to %s is refused: that is no format of ours',
   async (file) => {
-    const world = await serving();
+    const { world } = await serve();
     const args = ['export-events', '--event', 'Charged', ...range, '-o', file];
     const { code, stderr } = await world.run(args);
     expect([code, stderr]).toEqual([2, expect.stringContaining('no format that can be written')]);
@@ -27,14 +19,14 @@ it.each(['events.parquet', 'events.xlsx', 'events.tsv.gz'])(
 );
 
 it('an event that the account does not have is a wrong argument', async () => {
-  const world = await serving();
+  const { world } = await serve();
   const { code, stderr } = await world.run(['export-events', '--event', 'Chraged', ...range]);
   expect([code, stderr]).toEqual([2, expect.stringContaining('names are case-sensitive')]);
 });
 
 describe('columns', () => {
   it('that are sent as properties of their own and were hardly meant so are told in every run', async () => {
-    const world = await serving();
+    const { world } = await serve();
     writeFileSync(world.path('users.csv'), 'identity,email,Name\nu1,a@example.com,A\n');
     for (const more of [[], ['--check']]) {
       const { code, stderr } = await world.run(['upload', 'users.csv', ...more]);
@@ -45,7 +37,7 @@ describe('columns', () => {
   });
 
   it('that a CSV does not have are refused, with the one that is like it', async () => {
-    const world = await serving();
+    const { world } = await serve();
     writeFileSync(world.path('users.csv'), 'CustomerId,City\nu1,Oslo\n');
     const { code, stderr } = await world.run(['upload', 'users.csv', '--identity', 'CustomrId']);
     expect([code, stderr]).toEqual([8, expect.stringContaining('did you mean "CustomerId"?')]);
@@ -54,16 +46,15 @@ describe('columns', () => {
   });
 
   it('that no JSON record has are told at the end', async () => {
-    const world = await serving();
+    const { world } = await serve();
     writeFileSync(world.path('users.ndjson'), '{"identity":"u1","City":"Oslo"}\n');
     const { code, stderr } = await world.run(['upload', 'users.ndjson', '--types', 'Age:integer']);
     expect([code, stderr]).toEqual([0, expect.stringContaining('named: column "Age"')]);
   });
 
   it('of a CSV export that do not occur are told at the end, with the nearest', async () => {
-    const server = await startPageServer(() => [recordsPage('{"profile":{"identity":"a"}}')]);
-    onTestFinished(() => server[Symbol.asyncDispose]());
-    const world = makeWorld({ env: server.env });
+    const event = { identity: 'a', type: 'event', evtName: 'A', ts: Date.parse(range[1]!) / 1000 };
+    const { world } = await serve({ seed: [event] });
     const columns = ['--columns', 'profile.identity,profile.identiy'];
     const args = ['export-events', '--event', 'A', ...range, '-o', 'a.csv', ...columns];
     const { code, stderr } = await world.run(args);

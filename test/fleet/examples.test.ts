@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { examplesIn, helpPages, helpText } from '../help/pages.js';
-import { serviceDefaults } from '../support/service-defaults.js';
-import { startService, type RunningService } from '../../src/service/start.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { stores, type TestStore } from '../support/queue-stores.js';
 import { makeFleet, passcode } from './fleet.js';
 
@@ -16,12 +15,12 @@ const redis = stores.find(({ name }) => name === 'Redis');
 const postgres = stores.find(({ name }) => name === 'PostgreSQL');
 
 let store: TestStore;
-let service: RunningService;
+let service: TestService;
 
 beforeAll(async () => {
   if (!redis) return undefined;
   store = await redis.start();
-  service = await startService({ ...serviceDefaults, accountId: 'ACCOUNT-1', passcode });
+  service = await startService({ accountId: 'ACCOUNT-1', passcode });
   return async () => {
     await store[Symbol.asyncDispose]();
     await service.close();

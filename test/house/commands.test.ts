@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { paths } from '../../src/contract/endpoints.js';
 import { buildProgram } from '../../src/program.js';
-import { startService } from '../../src/service/start.js';
-import { serviceDefaults } from '../support/service-defaults.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld } from '../support/world.js';
 
 // What a new subcommand needs besides its own file, and what neither the compiler nor the tests of help
@@ -44,9 +43,7 @@ it.each(commandFiles)('a test runs %s', (name) => {
 });
 
 it('the local service answers every path of the contract', async () => {
-  const account = { accountId: 'HOUSE', passcode: 'passcode-of-the-house' };
-  const service = await startService({ ...serviceDefaults, ...account });
-  onTestFinished(() => service.close());
+  await using service = await startService();
   for (const known of Object.values(paths)) {
     const { status } = await fetch(`${service.url}${known}`, { method: 'PATCH' });
     expect(status, `${known}: 405, for PATCH is no method of it; 404 is for unknown paths`).toBe(

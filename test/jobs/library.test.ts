@@ -4,20 +4,19 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Account } from '../../src/index.js';
-import { startService } from '../../src/service/start.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { accept, answer, startFaultServer } from '../support/fault-server.js';
-import { serviceDefaults } from '../support/service-defaults.js';
 
 // The library against the local service: what it does is what the commands do, so here is what is its own.
 
 const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-library-'));
 const inFolder = (name: string): string => path.join(folder, name);
 const credentials = { accountId: 'LIBRARY', passcode: 'passcode-of-the-library' };
-let service: Awaited<ReturnType<typeof startService>>;
+let service: TestService;
 let account: Account;
 
 beforeAll(async () => {
-  service = await startService({ ...serviceDefaults, ...credentials });
+  service = await startService(credentials);
   account = connect({ baseUrl: service.url, ...credentials, stateFolder: inFolder('state') });
 });
 afterAll(async () => {

@@ -1,10 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
-import { makeWorld } from '../support/world.js';
+import { describe, expect, it } from 'vitest';
+import { serve, written } from '../support/serve.js';
 
 // A run from a pipe that has a name: its producer is run again, and the part consumed before is passed over.
 
@@ -15,12 +13,11 @@ interface Figures {
   readonly duplicates: number;
 }
 
-const refuse = answer(401, { status: 'fail', error: 'no', code: 401 });
-
-async function stage(script: Script) {
-  const server = await startFaultServer(script);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+/** `refused`: the number of the request that is, from 0. */
+async function stage(refused?: number) {
+  const { service, world } = await serve();
+  if (refused !== undefined)
+    await service.fault({ after: refused, times: 1, answer: { status: 401 } });
   const run = async (text: string | Buffer, ...argv: string[]) => {
     const bytes = Buffer.from(text);
     const pieces = [bytes.subarray(0, 5), bytes.subarray(5, 3000), bytes.subarray(3000)];
@@ -29,7 +26,12 @@ async function stage(script: Script) {
     const { code, stdout, stderr } = await world.run(all, { stdin });
     return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
   };
-  return { server, world, run };
+  /** What each request wrote, by identities. */
+  const sent = () =>
+    written<string | { identity: string }>(service).map((records) =>
+      records.map((one) => (typeof one === 'string' ? one : one.identity)),
+    );
+  return { service, world, run, sent };
 }
 
 const small = ['--chunk-size', '10', '--concurrency', '2'];
@@ -50,13 +52,6 @@ const events = (count: number, from = 0): string =>
   rows(count, from)
     .map((n) => `{"identity":"u${n}","type":"event","evtName":"V","ts":1700000000,"evtData":{}}\n`)
     .join('');
-const sentIn = ({ body }: { readonly body: Buffer }): string[] => {
-  const { d, identities } = JSON.parse(body.toString()) as {
-    d?: { identity: string }[];
-    identities?: string[];
-  };
-  return identities ?? d!.map(({ identity }) => identity);
-};
 
 describe('a pipe with a name', () => {
   it.each([
@@ -65,7 +60,7 @@ describe('a pipe with a name', () => {
     ['an array', json(300), ['--input-format', 'json']],
     ['gzip', gzipSync(ndjson(300)), []],
   ])('goes on where it was cut short: %s', async (_what, text, more) => {
-    const { server, run, world } = await stage((_, index) => (index === 7 ? refuse : accept()));
+    const { sent, run, world } = await stage(7);
     const first = await run(text, 'upload', '-', ...small, ...more);
     expect(first.code).toBe(4);
     expect(first.stderr).toContain('runs resume');
@@ -74,25 +69,24 @@ describe('a pipe with a name', () => {
     expect([second.code, second.summary.read], second.stderr).toEqual([0, 300]);
     expect(second.summary.resumed + second.summary.accepted).toBe(300);
     expect(second.summary.resumed).toBeGreaterThanOrEqual(70);
-    const sent = server.executed.flatMap(sentIn);
-    expect(new Set(sent).size).toBe(300);
-    expect(sent).toHaveLength(300);
+    expect(new Set(sent().flat()).size).toBe(300);
+    expect(sent().flat()).toHaveLength(300);
   });
 
   it('is refused before anything is sent when its text is another', async () => {
-    const { server, run } = await stage((_, index) => (index === 7 ? refuse : accept()));
+    const { service, run } = await stage(7);
     await run(ndjson(300), 'upload', '-', ...small);
-    const before = server.received.length;
+    const before = service.requests().length;
     for (const other of [ndjson(300).replace('"u3"', '"w3"'), ndjson(40), '']) {
       const { code, stderr } = await run(other, 'upload', '-', ...small, '--resume');
       expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
     }
-    expect(server.received).toHaveLength(before);
+    expect(service.requests()).toHaveLength(before);
     expect((await run(ndjson(300), 'upload', '-', ...small, '--resume')).code).toBe(0);
   });
 
   it('without --resume is refused while it is unfinished; --fresh forgets it', async () => {
-    const { run } = await stage((_, index) => (index === 7 ? refuse : accept()));
+    const { run } = await stage(7);
     await run(ndjson(300), 'upload', '-', ...small);
     const { code, stderr } = await run(ndjson(300), 'upload', '-', ...small);
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-UNFINISHED')]);
@@ -101,10 +95,7 @@ describe('a pipe with a name', () => {
   });
 
   it('tells duplicates of a demerge across its parts', async () => {
-    const done = answer(200, { status: 'success' });
-    const { run, server } = await stage((_, index) =>
-      index < 2 ? done : index === 2 ? refuse : done,
-    );
+    const { run, sent } = await stage(2);
     const text = `identity\n${rows(40)
       .map((n) => `u${n % 25}\n`)
       .join('')}`;
@@ -112,12 +103,11 @@ describe('a pipe with a name', () => {
     expect((await run(text, ...argv)).code).toBe(4);
     const second = await run(text, ...argv, '--resume');
     expect([second.code, second.summary.duplicates], second.stderr).toEqual([0, 15]);
-    const accepted = server.received.filter((_, index) => index !== 2).flatMap(sentIn);
-    expect(accepted).toHaveLength(25);
+    expect(sent().flat()).toHaveLength(25);
   });
 
   it('of events that grow is sent once, day after day', async () => {
-    const { run, server } = await stage(() => accept());
+    const { run, sent } = await stage();
     const counts = [];
     for (const count of [100, 150, 150, 151]) {
       const { code, summary, stderr } = await run(events(count), 'upload', '-', '--resume');
@@ -130,25 +120,25 @@ describe('a pipe with a name', () => {
       [150, 0],
       [150, 1],
     ]);
-    expect(server.executed.flatMap(sentIn)).toHaveLength(151);
+    expect(sent().flat()).toHaveLength(151);
     const other = await run(events(20, 1000), 'upload', '-', '--resume');
     expect([other.code, other.summary.accepted]).toEqual([0, 20]);
   });
 
   it('that begins as its last run did and goes on otherwise is refused', async () => {
-    const { run, server, world } = await stage(() => accept());
+    const { run, sent, world } = await stage();
     await run(events(100), 'upload', '-', '--resume');
     const text = events(100).replace('"u70"', '"w70"');
     const { code, stderr } = await run(text, 'upload', '-', '--resume');
     expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
-    expect(server.executed).toHaveLength(1);
+    expect(sent()).toHaveLength(1);
     expect((await run(text, 'upload', '-', '--resume', '--again')).code).toBe(0);
     expect(readFileSync(`${world.stateDir}/ledger.ndjson`, 'utf8')).toContain('stdin (crm)');
   });
 });
 
 it('a name is for one pipe', async () => {
-  const { world } = await stage(() => accept());
+  const { world } = await stage();
   writeFileSync(world.path('u.csv'), 'identity\nu1\n');
   const { code, stderr } = await world.run(['upload', 'u.csv', '--run-name', 'crm']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('--run-name')]);

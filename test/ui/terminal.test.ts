@@ -6,26 +6,19 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/start.js';
-import { startService } from '../../src/service/start.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { hasCommand } from '../support/has-command.js';
-import { serviceDefaults } from '../support/service-defaults.js';
 
 // The built program at a real pseudo-terminal, made by `script` (util-linux), while it uploads.
 
 const canTry = hasCommand('script', 'progress is not tried at a terminal');
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
-const account = { accountId: 'TERMINAL', passcode: 'passcode-of-the-terminal' };
 
 // No world of test/support: its clean-up does not know concurrent tests.
 const root = mkdtempSync(path.join(tmpdir(), 'engagectl-terminal-'));
-let service: RunningService;
+let service: TestService;
 beforeAll(async () => {
-  service = await startService({
-    ...serviceDefaults,
-    ...account,
-    latencyMs: 100,
-  });
+  service = await startService({ latencyMs: 100 });
 });
 afterAll(async () => {
   await service.close();
@@ -57,9 +50,7 @@ async function upload({ columns, requests = 12, args = [], env = {}, act }: Term
       TERM: 'xterm',
       ENGAGECTL_CONFIG_DIR: path.join(cwd, 'config'),
       ENGAGECTL_STATE_DIR: path.join(cwd, 'state'),
-      ENGAGECTL_BASE_URL: service.url,
-      ENGAGECTL_ACCOUNT_ID: account.accountId,
-      ENGAGECTL_PASSCODE: account.passcode,
+      ...service.env,
       ...env,
     },
   });
