@@ -27,6 +27,7 @@ export {
   start as writtenStart,
   write as writeRows,
 } from './csv-records';
+export { addAll as addCuids, begin as beginCuids, size as cuidCount, touched as touchedCuids } from './cuid-set';
 export {
   hash as hashCuid,
   made as madeCuid,

@@ -70,6 +70,14 @@ export async function checkCuids(
   );
 }
 
+/** Why something is to be said of a row. */
+interface Doubt {
+  readonly fault?: Fault;
+  readonly cuid?: string;
+  readonly findings?: readonly CuidFinding[];
+  readonly met?: MetBefore;
+}
+
 interface CheckerParts {
   readonly column: string;
   readonly strict?: boolean;
@@ -98,11 +106,14 @@ class CuidChecker implements RowsTaker<CheckFigures> {
       tally.fault(rows, fault);
       this.#note({ source: rows.source, line: fault.line, ...unreadable(fault.error) });
     }
-    for (let row = 0, first = 0; row <= rows.count; row += 1) {
-      if (row < rows.count && this.#isAccepted(rows, row)) continue;
+    const doubts = this.#doubtsIn(rows);
+    let first = 0;
+    for (const [row, doubt] of [...doubts].toSorted(([a], [b]) => a - b)) {
+      if (this.#isAccepted(rows, row, doubt)) continue;
       if (row > first) tally.accept(rows, first, row - first);
       first = row + 1;
     }
+    if (rows.count > first) tally.accept(rows, first, rows.count - first);
     known.refuseTooMany();
     if (this.#found.length > 0) await found?.(this.#found);
     this.#found = [];
@@ -112,16 +123,25 @@ class CuidChecker implements RowsTaker<CheckFigures> {
     return { warnings: this.#warnings, rules: this.#rules };
   }
 
-  /** A row that is not accepted is turned down. */
-  #isAccepted(rows: RowBlock, row: number): boolean {
-    const fault = this.#values.to(rows, row) ?? this.#read();
-    const checked = fault ? unreadable(fault.error) : this.#look(rows, row);
-    if (!checked) return true;
-    this.#note({ source: rows.source, line: rows.lines[row]!, ...checked });
-    if (checked.severity === 'warning') return true;
-    const stage = fault?.stage === 'parse' ? 'parse' : 'validate';
-    this.#parts.tally.turnDown(rows, row, { stage, error: errorOf(checked) });
-    return false;
+  /** Rows of which something is to be said. */
+  #doubtsIn(rows: RowBlock): ReadonlyMap<number, Doubt> {
+    const { known } = this.#parts;
+    const doubts = new Map<number, Doubt>();
+    known.begin(rows);
+    for (let row = 0; row < rows.count; row += 1) {
+      const fault = this.#values.to(rows, row) ?? this.#read();
+      if (fault) {
+        doubts.set(row, { fault });
+        continue;
+      }
+      const findings = cuidFindings(this.#text);
+      if (findings.length > 0) doubts.set(row, { cuid: this.#text.toString(), findings });
+      if (!this.#text.isEmpty) known.put(rows, row, this.#text);
+    }
+    known.meet(({ row, cuid }, met) => {
+      doubts.set(row, { cuid, findings: doubts.get(row)?.findings ?? [], met });
+    });
+    return doubts;
   }
 
   #read(): Fault | undefined {
@@ -131,17 +151,22 @@ class CuidChecker implements RowsTaker<CheckFigures> {
     return invalid('a record is a JSON object or string');
   }
 
-  /** What is to be said of the cuid that was read. */
-  #look(rows: RowBlock, row: number): Omit<CheckedCuid, keyof Place> | undefined {
-    const { known, strict } = this.#parts;
-    const own = cuidFindings(this.#text);
-    const met = this.#text.isEmpty ? undefined : known.meet(rows, row, this.#text);
-    if (own.length === 0 && !met) return undefined;
-    const all = met ? [...own, ofMet(met, rows.source)] : own;
-    const isError = strict === true || all.some(({ severity }) => severity === 'error');
-    const text = this.#text.toString();
+  /** Says what is to be said of a row. One that is not accepted is turned down. */
+  #isAccepted(rows: RowBlock, row: number, doubt: Doubt): boolean {
+    const { fault } = doubt;
+    const checked = fault ? unreadable(fault.error) : this.#said(doubt, rows.source);
+    this.#note({ source: rows.source, line: rows.lines[row]!, ...checked });
+    if (checked.severity === 'warning') return true;
+    const stage = fault?.stage === 'parse' ? 'parse' : 'validate';
+    this.#parts.tally.turnDown(rows, row, { stage, error: errorOf(checked) });
+    return false;
+  }
+
+  #said({ cuid = '', findings = [], met }: Doubt, source: string): Omit<CheckedCuid, keyof Place> {
+    const all: readonly Finding[] = met ? [...findings, ofMet(met, source)] : findings;
+    const isError = this.#parts.strict === true || all.some(({ severity }) => severity === 'error');
     return {
-      cuid: text.length > 200 ? `${text.slice(0, 200)}…` : text,
+      cuid: cuid.length > 200 ? `${cuid.slice(0, 200)}…` : cuid,
       severity: isError ? 'error' : 'warning',
       rules: all.map(({ rule }) => rule),
       message: all.map(({ message }) => message).join('; '),

@@ -101,12 +101,11 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
   async take(rows: RowBlock): Promise<void> {
     const { tally } = this.#parts;
     for (const fault of rows.faults) tally.fault(rows, fault);
-    const turnedDown: number[] = [];
-    for (let row = 0; row < rows.count; row += 1) {
-      const fault = this.#derive(rows, row);
-      if (!fault) continue;
+    const faults = this.#derive(rows);
+    const turnedDown = [...faults.keys()].toSorted((a, b) => a - b);
+    for (const row of turnedDown) {
+      const fault = faults.get(row)!;
       tally.turnDown(rows, row, { ...fault, stage: stageOf(fault) });
-      turnedDown.push(row);
     }
     this.#known.refuseTooMany();
     await this.#write();
@@ -133,15 +132,26 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
     return { style, bytes: this.#output?.bytes ?? 0, output: path };
   }
 
-  /** Adds the row to the output, or says why that cannot be. */
-  #derive(rows: RowBlock, row: number): Fault | undefined {
-    const fault = this.#parts.values.to(rows, row) ?? this.#read();
-    if (fault) return fault;
-    const cuid = this.#make();
-    const met = this.#known.meet(rows, row, cuid);
-    if (met) return invalid(collision(cuid.toString(), met, rows.source));
-    this.#parts.rows.add(rows, row, cuid);
-    return undefined;
+  /** Adds the rows to the output, but for those of which it says why that cannot be. */
+  #derive(rows: RowBlock): Map<number, Fault> {
+    const { values, rows: derived } = this.#parts;
+    const faults = new Map<number, Fault>();
+    this.#known.begin(rows);
+    for (let row = 0; row < rows.count; row += 1) {
+      const fault = values.to(rows, row) ?? this.#read();
+      if (fault) {
+        faults.set(row, fault);
+        continue;
+      }
+      const cuid = this.#make();
+      this.#known.put(rows, row, cuid);
+      derived.add(rows, row, cuid);
+    }
+    this.#known.meet(({ row, index, cuid }, met) => {
+      faults.set(row, invalid(collision(cuid, met, rows.source)));
+      derived.drop(index);
+    });
+    return faults;
   }
 
   #read(): Fault | undefined {

@@ -12,6 +12,8 @@ export interface DerivedRows {
   /** Undefined: rows are JSON records, in one of the formats of exports. */
   readonly encoding: Encoding | undefined;
   add(rows: RowBlock, row: number, cuid: Stretch): void;
+  /** Takes back the row of this number, of those that were added since the last `take`. */
+  drop(index: number): void;
   /** What was added since the last call. */
   take(): RecordPage;
 }
@@ -67,7 +69,9 @@ class DerivedTable implements DerivedRows {
   readonly #delimiter: Buffer;
   readonly #isList: boolean;
   readonly #text = new CellText();
-  #count = 0;
+  /** Where each row ends. */
+  #ends: number[] = [];
+  #dropped: number[] = [];
 
   constructor({ header, markers }: TableHeader) {
     this.#isList = markers.delimiter.length === 0;
@@ -91,7 +95,11 @@ class DerivedTable implements DerivedRows {
     out.raw(this.#delimiter);
     out.raw(bytes, start, end);
     out.byte(newline);
-    this.#count += 1;
+    this.#ends.push(out.length);
+  }
+
+  drop(index: number): void {
+    this.#dropped.push(index);
   }
 
   #addCell({ bytes, cells }: RowBlock, row: number): void {
@@ -101,9 +109,24 @@ class DerivedTable implements DerivedRows {
   }
 
   take(): RecordPage {
-    const page = pageOf(this.#out, Int32Array.of(0, this.#out.length), this.#count);
-    this.#count = 0;
-    return page;
+    const count = this.#ends.length - this.#dropped.length;
+    if (this.#dropped.length > 0) this.#close();
+    this.#ends = [];
+    this.#dropped = [];
+    return pageOf(this.#out, Int32Array.of(0, this.#out.length), count);
+  }
+
+  /** Moves what is kept together. */
+  #close(): void {
+    const out = this.#out;
+    let [from, to] = [0, 0];
+    for (const index of [...this.#dropped, this.#ends.length]) {
+      const end = this.#ends[index - 1] ?? 0;
+      out.bytes.copyWithin(to, from, end);
+      to += end - from;
+      from = this.#ends[index] ?? end;
+    }
+    out.length = to;
   }
 }
 
@@ -124,6 +147,7 @@ class DerivedRecords implements DerivedRows {
   readonly #values: NamedValues<string>;
   readonly #out = new JsonWriter();
   #bounds: number[] = [];
+  readonly #dropped = new Set<number>();
 
   constructor(values: NamedValues<string>) {
     this.#values = values;
@@ -142,10 +166,15 @@ class DerivedRecords implements DerivedRows {
     out.byte(comma); // becomes the newline
   }
 
+  drop(index: number): void {
+    this.#dropped.add(index);
+  }
+
   take(): RecordPage {
-    const page = pageOf(this.#out, Int32Array.from(this.#bounds), this.#bounds.length / 2);
+    const bounds = this.#bounds.filter((_, at) => !this.#dropped.has(at >> 1));
     this.#bounds = [];
-    return page;
+    this.#dropped.clear();
+    return pageOf(this.#out, Int32Array.from(bounds), bounds.length / 2);
   }
 }
 

@@ -1,6 +1,6 @@
-import { CuidSet } from '../../bulk/cuid-set.js';
 import { EngagectlError, grouped } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
+import { CuidSet } from '../../text/cuid-set.js';
 import type { Stretch } from './cuid-rules.js';
 
 /** A row of an input. */
@@ -15,12 +15,22 @@ export interface MetBefore {
   readonly first: Place;
 }
 
+/** One of those that were put together. */
+interface PutCuid {
+  readonly row: number;
+  /** Its number among them. */
+  readonly index: number;
+  readonly cuid: string;
+}
+
 /** The cuids of all inputs so far, and where each of them was met first. */
 export class KnownCuids {
   readonly #set: CuidSet;
   /** Of each input, and the lines of all that came before it. */
   readonly #sources: { readonly source: string; readonly before: number }[] = [];
   #input = -1;
+  /** Of the cuids that were put. */
+  readonly #rows: number[] = [];
   /** The last line of all inputs, counted through. */
   #last = 0;
 
@@ -28,19 +38,28 @@ export class KnownCuids {
     this.#set = new CuidSet(random);
   }
 
-  /** Adds the cuid of a row; says where the same one, or its twin, was before. */
-  meet(
-    { source, lines, end: { input } }: RowBlock,
-    row: number,
-    { bytes, start, end }: Stretch,
-  ): MetBefore | undefined {
-    if (input !== this.#input) {
-      this.#input = input;
-      this.#sources.push({ source, before: this.#last });
-    }
+  /** Goes on to the next rows. */
+  begin({ source, count, end: { input } }: RowBlock): void {
+    this.#set.begin(count);
+    this.#rows.length = 0;
+    if (input === this.#input) return;
+    this.#input = input;
+    this.#sources.push({ source, before: this.#last });
+  }
+
+  /** The cuid of a row. */
+  put({ lines }: RowBlock, row: number, { bytes, start, end }: Stretch): void {
     this.#last = this.#sources.at(-1)!.before + lines[row]!;
-    const met = this.#set.add(bytes, start, end, this.#last);
-    return met && { how: met.how, first: this.#placeOf(met.place) };
+    this.#rows.push(row);
+    this.#set.put(bytes, start, end, this.#last);
+  }
+
+  /** Adds those that were put; tells in their order of those that were met before, or their twins. */
+  meet(told: (cuid: PutCuid, met: MetBefore) => void): void {
+    this.#set.add((index, { how, place }) => {
+      const cuid = { row: this.#rows[index]!, index, cuid: this.#set.textOf(index) };
+      told(cuid, { how, first: this.#placeOf(place) });
+    });
   }
 
   /** Throws E-TOO-MANY: duplicates of a run are found among so many, so that memory stays bounded. */
