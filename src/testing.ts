@@ -41,6 +41,11 @@ export interface TestServiceOptions {
   readonly maxConcurrent?: { readonly upload: number; readonly other: number };
   /** How it plays what deployments do differently. */
   readonly variants?: Partial<Variants>;
+  /**
+   * Is told of each request of the API when all of it has arrived, and waited for: what it does is done before the
+   * request is, and a promise holds the request as long as a test wants it.
+   */
+  readonly onRequest?: (request: TestRequest) => void | Promise<void>;
 }
 
 /** A request that the service saw. `body`: its JSON, or its text where it is none. */
@@ -148,7 +153,7 @@ function serviceOptions(options: TestServiceOptions, dataDir: string | undefined
   const { seed, port = 0, headerPrefix = defaultHeaderPrefix, timezone = 'UTC' } = options;
   const { now, random, token } = nodeRuntime(new AbortController().signal);
   const { accountId = 'TEST', passcode = token(), variants = {} } = options;
-  const { latencyMs = 0, pendingPolls = 0, maxConcurrent } = options;
+  const { latencyMs = 0, pendingPolls = 0, maxConcurrent, onRequest } = options;
   return {
     dataDir,
     seed,
@@ -165,6 +170,7 @@ function serviceOptions(options: TestServiceOptions, dataDir: string | undefined
       other: limits.othersInFlight,
     },
     variants,
+    onArrival: onRequest && ((seen) => onRequest(withBody(seen))),
     random,
     now,
   };

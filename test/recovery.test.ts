@@ -3,28 +3,30 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { main } from '../src/main.js';
-import { accept, answer, startFaultServer, type Script } from './support/fault-server.js';
-import { makeWorld, type Outcome } from './support/world.js';
-import { accountAt } from './support/account-at.js';
+import { startService, type TestServiceOptions } from '../src/testing.js';
+import { serve, written } from './support/serve.js';
+import type { Outcome } from './support/world.js';
 
 // Promises of the README's section on recovery that no other test holds.
 
 const users = `identity,City\n${Array.from({ length: 40 }, (_, n) => `user-${n},Oslo\n`).join('')}`;
 const upload = ['upload', 'users.csv', '--chunk-size', '10', '--concurrency', '1'];
-const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
 
-async function start(script: Script) {
-  const server = await startFaultServer(script);
-  const world = makeWorld({
-    env: accountAt(server.url, 'passcode-1'),
-  });
-  writeFileSync(world.path('users.csv'), users);
-  return { world, server };
+async function start(options?: TestServiceOptions) {
+  const served = await serve(options);
+  writeFileSync(served.world.path('users.csv'), users);
+  return served;
+}
+
+/** The second request is refused. */
+async function startRefusing() {
+  const served = await start({ accountId: 'ACCOUNT-1' });
+  await served.service.fault({ after: 1, times: 1, answer: { status: 401 } });
+  return served;
 }
 
 it('what an unfinished run keeps can be read by its owner only', async () => {
-  const { world, server } = await start([accept(), refuse]);
-  await using _ = server;
+  const { world } = await startRefusing();
   expect((await world.run(upload)).code).toBe(4);
   const kept = readdirSync(world.stateDir, { recursive: true, encoding: 'utf8' }).toSorted();
   const [run = ''] = readdirSync(path.join(world.stateDir, 'runs'));
@@ -43,38 +45,35 @@ it('what an unfinished run keeps can be read by its owner only', async () => {
 
 it('a second process on the same run is refused: exit 8', async () => {
   let second: Promise<Outcome> | undefined;
-  const { world, server } = await start(() => async (exchange) => {
-    second ??= world.run([...upload, '--resume']);
-    await second;
-    await accept()(exchange);
+  const { service, world }: Awaited<ReturnType<typeof start>> = await start({
+    onRequest: async () => {
+      second ??= world.run([...upload, '--resume']);
+      await second;
+    },
   });
-  await using _ = server;
   expect((await world.run(upload)).code).toBe(0);
   const { code, stderr } = (await second) ?? { code: undefined, stderr: '' };
   expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-LOCKED')]);
-  expect(server.executed).toHaveLength(4);
+  expect(written(service)).toHaveLength(4);
 });
 
 it('input from a pipe starts afresh with --resume, and says so', async () => {
-  const { world, server } = await start([accept()]);
-  await using _ = server;
+  const { world } = await start();
   const { code, stderr } = await world.run(['upload', '--resume'], { stdin: users });
   expect([code, stderr]).toEqual([0, expect.stringContaining('resumed only by --run-name')]);
 });
 
 it('a write without a state folder names --no-journal and sends nothing: exit 9', async () => {
-  const { world, server } = await start([accept()]);
-  await using _ = server;
+  const { service, world } = await start();
   writeFileSync(world.stateDir, 'in the way');
   const { code, stderr } = await world.run(upload);
   expect([code, stderr]).toEqual([9, expect.stringContaining('--no-journal')]);
-  expect(server.received).toEqual([]);
+  expect(service.requests()).toEqual([]);
   expect((await world.run([...upload, '--no-journal'])).code).toBe(0);
 });
 
 it('prune forgets a run, and leaves its rejects file', async () => {
-  const { world, server } = await start([accept(), refuse]);
-  await using _ = server;
+  const { world } = await startRefusing();
   writeFileSync(
     world.path('users.csv'),
     `identity,City\na,b,c\n${users.slice(users.indexOf('\n') + 1)}`,
@@ -85,23 +84,22 @@ it('prune forgets a run, and leaves its rejects file', async () => {
 });
 
 it('runs resume works from another folder', async () => {
-  const { world, server } = await start((_, index) => (index === 1 ? refuse : accept()));
-  await using _ = server;
+  const { service, world } = await startRefusing();
   await world.run(upload);
   const [run = ''] = readdirSync(path.join(world.stateDir, 'runs'));
   const elsewhere = { ...world.runtime(), cwd: tmpdir() };
   expect(await main(['runs', 'resume', run], elsewhere)).toBe(0);
-  expect(server.executed).toHaveLength(4);
+  expect(written(service)).toHaveLength(4);
 });
 
 it('--resume for another account while a run of these files is unfinished is refused: exit 8', async () => {
-  const { world, server } = await start([accept(), refuse, accept()]);
-  await using _ = server;
+  const { service, world } = await startRefusing();
+  await using other = await startService({ accountId: 'ACCOUNT-2' });
   expect((await world.run(upload)).code).toBe(4);
-  const sent = server.received.length;
-  const env = { ENGAGECTL_ACCOUNT_ID: 'ACCOUNT-2' };
+  const sent = service.requests().length;
+  const { env } = other;
   const { code, stderr } = await world.run([...upload, '--resume'], { env });
-  expect([code, server.received.length]).toEqual([8, sent]);
+  expect([code, service.requests().length, other.requests()]).toEqual([8, sent, []]);
   for (const said of ['ACCOUNT-1', 'ACCOUNT-2', '--fresh']) expect(stderr).toContain(said);
   expect((await world.run([...upload, '--fresh'], { env })).code).toBe(0);
   const runs = readdirSync(path.join(world.stateDir, 'runs'));
@@ -109,10 +107,9 @@ it('--resume for another account while a run of these files is unfinished is ref
 });
 
 it('a rejects file that is a link to the input is refused', async () => {
-  const { world, server } = await start([accept()]);
-  await using _ = server;
+  const { service, world } = await start();
   symlinkSync('users.csv', world.path('users.csv.rejects.ndjson'));
   const { code, stderr } = await world.run(upload);
-  expect([code, server.received.length]).toEqual([2, 0]);
+  expect([code, service.requests()]).toEqual([2, []]);
   expect(stderr).toContain('is an input of this run');
 });

@@ -49,6 +49,28 @@ it('serves a program, shows what it sent, and plays the fault it is told', async
   expect([await cityOf('ann'), await cityOf('bob')]).toEqual(['Oslo', undefined]);
 });
 
+it('holds a request as long as the test wants, and closes all the same', async () => {
+  const cities: unknown[] = [];
+  let isOver = false;
+  const { service, cityOf } = await started({
+    seed: [ann],
+    onRequest: async ({ endpoint, body }) => {
+      if (endpoint !== 'upload') return;
+      cities.push(await cityOf('ann'), JSON.stringify(body).includes('Rome'));
+      if (isOver) await new Promise(() => undefined);
+    },
+  });
+  const world = makeWorld({ env: service.env });
+  writeFileSync(world.path('users.csv'), 'identity,City\nann,Rome\n');
+  expect(await world.run(['upload', 'users.csv'])).toMatchObject({ code: 0 });
+  expect([...cities, await cityOf('ann')]).toEqual(['Oslo', true, 'Rome']);
+  isOver = true;
+  const held = world.run(['upload', 'users.csv', '--max-attempts', '1']);
+  while (cities.length < 4) await new Promise(setImmediate);
+  await service.close();
+  expect((await held).code).toBe(5);
+});
+
 it('goes back to snapshots', async () => {
   const { service, cityOf } = await started({ seed: [ann] });
   service.snapshot('before');

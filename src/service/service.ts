@@ -56,6 +56,8 @@ export interface ServiceOptions {
   readonly now: () => number;
   /** Characters of all bodies together that are kept for who asks what was sent; 16 Mi when it is missing. */
   readonly keptBodyText?: number;
+  /** Told of each request of the API when all of it is there; what it returns is waited for. */
+  readonly onArrival?: ((seen: SeenRequest) => void | Promise<void>) | undefined;
   /** Told of each request of the API when it is over. */
   readonly onRequest?: (seen: SeenRequest) => void;
   /** Told what made a request end in an unforeseen 500. */

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { accountAt } from '../support/account-at.js';
-import { hang, startFaultServer } from '../support/fault-server.js';
+import { serve } from '../support/serve.js';
 import { makeWorld } from '../support/world.js';
 
 // Whoever calls `main` may abort it for any reason, as by AbortSignal.timeout.
@@ -26,11 +26,7 @@ it.each(commands.flatMap((argv) => reasons.map((reason) => [argv, ...reason] as 
   '%j, aborted for %s, exits with 130 and says why',
   async (argv, _name, reasonOf, told) => {
     const stop = new AbortController();
-    await using server = await startFaultServer(() => {
-      stop.abort(reasonOf());
-      return hang();
-    });
-    const world = makeWorld({ env: accountAt(server.url, 'p') });
+    const { world } = await serve({ onRequest: () => stop.abort(reasonOf()) });
     writeFileSync(world.path('users.csv'), 'identity,Seq\na,1\nb,2\n');
     const { code, stdout, stderr } = await world.run([...argv, '--json'], { signal: stop.signal });
     expect([code, stderr]).toEqual([130, expect.stringContaining(told)]);

@@ -1,9 +1,6 @@
 import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, startFaultServer } from '../support/fault-server.js';
-import { recordsOf } from '../support/judge.js';
-import { makeWorld } from '../support/world.js';
+import { serve, written } from '../support/serve.js';
 
 // A file that another program writes to while it is read.
 
@@ -13,15 +10,15 @@ const argv = ['upload', 'users.csv', '--json', '--chunk-size', '100', '--concurr
 
 /** Uploads the file; `change` is made when the first request is there. */
 async function uploadWhile(change: (file: string) => void) {
-  const world = makeWorld();
+  const { service, world } = await serve({
+    onRequest: ({ id }) => {
+      if (id === 1) change(file);
+    },
+  });
   const file = world.path('users.csv');
   writeFileSync(file, `identity,Note\n${users}`);
-  await using server = await startFaultServer((_received, index) => {
-    if (index === 0) change(file);
-    return accept();
-  });
-  const outcome = await world.run(argv, { env: accountAt(server.url, 'p') });
-  const sent = server.executed.flatMap(({ body }) => recordsOf(body)).length;
+  const outcome = await world.run(argv);
+  const sent = written(service).flat().length;
   return { ...outcome, sent, summary: JSON.parse(outcome.stdout) as Record<string, number> };
 }
 

@@ -13,25 +13,24 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { plainOption } from '../../src/errors.js';
+import type { FaultRuleInput } from '../../src/testing.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
-import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
+import { serve } from '../support/serve.js';
 import { SyncedMarkFile } from '../../src/bulk/journal/synced-mark.js';
 import { makeWorld } from '../support/world.js';
-import { accountAt } from '../support/account-at.js';
 
 // Contract §2, Rejects file: that of a run, an older one, and a disk that does not take it.
 
-const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
 const broken = (row: number) => [3, 12].includes(row);
 const users = `identity,Seq\n${Array.from({ length: 20 }, (_, n) => `user-${n},${n}${broken(n) ? ',extra' : ''}\n`).join('')}`;
 const upload = ['upload', 'users.csv', '--chunk-size', '5', '--concurrency', '1', '--json'];
 const rejectsName = 'users.csv.rejects.ndjson';
 
-async function start(script: Script) {
-  const server = await startFaultServer(script);
-  const world = makeWorld({
-    env: accountAt(server.url, 'passcode-1'),
-  });
+const second = { after: 1, times: 1, answer: { status: 401 } };
+
+async function start(fault?: FaultRuleInput) {
+  const { service, world } = await serve();
+  if (fault) await service.fault(fault);
   writeFileSync(world.path('users.csv'), users);
   const read = (name: string) => readFileSync(world.path(name), 'utf8');
   const run = async (...words: string[]) => {
@@ -39,7 +38,7 @@ async function start(script: Script) {
     const summary = (stdout === '' ? {} : JSON.parse(stdout)) as Record<string, unknown>;
     return { code, summary, stderr };
   };
-  return { world, server, read, run, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  return { world, service, read, run };
 }
 
 const linesOf = (text: string): unknown[] =>
@@ -50,7 +49,7 @@ const linesOf = (text: string): unknown[] =>
 
 describe('an older rejects file', () => {
   it('stands in ….1, also when the run was killed before its first line counted', async () => {
-    await using stage = await start((_, index) => (index === 1 ? refuse : accept()));
+    const stage = await start(second);
     const { world, run, read } = stage;
     writeFileSync(world.path(rejectsName), 'older\n');
     expect((await run()).code).toBe(4);
@@ -78,7 +77,7 @@ describe('an older rejects file', () => {
   });
 
   it('stays where it is when nothing is rejected', async () => {
-    await using stage = await start([accept()]);
+    const stage = await start();
     writeFileSync(stage.world.path(rejectsName), 'older\n');
     writeFileSync(stage.world.path('users.csv'), 'identity,Seq\na,1\n');
     expect((await stage.run()).code).toBe(0);
@@ -92,15 +91,15 @@ describe('--rejects', () => {
     ['what is no regular file', 'folder', 2],
     ['an input', 'users.csv', 2],
   ])('refuses %s before anything is sent', async (_name, rejects, exitCode) => {
-    await using stage = await start([accept()]);
+    const stage = await start();
     mkdirSync(stage.world.path('folder'));
     const { code, stderr } = await stage.run('--rejects', rejects);
-    expect([code, stage.server.received.length]).toEqual([exitCode, 0]);
+    expect([code, stage.service.requests()]).toEqual([exitCode, []]);
     expect(stderr).toContain(rejects);
   });
 
   it('refuses to take the place of an input by renaming an older file', async () => {
-    await using stage = await start([accept()]);
+    const stage = await start();
     writeFileSync(stage.world.path(rejectsName), 'older\n');
     writeFileSync(stage.world.path(`${rejectsName}.1`), 'identity,Seq\na,1\n');
     const { code } = await stage.world.run([...upload, `${rejectsName}.1`]);
@@ -108,7 +107,7 @@ describe('--rejects', () => {
   });
 
   it('cannot be another one for the rest of a run', async () => {
-    await using stage = await start((_, index) => (index === 1 ? refuse : accept()));
+    const stage = await start(second);
     expect((await stage.run()).code).toBe(4);
     const { code, stderr } = await stage.run('--resume', '--rejects', 'other.ndjson');
     expect([code, stderr]).toEqual([8, expect.stringContaining(rejectsName)]);
@@ -118,7 +117,7 @@ describe('--rejects', () => {
 
 describe('a rejects file that cannot be written', () => {
   const blocked = async () => {
-    const stage = await start([accept()]);
+    const stage = await start();
     // The older file cannot be renamed to this, whoever runs the tests.
     writeFileSync(stage.world.path(rejectsName), 'older\n');
     mkdirSync(stage.world.path(`${rejectsName}.1`, 'x'), { recursive: true });
@@ -126,7 +125,7 @@ describe('a rejects file that cannot be written', () => {
   };
 
   it.each([[[]], [['--no-journal']]])('is exit 9 and not in the summary %j', async (words) => {
-    await using stage = await blocked();
+    const stage = await blocked();
     const { code, summary, stderr } = await stage.run(...words);
     expect(code).toBe(9);
     expect(summary).toMatchObject({ read: 20, rejectsFile: null, exitCode: 9 });
@@ -135,7 +134,7 @@ describe('a rejects file that cannot be written', () => {
   });
 
   it('may be another one when nothing of the run stands in it', async () => {
-    await using stage = await blocked();
+    const stage = await blocked();
     const { code, summary } = await stage.run('--resume', '--rejects', 'other.ndjson');
     expect([code, summary['rejectsFile']]).toEqual([3, 'other.ndjson']);
     expect(existsSync(stage.world.path(`${rejectsName}.1`, 'x'))).toBe(true);

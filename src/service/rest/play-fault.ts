@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { requestTexts } from '../../contract/codes.js';
 import type { ActiveRule } from '../control/fault-rules.js';
+import { goneSignal } from '../gone-signal.js';
 import type { Exchange } from '../router.js';
 import { sendAnswer, textOf, type Answer } from '../send-answer.js';
 import type { Service } from '../service.js';
@@ -32,13 +33,6 @@ export async function playFault(
   if (answer) sendGiven(response, answer);
   else if (action) await actions[action](scene);
   else await sendAnswer(response, await carryOut(), service);
-}
-
-/** Aborted when the client goes or the service closes. */
-function goneSignal(response: ServerResponse, { closing }: Service): AbortSignal {
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
-  return AbortSignal.any([gone.signal, closing]);
 }
 
 /** False when the client has gone, or the service closes, in the meantime. */

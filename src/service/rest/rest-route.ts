@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { requestTexts } from '../../contract/codes.js';
 import { paths } from '../../contract/endpoints.js';
+import type { SeenRequest } from '../control/request-log.js';
 import { endpointOf } from '../endpoint-names.js';
+import { goneSignal } from '../gone-signal.js';
 import { refused } from '../refusal.js';
 import type { Exchange, Route } from '../router.js';
 import { sendAnswer, type Answer } from '../send-answer.js';
@@ -34,6 +37,7 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
         },
         withinMs: service.options.bodyTimeoutMs,
       });
+      if (seen && !(await isMet(seen, response, service))) return;
       await service.turns.next();
       service.lag.catchUp();
       const name = endpointOf(path, cursor !== undefined);
@@ -45,6 +49,19 @@ export function restRoute(method: 'GET' | 'POST', path: string, endpoint: Endpoi
       await playFault(rule, exchange, service, carryOut);
     },
   };
+}
+
+/** Whether client and service are still there after what is done with the request before its answer. */
+async function isMet(
+  seen: SeenRequest,
+  response: ServerResponse,
+  service: Service,
+): Promise<boolean> {
+  if (!service.options.onArrival) return true;
+  const gone = goneSignal(response, service);
+  await Promise.race([service.options.onArrival(seen), once(gone, 'abort')]);
+  if (gone.aborted) response.destroy();
+  return !gone.aborted;
 }
 
 /** Held until the answer is out (service-facts, Limits); throws the Refusal 429 when none is left. */
