@@ -458,7 +458,7 @@ describe('engagectl export-profiles', () => {
     });
 
     it.each([
-      ['nowhere/out.ndjson', 'its folder does not exist'],
+      ['nowhere/out.ndjson', 'there is no folder'],
       ['.', 'it is a folder'],
       ['new/', 'it is a folder'],
     ])('cannot write to %s: exit 9', async (file, why) => {
