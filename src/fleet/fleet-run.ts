@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { EngagectlError, type ExitCode } from '../errors.js';
+import { makeFolder } from '../files/make-folder.js';
 import { syncFolder } from '../files/sync-folder.js';
 import { writeSynced } from '../files/write-synced.js';
 import type { Shard } from '../jobs/job-options.js';
@@ -74,8 +75,9 @@ export class WorkFolder {
     return path.join(this.path, 'shards', shardName(shard));
   }
 
+  /** Throws E-FILE-WRITE, as all that writes here. */
   create(run: FleetRun): void {
-    mkdirSync(path.join(this.path, 'shards'), { recursive: true, mode: 0o700 });
+    this.#written(() => makeFolder(path.join(this.path, 'shards')));
     this.#put(this.#runFile, run);
   }
 
@@ -111,11 +113,11 @@ export class WorkFolder {
   }
 
   cancel(): void {
-    writeSynced(this.#cancelledFile, '');
+    this.#written(() => writeSynced(this.#cancelledFile, ''));
   }
 
   uncancel(): void {
-    rmSync(this.#cancelledFile, { force: true });
+    this.#written(() => rmSync(this.#cancelledFile, { force: true }));
   }
 
   get #runFile(): string {
@@ -132,8 +134,23 @@ export class WorkFolder {
 
   /** It is there whole, or not at all. */
   #put(file: string, content: object): void {
-    writeSynced(`${file}.new`, `${JSON.stringify(content, null, 2)}\n`);
-    renameSync(`${file}.new`, file);
-    syncFolder(path.dirname(file));
+    this.#written(() => {
+      writeSynced(`${file}.new`, `${JSON.stringify(content, null, 2)}\n`);
+      renameSync(`${file}.new`, file);
+      syncFolder(path.dirname(file));
+    });
+  }
+
+  #written(work: () => void): void {
+    try {
+      work();
+    } catch (cause) {
+      throw new EngagectlError('E-FILE-WRITE', `cannot write to the work folder ${this.path}`, {
+        why: (cause as Error).message,
+        fix: 'make it writable, or name another that submit, collect and all workers see',
+        file: this.path,
+        cause,
+      });
+    }
   }
 }

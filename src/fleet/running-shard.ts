@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import type { Job } from 'bullmq';
 import { EngagectlError, interruption } from '../errors.js';
+import { makeFolder } from '../files/make-folder.js';
 import type { Ports } from '../jobs/ports.js';
 import type { Runtime } from '../runtime.js';
 import { shardName } from '../jobs/shard-of.js';
@@ -63,7 +63,7 @@ export class RunningShard {
     if (known) return known;
     const run = this.#folder.read();
     const folder = this.#folder.shard(shard);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     ownFiles(folder);
     this.lease.assertHeld();
     const { done, error } = await this.#world.perform({

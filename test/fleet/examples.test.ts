@@ -64,3 +64,17 @@ async function postgresUrl(isWanted: boolean): Promise<string> {
   onTestFinished(() => started[Symbol.asyncDispose]());
   return started.url;
 }
+
+// Node's own way to make a folder never returns under /proc.
+it.skipIf(!redis).each(['/proc/nowhere', '/dev/null/work'])(
+  'a work folder that cannot be made, %s: exit 9, and what to do',
+  async (workDir) => {
+    const { world, run } = await makeFleet(store, service.url);
+    writeFileSync(world.path('users.csv'), 'identity\nA\n');
+    const submit = ['submit', 'upload', 'users.csv', '--shards', '2', '--work-dir', workDir];
+    const { code, stderr } = await run(...submit);
+    expect(code).toBe(9);
+    expect(stderr).toContain(`E-FILE-WRITE: cannot write to the work folder ${workDir}`);
+    expect(stderr).toContain('fix: make it writable, or name another');
+  },
+);
