@@ -12,7 +12,8 @@ const asked = { flags: environmentFlags(), errorId: undefined };
 const topics = await Promise.all(
   topicNames.map(async (name) => [name, await loadTopic(name, asked)]),
 );
-const program = await buildProgram(nodeRuntime(new AbortController().signal));
+const runtime = nodeRuntime(new AbortController().signal);
+const program = await buildProgram(Object.create(runtime, { program: { value: 'engagectl' } }));
 
 // The date of the build, or the one that a reproducible build names.
 const seconds = Number(process.env.SOURCE_DATE_EPOCH ?? Date.now() / 1000);

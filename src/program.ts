@@ -77,7 +77,7 @@ export async function buildProgram(
   runtime: Runtime,
   [first]: readonly string[] = [],
 ): Promise<Command> {
-  const program = new Command('engagectl')
+  const program = new Command(runtime.program)
     .description('Bulk data operations on a customer-engagement service.')
     .version(version, '-V, --version', 'the version')
     .helpOption('-h, --help', 'this text')

@@ -97,6 +97,8 @@ export function nodeRuntime(
 
 function programOf(script: string, npmCommand: string | undefined): string {
   if (npmCommand === 'exec') return 'npx engagectl';
+  // On Windows, and of pnpm, a script calls it there that is found by its name.
+  if (/[\\/]node_modules[\\/]engagectl[\\/]bin[\\/]/.test(script)) return 'engagectl';
   return script.endsWith('.js') ? `node ${relative(process.cwd(), script)}` : 'engagectl';
 }
 

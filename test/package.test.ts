@@ -121,7 +121,13 @@ interface Outcome {
 function run(bin: string, args: readonly string[], env: Record<string, string> = {}): Outcome {
   const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args], {
     cwd: folder,
-    env: { HOME: folder, ENGAGECTL_STATE_DIR: path.join(folder, 'state'), ...env },
+    // By npm_command both are called by the same name.
+    env: {
+      HOME: folder,
+      ENGAGECTL_STATE_DIR: path.join(folder, 'state'),
+      npm_command: 'exec',
+      ...env,
+    },
     encoding: 'utf8',
   });
   return { status, stdout, stderr };

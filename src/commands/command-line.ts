@@ -1,11 +1,10 @@
 import type { Command, Option } from 'commander';
 import { shellQuoted } from '../config/private-file.js';
 
-/** What was typed, and how the program was called. */
+/** What was typed. */
 export interface Typed {
   readonly command: Command;
   readonly argv: readonly string[];
-  readonly program: string;
 }
 
 /** Flags that make a rehearsal of a command, or speak of this one run. */
@@ -19,13 +18,13 @@ export const ofInput = [
 
 /** The command line that was typed, as a shell takes it, for these files and without some flags. */
 export function commandLine(
-  { command, argv, program }: Typed,
+  { command, argv }: Typed,
   files: readonly string[],
   without: readonly string[],
 ): string {
   const options = [...command.options, ...(command.parent?.options ?? [])];
   const kept = flagsOf(options, argv, new Set(without.map((name) => `--${name}`)));
-  return `${program} ${[command.name(), ...files, ...kept].map(shellQuoted).join(' ')}`;
+  return `engagectl ${[command.name(), ...files, ...kept].map(shellQuoted).join(' ')}`;
 }
 
 /** The flags among the words that stay, each with its value behind it. */

@@ -16,12 +16,12 @@ export const command: CommandSpec = {
     # an error
     engagectl help errors E-CREDENTIALS
   `,
-  run: async ({ operands, command, runtime: { stdout } }) => {
+  run: async ({ operands, command, runtime: { stdout, program } }) => {
     const [name, errorId] = operands;
     if (isTopic(name)) {
       const topic = await loadTopic(name, { flags: environmentFlags(), errorId });
       const { topicText } = await import('../help/topic-text.js');
-      stdout.write(topicText(topic, command.createHelp().helpWidth ?? 80));
+      stdout.write(topicText(topic, command.createHelp().helpWidth ?? 80, program));
     } else commandOf(command.parent ?? command, operands).help();
   },
 };

@@ -29,7 +29,7 @@ export async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Prom
   const seen = await previewUpload(request, { runtime, words: jobWords, timezone });
   showPreview(seen, settings, runtime);
   if (flags.writeMapping !== undefined) {
-    const typed = { command: call.command, argv: settings.argv, program: runtime.program };
+    const typed = { command: call.command, argv: settings.argv };
     const next = `${commandLine(typed, files, ofDraft)} --check --mapping ${shellQuoted(flags.writeMapping)}`;
     messages(settings, runtime).note(`${drafted(seen, flags.writeMapping)}\nnext: ${next}`);
   }

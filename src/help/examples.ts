@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { asCalled } from '../as-called.js';
+import { lineage } from './help-format.js';
 import { wrap } from './layout.js';
 
 /** What is done, and the command line that does it. */
@@ -9,7 +11,11 @@ const examplesByCommand = new WeakMap<Command, readonly Example[]>();
 /** The examples with which a command's help opens; each is run by a test. */
 export function addExamples(command: Command, examples: readonly Example[]): void {
   examplesByCommand.set(command, examples);
-  command.addHelpText('before', () => examplesText(examples, command.createHelp().helpWidth ?? 80));
+  command.addHelpText('before', () => {
+    const [program] = lineage(command);
+    const called = examples.map(([what, line]) => [what, asCalled(line, program!.name())] as const);
+    return examplesText(called, command.createHelp().helpWidth ?? 80);
+  });
 }
 
 /** From lines like the help shows them: `# what is done`, and below it the command line. */

@@ -1,3 +1,4 @@
+import { asCalled } from '../as-called.js';
 import { examplesIn, examplesText } from './examples.js';
 import { tablesText, wrap, type Table } from './layout.js';
 import type { Topic } from './topics.js';
@@ -19,10 +20,24 @@ function partIn(text: string): string | Table {
 }
 
 /** A topic as text, no wider than `width` columns where it can be broken. */
-export function topicText({ examples, parts }: Topic, width: number): string {
+export function topicText(topic: Topic, width: number, program: string): string {
+  const { examples, parts } = called(topic, program);
   const opening = examples.length > 0 ? [examplesText(examples, width)] : [];
   const texts = parts.flatMap((part) =>
     typeof part === 'string' ? `${wrap(part, width).join('\n')}\n` : tablesText([part], width),
   );
   return [...opening, ...texts].join('\n');
+}
+
+/** Its command lines by the name that the program was called by. */
+function called({ examples, parts }: Topic, program: string): Topic {
+  const by = (text: string) => asCalled(text, program);
+  return {
+    examples: examples.map(([what, line]) => [what, by(line)]),
+    parts: parts.map((part) =>
+      typeof part === 'string'
+        ? by(part)
+        : { ...part, rows: part.rows.map(([term, meaning]) => [by(term), by(meaning)] as const) },
+    ),
+  };
 }

@@ -1,3 +1,4 @@
+import { asCalled } from '../as-called.js';
 import type { Runtime } from '../runtime.js';
 import { inert, inertJson } from './inert.js';
 import { withoutPersonal, type PiiSettings } from './shortened.js';
@@ -37,7 +38,7 @@ export interface Messages {
 
 export function messages(
   settings: DisplaySettings,
-  { stderr, env, now, log }: Pick<Runtime, 'stderr' | 'env' | 'now' | 'log'>,
+  { stderr, env, now, log, program }: Pick<Runtime, 'stderr' | 'env' | 'now' | 'log' | 'program'>,
 ): Messages {
   const { json, logJson, quiet, verbose, debug, color, forceColor } = settings;
   const terminal = stderr.isTTY === true && env['TERM'] !== 'dumb';
@@ -47,7 +48,8 @@ export function messages(
   const tell: Tell = (type, text, about, personal) => {
     // Lines of ours come with an object; the others quote the service.
     const isForeign = type === 'verbose' && about === undefined;
-    const message = withoutPersonal(text, settings, { personal, isForeign });
+    const called = isForeign ? text : asCalled(text, program);
+    const message = withoutPersonal(called, settings, { personal, isForeign });
     log?.({ type, text: message, about: { message, ...about } });
     const isShown = type === 'verbose' ? verbose : type === 'debug' ? debug : true;
     if (quiet || !isShown) return;

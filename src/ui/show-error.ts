@@ -1,3 +1,4 @@
+import { asCalled } from '../as-called.js';
 import { errorNotes } from '../error-notes.js';
 import { EngagectlError, errorIds, exitCodes } from '../errors.js';
 import type { Runtime } from '../runtime.js';
@@ -27,17 +28,17 @@ export const errorSettings = (
  */
 export function showError(
   thrown: unknown,
-  { stderr, log }: Pick<Runtime, 'stderr' | 'log'>,
+  { stderr, log, program }: Pick<Runtime, 'stderr' | 'log' | 'program'>,
   settings: DisplaySettings,
 ): void {
   const { json, logJson, verbose, color, forceColor } = settings;
   const error = errorWithoutPersonal(thrown, settings);
   if (error instanceof EngagectlError && error.exitCode === exitCodes.closedPipe) return;
-  const shown = describe(error);
+  const shown = describe(error, program);
   const stack = error instanceof EngagectlError ? '' : `\n${inert(stackOf(error))}\n`;
   log?.({
     type: 'error',
-    text: `${asText(shown, false).slice('error '.length)}${stack}`,
+    text: `${asText(shown, program, false).slice('error '.length)}${stack}`,
     about: { error: shown },
   });
   if (json || logJson) {
@@ -46,19 +47,19 @@ export function showError(
     return;
   }
   const isColored = color === true && (stderr.isTTY === true || forceColor === true);
-  stderr.write(`${asText(shown, isColored)}${verbose ? stack : ''}`);
+  stderr.write(`${asText(shown, program, isColored)}${verbose ? stack : ''}`);
 }
 
 /** The members of an error's JSON object, in their order. */
-function describe(error: unknown) {
+function describe(error: unknown, program: string) {
   const id = error instanceof EngagectlError ? error.id : 'E-DEFECT';
   const { why, fix, file, line, column } = error instanceof EngagectlError ? error.details : {};
   const note = errorNotes[id];
   return {
     id,
     message: error instanceof Error ? error.message : String(error),
-    why: why ?? note.means,
-    fix: fix ?? note.next[0],
+    why: asCalled(why ?? note.means, program),
+    fix: asCalled(fix ?? note.next[0], program),
     file,
     line,
     column,
@@ -66,10 +67,14 @@ function describe(error: unknown) {
   };
 }
 
-function asText({ id, message, why, fix }: ReturnType<typeof describe>, color: boolean): string {
+function asText(
+  { id, message, why, fix }: ReturnType<typeof describe>,
+  program: string,
+  color: boolean,
+): string {
   const word = color ? '\u001B[31merror\u001B[39m' : 'error';
   const lines = [`${id}: ${message}`, `  why: ${why}`, `  fix: ${fix}`];
-  return `${word} ${inert(lines.join('\n'))}\n  more: engagectl help errors ${id}\n`;
+  return `${word} ${inert(lines.join('\n'))}\n  more: ${program} help errors ${id}\n`;
 }
 
 const stackOf = (error: unknown): string => (error instanceof Error && error.stack) || '';

@@ -1,4 +1,5 @@
 import { appendFile, constants } from 'node:fs/promises';
+import { asCalled } from '../as-called.js';
 import type { DayCounts, SettledCounts } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
 import { bytesText, count, grouped, secondsText } from './figures.js';
@@ -12,7 +13,7 @@ export type { Summary };
 
 interface SummaryWorld {
   readonly settings: DisplaySettings;
-  readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env' | 'log'>;
+  readonly runtime: Pick<Runtime, 'stdout' | 'stderr' | 'env' | 'log' | 'program'>;
   readonly messages: Messages;
   /** Standard output carries records, so the JSON object goes to stderr. */
   readonly recordsOnStdout: boolean;
@@ -141,7 +142,7 @@ function asText(
   ];
   const lines = [...account, ...traffic(summary), ...others];
   if (next !== undefined && exitCode === 0 && runtime.stderr.isTTY === true) {
-    lines.push(['next', next]);
+    lines.push(['next', asCalled(next, runtime.program)]);
   }
   const block = lines.map(([label, text]) => `  ${label.padEnd(9)} ${text}\n`).join('');
   return `${headline(summary, nouns)}\n${block}`;

@@ -22,9 +22,9 @@ const mayImport: Readonly<Record<string, string>> = {
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, zone, errors, version, type runtime, import() service, import() calling, import() fleet, commander',
-  ui: 'errors, error-notes, version, files, type jobs, type runtime, import() cli-progress, import() ora',
-  help: 'nearest, errors, error-notes, type jobs, type runtime, commander',
+    'jobs, ui, help, config, contract, zone, errors, version, as-called, type runtime, import() service, import() calling, import() fleet, commander',
+  ui: 'errors, error-notes, version, as-called, files, type jobs, type runtime, import() cli-progress, import() ora',
+  help: 'nearest, errors, error-notes, as-called, type jobs, type runtime, commander',
 
   // what the tool does
   jobs: 'bulk, input, mapping, output, client, contract, nearest, zone, text, errors, files, calling, type runtime',
@@ -45,6 +45,7 @@ const mayImport: Readonly<Record<string, string>> = {
   contract: 'zod',
   errors: '',
   nearest: '',
+  'as-called': '',
   'error-notes': 'type errors',
   runtime: '',
   version: '',

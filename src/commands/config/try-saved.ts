@@ -1,3 +1,4 @@
+import { asCalled } from '../../as-called.js';
 import { checkedBaseUrl } from '../../config/base-url.js';
 import { savedRegion } from '../../config/changes.js';
 import { savedCredentials } from '../../config/credentials.js';
@@ -47,7 +48,7 @@ export async function trySaved(
     const what = status === 'refused' ? 'it does not fit' : 'it could not be tried';
     return {
       status,
-      message: `saved, but ${what}: ${error?.message ?? ''}; ${advice(profile, region)}`,
+      message: `saved, but ${what}: ${error?.message ?? ''}; ${asCalled(advice(profile, region), runtime.program)}`,
     };
   } catch (error) {
     if (!(error instanceof EngagectlError) || runtime.signal.aborted) throw error;

@@ -1,3 +1,4 @@
+import { asCalled } from '../../as-called.js';
 import { EngagectlError, errorIds, exitCodes, mostSerious } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { inert } from '../../ui/inert.js';
@@ -13,7 +14,8 @@ export async function runDoctor(settings: Settings, runtime: Runtime): Promise<v
   const { json, quiet } = settings;
   const { stdout } = runtime;
   const checks: Finding[] = [];
-  for await (const finding of examine(settings, runtime)) {
+  for await (const { fix, ...found } of examine(settings, runtime)) {
+    const finding = { ...found, fix: fix && asCalled(fix, runtime.program) };
     checks.push(finding);
     if (!json && !(quiet && finding.status === 'ok')) stdout.write(inert(lineOf(finding)));
   }

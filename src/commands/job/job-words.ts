@@ -12,9 +12,8 @@ export const jobWords: Words = {
 };
 
 /** The same of one command line; `again` makes it that of another input. */
-export const jobWordsOf = (program: string, again?: (file: string) => string): Words => ({
+export const jobWordsOf = (again?: (file: string) => string): Words => ({
   ...jobWords,
-  goOn: (run) => `${program} runs resume ${run}`,
   correct: (job, file) =>
     again ? `correct ${file}, then: ${again(file)}` : jobWords.correct(job, file),
 });

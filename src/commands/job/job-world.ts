@@ -29,7 +29,7 @@ export function jobWorld(
   let connection: Connection | undefined;
   return {
     runtime,
-    words: jobWordsOf(runtime.program, options.again),
+    words: jobWordsOf(options.again),
     said: options.messages,
     argv: settings.argv,
     timezone: settings.timezone ?? 'UTC',

@@ -53,7 +53,7 @@ export async function runWrite<Flags extends WriteFlags>(
     rehearsal: flags.check ? 'check' : flags.dryRun ? 'dryRun' : undefined,
     ...(flags.strict && { maxRejects: { records: 0 } }),
   } as const;
-  const typed = { command: call.command, argv: settings.argv, program: runtime.program };
+  const typed = { command: call.command, argv: settings.argv };
   const rehearsal = rehearsalOf(request, name);
   await runJob(
     {

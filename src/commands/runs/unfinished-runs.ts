@@ -1,3 +1,4 @@
+import { asCalled } from '../../as-called.js';
 import { grouped } from '../../ui/figures.js';
 import { basename } from 'node:path';
 import {
@@ -31,7 +32,7 @@ export async function listRunsOf({
   const runs = listRuns(runsFolder(runtime));
   const unreadable = listUnreadable(runsFolder(runtime));
   if (settings.json) {
-    const objects = [...runs.map(asObject), ...unreadable.map(asUnreadable)];
+    const objects = [...runs.map((run) => asObject(run, runtime)), ...unreadable.map(asUnreadable)];
     return void runtime.stdout.write(jsonAnswer({ runs: objects }));
   }
   for (const { path, why } of unreadable) {
@@ -72,7 +73,7 @@ function shownRun(operands: readonly string[], runtime: Runtime): object {
   if (finished && !isUnfinished) return asFinished(finished);
   const run = runOf(operands, runtime);
   const progress = progressOf(run);
-  return { ...asObject(run), ...(progress && { progress }) };
+  return { ...asObject(run, runtime), ...(progress && { progress }) };
 }
 
 const asUnreadable = ({ path, why }: UnreadableRun) => ({
@@ -81,7 +82,7 @@ const asUnreadable = ({ path, why }: UnreadableRun) => ({
   unreadable: why,
 });
 
-const asObject = ({ path, header }: RunFolder) => ({
+const asObject = ({ path, header }: RunFolder, { program }: Runtime) => ({
   run: header.run,
   begun: header.started,
   command: ['engagectl', ...header.argv].join(' '),
@@ -90,7 +91,7 @@ const asObject = ({ path, header }: RunFolder) => ({
   host: header.host,
   files: header.files,
   folder: path,
-  resume: `engagectl runs resume ${header.run}`,
+  resume: asCalled(jobWords.goOn(header.run), program),
 });
 
 /** `runs resume`: the command line the run was begun with, in the same folder, with --resume. */

@@ -11,7 +11,7 @@ import type { RunReport } from './run-report.js';
  * serious than what the run ends with; else that is a warning.
  */
 export type WriteReport = (
-  run: Omit<RunReport, 'ended'>,
+  run: Omit<RunReport, 'ended' | 'program'>,
   said: Messages,
 ) => Promise<EngagectlError | undefined>;
 
@@ -31,7 +31,7 @@ export async function openReport(
     openPage(name, others, runtime),
   ]);
   return async (run, said) => {
-    const page = reportPage({ ...run, ended: runtime.now() });
+    const page = reportPage({ ...run, ended: runtime.now(), program: runtime.program });
     return write(page, run.summary.exitCode, said);
   };
 }

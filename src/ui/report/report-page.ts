@@ -1,3 +1,4 @@
+import { asCalled } from '../../as-called.js';
 import { version } from '../../version.js';
 import { grouped, msText, secondsText } from '../figures.js';
 import { verdict } from '../headline.js';
@@ -37,16 +38,16 @@ const time = (milliseconds: number): string =>
   new Date(milliseconds).toISOString().replace('T', ' ').slice(0, 19);
 
 /** What went wrong, and what to type. */
-function whatNext({ error, next }: RunReport): Html | undefined {
+function whatNext({ error, next, program }: RunReport): Html | undefined {
   if (error === undefined && next === undefined) return undefined;
   const { why, fix } = error?.details ?? {};
   return html`<section class="card next ${error?.exitCode === 3 ? 'go' : ''}">
     ${error && html`<p><b>${error.message}</b> <span class="dim">${error.id}</span></p>`}
-    ${why && html`<p>${why}</p>`} ${fix && html`<p>To do: ${fix}</p>`}
+    ${why && html`<p>${why}</p>`} ${fix && html`<p>To do: ${asCalled(fix, program)}</p>`}
     ${
       next &&
       html`<p>This goes on with the run:</p>
-        <pre>${next}</pre>`
+        <pre>${asCalled(next, program)}</pre>`
     }
   </section>`;
 }

@@ -10,6 +10,8 @@ export interface RunReport {
   readonly error: EngagectlError | undefined;
   /** The command that goes on with a run that is not finished. */
   readonly next: string | undefined;
+  /** How the program was called. */
+  readonly program: string;
   /** As it was typed, without the program's name. */
   readonly argv: readonly string[];
   /** Wall clock, milliseconds since 1970. */
