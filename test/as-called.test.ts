@@ -77,6 +77,6 @@ it.each(['environment', 'exit-codes', 'errors', 'formats', 'resume', 'security']
     const world = makeWorld();
     const { text } = await under(world, ['help', topic]);
     expect(await lost(world, text)).toEqual([]);
-    expect(text).toMatch(/npx\s+engagectl /);
+    expect(text).toMatch(/npx\s+engagectl\s/);
   },
 );

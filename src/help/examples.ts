@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { asCalled } from '../as-called.js';
-import { lineage } from './help-format.js';
+import { lineage } from './lineage.js';
 import { wrap } from './layout.js';
 
 /** What is done, and the command line that does it. */

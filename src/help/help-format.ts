@@ -1,4 +1,5 @@
 import { Help, type Argument, type Command, type Option } from 'commander';
+import { lineage } from './lineage.js';
 import { tablesText, wrap, type Table } from './layout.js';
 import { topics } from './topics.js';
 
@@ -30,10 +31,6 @@ const unneeded: Readonly<Record<Needs | 'all', readonly string[]>> = {
   account: ['Requests:'],
   nothing: ['Requests:', 'Account:'],
 };
-
-/** The program, and so on down to the command. */
-export const lineage = (command: Command): Command[] =>
-  command.parent === null ? [command] : [...lineage(command.parent), command];
 
 function optionsOf(this: Help, command: Command): Option[] {
   const own = Help.prototype.visibleOptions.call(this, command);

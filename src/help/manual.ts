@@ -1,6 +1,7 @@
 import type { Command, Help } from 'commander';
 import { examplesOf } from './examples.js';
-import { commandRows, descriptionOf, lineage, optionRows, optionTables } from './help-format.js';
+import { commandRows, descriptionOf, optionRows, optionTables } from './help-format.js';
+import { lineage } from './lineage.js';
 import type { Table } from './layout.js';
 import { topicNames, type Topic, type TopicName } from './topics.js';
 

@@ -1,6 +1,7 @@
 import type { Argument, Command, Help } from 'commander';
 import { examplesOf } from './examples.js';
-import { commandRows, descriptionOf, lineage, optionRows, optionTables } from './help-format.js';
+import { commandRows, descriptionOf, optionRows, optionTables } from './help-format.js';
+import { lineage } from './lineage.js';
 import type { Table } from './layout.js';
 
 /** All commands with their flags and examples as one page of Markdown: docs/reference.md. */

@@ -1,7 +1,7 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { EngagectlError, errorIds } from '../errors.js';
 import { nearest as nearestName } from '../nearest.js';
-import { lineage } from './help-format.js';
+import { lineage } from './lineage.js';
 import { oneAfterAnother, problemsOf } from './problems.js';
 import { topics } from './topics.js';
 

@@ -15,7 +15,10 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = path.join(root, 'dist/man');
 const page = (name: string) =>
   readFileSync(path.join(folder, name), 'utf8').replaceAll(String.raw`\-`, '-');
-const program = await buildProgram(nodeRuntime(new AbortController().signal));
+const program = await buildProgram({
+  ...nodeRuntime(new AbortController().signal),
+  program: 'engagectl',
+});
 const commands = program.commands.filter((command) => !command.name().startsWith('__'));
 
 it('the package names every page, and no others', () => {

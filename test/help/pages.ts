@@ -27,7 +27,7 @@ const namesOf = (command: Command, path: readonly string[] = []): string[][] =>
 export async function helpText(names: readonly string[], columns: number): Promise<string> {
   const stdout = new PassThrough();
   const shown = text(stdout);
-  const runtime = { ...nodeRuntime(new AbortController().signal), stdout };
+  const runtime = { ...nodeRuntime(new AbortController().signal), stdout, program: 'engagectl' };
   const code = await main(['help', ...names], { ...runtime, env: { COLUMNS: String(columns) } });
   stdout.end();
   if (code !== 0) throw new Error(`help ${names.join(' ')}: exit ${code}`);
