@@ -35,7 +35,7 @@ async function lost(world: World, text: string): Promise<string[]> {
     `.{0,20}(?<!npx )\\bengagectl (?:${first.join('|')}|<command>|-)\\b`,
     'g',
   );
-  return text.replaceAll(/\s+/g, ' ').match(line) ?? []; // some are broken into two lines
+  return text.replaceAll(/(?:\s|\\\n)+/g, ' ').match(line) ?? []; // some are broken into two lines
 }
 
 it('knows every command from prose', async () => {
