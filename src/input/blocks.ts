@@ -76,13 +76,13 @@ function blockOf(
   bytes: Buffer,
   { cut, first, line, ordinal }: { cut: Cut; first: number; line: number; ordinal: number },
 ): RowBlock {
-  const { count, bounds, lines, faults, behind } = cut;
+  const { count, faults, behind } = cut;
   const { header, markers, program, state } = cutter;
   const delimiter = markers?.delimiter.toString();
   const memory = window.memory!;
   memory.hold(count + faults.length);
-  const cells = header &&
-    cut.cells && { header, delimiter, program, bounds: memory.keep(cut.cells) };
+  const { bounds, lines, cells: cellBounds } = memory.keep(cut);
+  const cells = header && cellBounds && { header, delimiter, program, bounds: cellBounds };
   if (cells && program && program.cells === cut.cells) program.cells = cells.bounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };

@@ -3,7 +3,7 @@ import type { Markers } from '../text/csv-scanner.js';
 import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
 import type { InputFormat, Position } from './rows.js';
-import type { Source } from './source.js';
+import type { Sources } from './sources.js';
 
 /** Names of the columns, and what stands between and around the cells. */
 export interface Table {
@@ -11,49 +11,68 @@ export interface Table {
   readonly markers: Markers;
 }
 
-/** An input whose start was read. One that can be read only once is still open. */
-export interface CheckedInput {
-  readonly source: Source;
-  readonly table: Table | undefined;
-  readonly guessed: InputFormat | undefined;
-  readonly open: OpenInput | undefined;
+/** Inputs whose starts were read. */
+export interface CheckedInputs {
+  /** By input; undefined where it is no table. Those of one form are one object. */
+  readonly tables: readonly (Table | undefined)[];
+  /** Those that can be read only once are still open. */
+  readonly open: ReadonlyMap<number, OpenInput>;
+  /** The first one whose format only its content tells, and how many others there are. */
+  readonly guessed: GuessedInput | undefined;
+}
+
+export interface GuessedInput {
+  readonly name: string;
+  readonly format: InputFormat;
+  readonly others: number;
 }
 
 /** Files are closed again, and tables of one form are kept once: there may be many thousands. */
 export async function checkInputs(
-  sources: readonly Source[],
+  sources: Sources,
   options: InputOptions,
   context: { readonly csv: CsvProgram; readonly signal: AbortSignal; readonly digests: boolean },
-): Promise<readonly CheckedInput[]> {
-  const checked: CheckedInput[] = [];
+): Promise<CheckedInputs> {
+  const tables: (Table | undefined)[] = [];
+  const open = new Map<number, OpenInput>();
+  const forms = new Map<string, Table>();
+  let guessed: GuessedInput | undefined;
   try {
-    for (const source of sources) {
-      const open = await openInput(source, options, inputsStart, context);
-      const { header, markers } = open.cutter;
-      const found = header && markers && { header, markers };
-      const before = checked.at(-1)?.table;
-      const table = isSameTable(found, before) ? before : found;
-      const once = source.size === undefined;
-      checked.push({ source, table, guessed: open.guessed, open: once ? open : undefined });
-      if (!once) open.close();
+    for (const [input, name] of sources.names.entries()) {
+      const source = sources.at(input);
+      const opened = await openInput(source, options, inputsStart, context);
+      const { cutter, guessed: format } = opened;
+      tables.push(tableOf(cutter, forms));
+      if (format && guessed) guessed = { ...guessed, others: guessed.others + 1 };
+      else if (format) guessed = { name, format, others: 0 };
+      if (source.size === undefined) open.set(input, opened);
+      else opened.close();
     }
-    return checked;
+    return { tables, open, guessed };
   } catch (error) {
-    for (const { open } of checked) open?.close();
+    for (const opened of open.values()) opened.close();
     throw error;
   }
 }
 
-export const isSame = (header?: readonly string[], other?: readonly string[]): boolean =>
-  header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
-
-const isSameTable = (table?: Table, other?: Table): boolean =>
-  table !== undefined &&
-  other !== undefined &&
-  isSame(table.header, other.header) &&
-  markerNames.every((name) => table.markers[name].equals(other.markers[name]));
+function tableOf(
+  { header, markers }: OpenInput['cutter'],
+  forms: Map<string, Table>,
+): Table | undefined {
+  if (!header || !markers) return undefined;
+  const form = JSON.stringify([
+    header,
+    markerNames.map((name) => markers[name].toString('latin1')),
+  ]);
+  const table = forms.get(form) ?? { header, markers };
+  forms.set(form, table);
+  return table;
+}
 
 const markerNames = ['delimiter', 'quote', 'escape', 'comment'] as const;
+
+export const isSame = (header?: readonly string[], other?: readonly string[]): boolean =>
+  header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
 
 /** Where the first of all inputs begins. */
 export const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };

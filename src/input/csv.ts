@@ -40,12 +40,9 @@ export class CsvCutter implements Cutter {
   #cut(text: Buffer, line: number, last: boolean): Cut {
     this.#scanner.begin(text, this.header.length, last);
     const records = this.#scanner.cut(line);
-    const { bounds, lines, faults } = records;
     const cut = {
       ...records,
-      bounds: bounds.slice(),
-      lines: lines.slice(),
-      faults: faults.map((fault) => this.#faultOf(fault, text, last)),
+      faults: records.faults.map((fault) => this.#faultOf(fault, text, last)),
     };
     return standardCells(text, cut, this.markers);
   }

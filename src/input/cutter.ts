@@ -2,7 +2,7 @@ import type { CsvProgram } from '../text/csv-program.js';
 import type { Markers } from '../text/csv-scanner.js';
 import type { RowFault } from './rows.js';
 
-/** Whole records found in a stretch of text, in the arrays of a RowBlock. */
+/** Whole records found in a stretch of text, in the arrays of a RowBlock, which are only lent until the next cut. */
 export interface Cut {
   /** Bytes from the start of the text that are settled: records, faults, blank lines. */
   readonly used: number;
@@ -11,7 +11,7 @@ export interface Cut {
   readonly count: number;
   readonly bounds: Int32Array;
   readonly lines: Uint32Array;
-  /** Cell bounds as in Cells, only lent until the next cut; undefined for JSON texts. */
+  /** Cell bounds as in Cells; undefined for JSON texts. */
   readonly cells: Int32Array | undefined;
   /** Contents of cells that do not stand in the text as RowBlock wants them: bounds beyond `used`. */
   readonly behind?: Buffer;

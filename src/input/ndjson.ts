@@ -38,8 +38,8 @@ export class NdjsonCutter implements Cutter {
       used: start,
       line,
       count,
-      bounds: this.#bounds.slice(0, 2 * count),
-      lines: this.#lines.slice(0, count),
+      bounds: this.#bounds.subarray(0, 2 * count),
+      lines: this.#lines.subarray(0, count),
       cells: undefined,
       faults: [],
     };

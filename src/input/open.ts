@@ -2,21 +2,32 @@ import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { CsvProgram } from '../text/csv-program.js';
 import { readBlocks } from './blocks.js';
-import { checkInputs, inputsStart, isSame, type CheckedInput, type Table } from './check-inputs.js';
+import {
+  checkInputs,
+  inputsStart,
+  isSame,
+  type CheckedInputs,
+  type GuessedInput,
+  type Table,
+} from './check-inputs.js';
 import { checkEncoding } from './decode.js';
 import { openInput, type OpenInput } from './open-input.js';
 import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import { matchText, type KnownTexts, type MatchedText } from './match-text.js';
-import type { InputFormat, Position, RowBlock, TextDigest } from './rows.js';
+import type { Position, RowBlock, TextDigest } from './rows.js';
 import { beginsLike, goOn, passOver } from './pipe-text.js';
 import { verifyText } from './verify-text.js';
-import { sourcesOf } from './sources-of.js';
+import { Sources } from './sources.js';
+import { TextDigests } from './text-digests.js';
 
 export type { InputOptions } from './options.js';
 
+/** Of inputs behind each other that have the same one. */
 export interface TableHeader extends Table {
+  /** The first of them, and how many they are. */
   readonly source: string;
+  readonly inputs: number;
 }
 
 /** All inputs of a command, read one after the other. */
@@ -37,9 +48,9 @@ export interface Inputs {
   /** Of the text read since the last call, per input. Only with the option `digests`. */
   takeDigests(): readonly TextDigest[];
   /** Reads the text that an earlier process read. Throws E-INPUT-CHANGED when it is another. */
-  verify(digests: readonly TextDigest[]): Promise<void>;
+  verify(digests: Iterable<TextDigest>): Promise<void>;
   /** Of the inputs that were read to their end. Only with the option `digests`. */
-  readonly ended: readonly TextDigest[];
+  readonly ended: TextDigests;
   /** How many inputs there are, and the name of each. */
   readonly names: readonly string[];
   /**
@@ -51,8 +62,7 @@ export interface Inputs {
   beginsLike(text: TextDigest): Promise<boolean>;
   /** Which of these texts the input is, or begins with. Reads it, so it must be no pipe. */
   match(input: number, texts: KnownTexts): Promise<MatchedText | undefined>;
-  /** Those whose format only their content tells. */
-  readonly guessed: readonly { readonly name: string; readonly format: InputFormat }[];
+  readonly guessed: GuessedInput | undefined;
   /** What is to be said of the files that were read to their end. */
   readonly warnings: readonly string[];
   /** Ends reading at once, also while standard input is waited for. */
@@ -71,22 +81,20 @@ export async function openInputs(
   checkEncoding(options.encoding);
   const names = options.files.length === 0 ? ['-'] : options.files;
   if (names.indexOf('-') !== names.lastIndexOf('-')) throw stdinTwice();
-  const sources = sourcesOf(names, { stdin, cwd });
+  const sources = new Sources(names, { stdin, cwd });
   const csv = new CsvProgram();
   const { digests = false } = options;
   const checked = await checkInputs(sources, options, { csv, signal, digests });
-  return new SequentialInputs(checked, options, csv);
+  return new SequentialInputs(sources, checked, { options, csv });
 }
 
 class SequentialInputs implements Inputs {
-  readonly totalBytes: number | undefined;
-  readonly first: string;
-  readonly ended: TextDigest[] = [];
+  readonly ended: TextDigests;
   readonly warnings: string[] = [];
-  readonly #inputs: readonly CheckedInput[];
+  readonly #sources: Sources;
+  readonly #checked: CheckedInputs;
   readonly #options: InputOptions;
   readonly #csv: CsvProgram;
-  readonly #digests: boolean;
   #current: OpenInput | undefined;
   #isClosed = false;
   #bytesBefore = 0;
@@ -94,25 +102,42 @@ class SequentialInputs implements Inputs {
   /** Where a pipe goes on. */
   #pipeStart: Position | undefined;
 
-  constructor(inputs: readonly CheckedInput[], options: InputOptions, csv: CsvProgram) {
-    this.#csv = csv;
-    this.#inputs = inputs;
+  constructor(
+    sources: Sources,
+    checked: CheckedInputs,
+    { options, csv }: { readonly options: InputOptions; readonly csv: CsvProgram },
+  ) {
+    this.#sources = sources;
+    this.ended = new TextDigests(sources.names.length);
+    this.#checked = checked;
     this.#options = options;
-    this.first = inputs[0]!.source.name;
-    this.totalBytes = total(inputs.map(({ source }) => source.size));
-    this.#digests = options.digests === true;
+    this.#csv = csv;
+  }
+
+  get names(): readonly string[] {
+    return this.#sources.names;
+  }
+
+  get first(): string {
+    return this.names[0]!;
+  }
+
+  get totalBytes(): number | undefined {
+    return this.#sources.totalBytes;
+  }
+
+  get guessed(): GuessedInput | undefined {
+    return this.#checked.guessed;
   }
 
   get headers(): Inputs['headers'] {
-    return this.#inputs.flatMap(({ source, table }) =>
-      table ? [{ source: source.name, ...table }] : [],
-    );
-  }
-
-  get guessed(): Inputs['guessed'] {
-    return this.#inputs.flatMap(({ source: { name }, guessed: format }) =>
-      format ? [{ name, format }] : [],
-    );
+    const { tables } = this.#checked;
+    const headers: (TableHeader & { inputs: number })[] = [];
+    for (const [input, table] of tables.entries()) {
+      if (table && table === tables[input - 1]) headers.at(-1)!.inputs += 1;
+      else if (table) headers.push({ source: this.names[input]!, inputs: 1, ...table });
+    }
+    return headers;
   }
 
   bytesRead(): number {
@@ -122,29 +147,34 @@ class SequentialInputs implements Inputs {
   async *blocks(from: Position = inputsStart): AsyncGenerator<RowBlock> {
     try {
       let start = from;
-      for (const input of this.#inputs.slice(from.input)) {
-        const context = { csv: this.#csv, digests: this.#digests };
-        const open = input.open
-          ? goOn(input.open, this.#pipeStart)
-          : await openInput(input.source, this.#options, start, context);
+      for (let { input } = from; input < this.names.length; input += 1) {
+        const open = await this.#open(input, start);
         this.#current = open;
         if (this.#isClosed) return; // meanwhile, by who did not wait for this input
-        if (!isSame(open.cutter.header, input.table?.header)) throw changed(input);
+        const { header } = this.#checked.tables[input] ?? {};
+        if (!isSame(open.cutter.header, header)) throw changed(open.source);
         let { start: end } = open;
         for await (const block of readBlocks(open)) {
           ({ end } = block);
           yield block;
         }
-        if (open.wasReplaced()) this.warnings.push(replaced(input));
+        if (open.wasReplaced()) this.warnings.push(replaced(open.source));
         this.#bytesBefore += open.bytesRead();
         this.#noteDigest(end);
         this.#current = undefined;
         open.close();
-        start = { ...inputsStart, input: start.input + 1, ordinal: end.ordinal };
+        start = { ...inputsStart, input: input + 1, ordinal: end.ordinal };
       }
     } finally {
       await this.close();
     }
+  }
+
+  async #open(input: number, start: Position): Promise<OpenInput> {
+    const piped = this.#checked.open.get(input);
+    if (piped) return goOn(piped, this.#pipeStart);
+    const { digests = false } = this.#options;
+    return openInput(this.#sources.at(input), this.#options, start, { csv: this.#csv, digests });
   }
 
   takeDigests(): readonly TextDigest[] {
@@ -165,47 +195,36 @@ class SequentialInputs implements Inputs {
     const ended = { end, head: text.head };
     const digest = { input, offset: length, hash, endsInLine, ended };
     this.#taken.push(digest);
-    this.ended.push(digest);
-  }
-
-  get names(): readonly string[] {
-    return this.#inputs.map(({ source }) => source.name);
+    this.ended.set(digest);
   }
 
   async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
-    return matchText(this.#inputs[input]!.source, texts, this.#options);
+    return matchText(this.#sources.at(input), texts, this.#options);
   }
 
   async passOver(from: Position | undefined, digest: TextDigest): Promise<void> {
-    const { source, open } = this.#inputs[0]!;
-    await passOver(open!, { name: source.name, from, digest });
+    await passOver(this.#checked.open.get(0)!, { name: this.first, from, digest });
     this.#pipeStart = from;
   }
 
   async beginsLike(text: TextDigest): Promise<boolean> {
-    return beginsLike(this.#inputs[0]!.open!, text);
+    return beginsLike(this.#checked.open.get(0)!, text);
   }
 
-  async verify(digests: readonly TextDigest[]): Promise<void> {
+  async verify(digests: Iterable<TextDigest>): Promise<void> {
     for (const digest of digests) {
-      const { source } = this.#inputs[digest.input]!;
-      await verifyText(source, digest, this.#options);
+      await verifyText(this.#sources.at(digest.input), digest, this.#options);
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const { open } of this.#inputs) open?.close();
+    for (const open of this.#checked.open.values()) open.close();
     this.#current?.close();
   }
 }
 
-function total(sizes: readonly (number | undefined)[]): number | undefined {
-  const known = sizes.filter((size) => size !== undefined);
-  return known.length < sizes.length ? undefined : known.reduce((sum, size) => sum + size, 0);
-}
-
-const replaced = ({ source: { name } }: CheckedInput): string =>
+const replaced = (name: string): string =>
   `${name} was deleted or replaced while it was read; what it held before is what was read`;
 
 const stdinTwice = (): EngagectlError =>
@@ -214,5 +233,5 @@ const stdinTwice = (): EngagectlError =>
     fix: 'name - once',
   });
 
-const changed = ({ source }: CheckedInput): EngagectlError =>
-  changedInput(source.name, 'its header is no longer the one that was checked at the start');
+const changed = (name: string): EngagectlError =>
+  changedInput(name, 'its header is no longer the one that was checked at the start');

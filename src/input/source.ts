@@ -39,28 +39,17 @@ export function fileSource(name: string, cwd: string): Source {
     throw unreadable(name, error);
   }
   if (found.isDirectory()) throw isDirectory(name);
-  if (found.isFile()) return new FileSource(name, found.size, cwd);
+  if (found.isFile()) return foundFile(name, found.size, cwd);
   const streamOf = found.isFIFO() ? fifoStream : createReadStream;
   return { name, size: undefined, open: () => openStream(name, streamOf(path)) };
 }
 
-/** No more than is needed to find it again: there may be many thousands. */
-class FileSource implements Source {
-  readonly name: string;
-  readonly size: number;
-  readonly #cwd: string;
-
-  constructor(name: string, size: number, cwd: string) {
-    this.name = name;
-    this.size = size;
-    this.#cwd = cwd;
-  }
-
-  open(): OpenSource {
-    const { name, size } = this;
-    return openFile({ name, path: resolve(this.#cwd, name), size });
-  }
-}
+/** A file of which the size was found before. */
+export const foundFile = (name: string, size: number, cwd: string): Source => ({
+  name,
+  size,
+  open: () => openFile({ name, path: resolve(cwd, name), size }),
+});
 
 /**
  * Reads ahead into one of two buffers while the other one is looked at. A file that ends before

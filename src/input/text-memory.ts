@@ -9,6 +9,16 @@ function roomFor(length: number): number {
 
 const largeBytes = 1 << 19;
 
+/** Up to here Buffers share memory. */
+const pooledBytes = 4096;
+
+/** Where records and their cells are, in numbers. */
+interface Numbers {
+  readonly bounds: Int32Array;
+  readonly lines: Uint32Array;
+  readonly cells: Int32Array | undefined;
+}
+
 /** Most buffers that wait to be used again. */
 const mostFree = 64;
 
@@ -26,7 +36,7 @@ export class TextMemory {
 
   private constructor(free: TextMemory[], bytes: number) {
     this.#free = free;
-    this.bytes = Buffer.allocUnsafeSlow(bytes);
+    this.bytes = bytes < pooledBytes ? Buffer.allocUnsafe(bytes) : Buffer.allocUnsafeSlow(bytes);
   }
 
   /** A copy of `text`, with room for so many bytes; held once. */
@@ -48,16 +58,32 @@ export class TextMemory {
     if (this.#holders === 0 && this.#free.length < mostFree) this.#free.push(this);
   }
 
-  /** A copy of the numbers that lives as long as the text. */
-  keep(numbers: Int32Array): Int32Array {
-    if (this.#numbersUsed === 0 && this.#numbers.length < numbers.length) {
-      this.#numbers = new Int32Array(numbers.length + (numbers.length >> 2));
+  /** A copy of the numbers that lives as long as the text: together, for there may be thousands of small texts. */
+  keep({ bounds, lines, cells }: Numbers): Numbers {
+    const kept = this.#room(bounds.length + lines.length + (cells?.length ?? 0));
+    kept.set(bounds);
+    const behind = bounds.length + lines.length;
+    const keptLines = new Uint32Array(
+      kept.buffer,
+      kept.byteOffset + bounds.byteLength,
+      lines.length,
+    );
+    keptLines.set(lines);
+    if (cells) kept.set(cells, behind);
+    return {
+      bounds: kept.subarray(0, bounds.length),
+      lines: keptLines,
+      cells: cells && kept.subarray(behind),
+    };
+  }
+
+  #room(count: number): Int32Array {
+    if (this.#numbersUsed === 0 && this.#numbers.length < count) {
+      this.#numbers = new Int32Array(count + (count >> 2));
     }
-    const end = this.#numbersUsed + numbers.length;
-    if (end > this.#numbers.length) return numbers.slice();
-    const kept = this.#numbers.subarray(this.#numbersUsed, end);
-    kept.set(numbers);
-    this.#numbersUsed = end;
-    return kept;
+    const start = this.#numbersUsed;
+    if (start + count > this.#numbers.length) return new Int32Array(count);
+    this.#numbersUsed += count;
+    return this.#numbers.subarray(start, this.#numbersUsed);
   }
 }

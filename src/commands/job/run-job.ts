@@ -23,6 +23,7 @@ export interface JobCommand<Result extends AnyResult, Progress> {
   readonly flags: ReportFlag & { readonly output?: string };
   /** Other files of the run, which the report must not replace. */
   readonly files: readonly (string | undefined)[];
+  readonly rejects?: string | undefined;
   /** What the records are, like `users`. */
   readonly nouns: string;
   /** Nothing is to be changed. */
@@ -56,7 +57,7 @@ export async function runJob<Result extends AnyResult, Progress>(
   const { name, flags, stopping, again } = command;
   const said = messages(settings, runtime);
   tellFlags(name, flags, said);
-  const report = await openReport(flags.report, command.files, runtime);
+  const report = await openReport(flags.report, [command.rejects, ...command.files], runtime);
   const world = jobWorld(settings, runtime, {
     maxInFlight: command.concurrency,
     messages: said,

@@ -59,7 +59,8 @@ export async function runWrite<Flags extends WriteFlags>(
     {
       name,
       flags,
-      files: [...files, flags.rejects],
+      files,
+      rejects: flags.rejects,
       concurrency: flags.concurrency,
       nouns,
       rehearsal,

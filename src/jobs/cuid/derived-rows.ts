@@ -26,7 +26,7 @@ export function derivedRows(
 ): DerivedRows {
   const [first, ...others] = inputs.headers;
   if (!first) return new DerivedRecords(values);
-  if (inputs.headers.length < count) {
+  if (inputs.headers.reduce((sum, { inputs: those }) => sum + those, 0) < count) {
     throw new EngagectlError('E-USAGE', 'CSV and JSON inputs cannot go into one output', {
       fix: 'derive from them one by one',
     });

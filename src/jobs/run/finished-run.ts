@@ -1,16 +1,14 @@
-import type { TextDigest } from '../../input/rows.js';
+import type { TextDigests } from '../../input/text-digests.js';
 import type { LedgerSource } from './ledger.js';
 
 /** The inputs of a run as the ledger has them: those that were read to their end; one by one, for there may be many. */
 export function* ledgerSources(
-  digests: readonly TextDigest[],
+  digests: TextDigests,
   names: readonly string[],
 ): Generator<LedgerSource> {
-  // What is said last of an input holds.
-  const last = new Map(digests.map((digest) => [digest.input, digest]));
   let before: number | undefined;
   for (const [input, name] of names.entries()) {
-    const found = last.get(input);
+    const found = digests.get(input);
     const first = input === 0 ? 0 : before;
     before = found?.ended?.end.ordinal;
     if (!found?.ended || first === undefined) continue;

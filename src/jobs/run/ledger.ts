@@ -6,6 +6,7 @@ import {
   readFileSync,
   readSync,
   writeSync,
+  writevSync,
 } from 'node:fs';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -118,8 +119,8 @@ type EndedRun = Omit<LedgerLine, 'schemaVersion' | 'sources'> & {
   readonly sources: Iterable<LedgerSource>;
 };
 
-/** The line as bytes: as one text, that of many thousands of inputs would take several times their room. */
-function lineOf({ sources, ...run }: EndedRun): Buffer {
+/** The line as bytes, in pieces: as one text, that of many thousands of inputs would take several times their room. */
+function lineOf({ sources, ...run }: EndedRun): readonly Buffer[] {
   const head = JSON.stringify({ schemaVersion, ...run }).slice(0, -1);
   const pieces = [Buffer.from(`${head},"sources":[`)];
   let texts: string[] = [];
@@ -134,7 +135,7 @@ function lineOf({ sources, ...run }: EndedRun): Buffer {
   flush();
   pieces.push(Buffer.from(']'));
   const sum = pieces.reduce((before, piece) => crc32(piece, before), 0);
-  return Buffer.concat([...pieces, Buffer.from(`,"checksum":"${checksum('}', sum)}"}\n`)]);
+  return [...pieces, Buffer.from(`,"checksum":"${checksum('}', sum)}"}\n`)];
 }
 
 const sourcesAtOnce = 1000;
@@ -146,13 +147,21 @@ export function appendLedger(file: string, run: EndedRun): void {
   const descriptor = openSync(file, 'a+', 0o600);
   try {
     const isNew = fstatSync(descriptor).size === 0;
-    const bytes = endsInLine(descriptor) ? Buffer.concat([Buffer.from(`${torn}\n`), line]) : line;
-    for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+    writeAll(descriptor, endsInLine(descriptor) ? [Buffer.from(`${torn}\n`), ...line] : line);
     fsyncSync(descriptor);
     if (isNew) syncFolder(path.dirname(file));
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** At once, so that no other process's line can come between; what a full disk did not take, again. */
+function writeAll(descriptor: number, pieces: readonly Buffer[]): void {
+  const total = pieces.reduce((sum, { length }) => sum + length, 0);
+  let written = writevSync(descriptor, pieces);
+  if (written === total) return;
+  const line = Buffer.concat(pieces);
+  while (written < total) written += writeSync(descriptor, line, written);
 }
 
 /** Whether something follows its last line end. */

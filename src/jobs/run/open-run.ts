@@ -11,7 +11,7 @@ import {
   makeRoot,
   removeRun,
   runKey,
-  type RunFolder,
+  type RunPlace,
 } from './run-folder.js';
 import { runId } from './run-id.js';
 import { isWanted, unfinishedRun, type WantedRun } from './unfinished-run.js';
@@ -30,7 +30,7 @@ export interface OpenRun<Entry extends JournalEntry> {
 }
 
 interface KeptRun<Entry extends JournalEntry> {
-  readonly folder: RunFolder;
+  readonly folder: RunPlace;
   readonly journal: Journal<Entry>;
   /** Of earlier processes; empty in a new run. */
   readonly entries: readonly Entry[];
@@ -89,8 +89,10 @@ async function openKept<Entry extends JournalEntry>(
   const lock = await lockOn(root, wanted, world);
   try {
     const found = unfinishedRun(root, wanted, world);
-    const folder = found ?? (await inPlace(make, () => createRun(root, header(id, wanted, world))));
-    return openFolder(folder, kinds, { lock, resumed: found !== undefined, world });
+    const made = found ?? (await inPlace(make, () => createRun(root, header(id, wanted, world))));
+    const { run, key } = made.header;
+    const place = { path: made.path, header: { run, key } };
+    return openFolder(place, kinds, { lock, resumed: found !== undefined, world });
   } catch (error) {
     lock.release();
     throw error;
@@ -98,7 +100,7 @@ async function openKept<Entry extends JournalEntry>(
 }
 
 function openFolder<Entry extends JournalEntry>(
-  folder: RunFolder,
+  folder: RunPlace,
   kinds: KnownKinds<Entry>,
   { lock, resumed, world }: { lock: RunLock; resumed: boolean; world: World },
 ): OpenRun<Entry> {
@@ -186,7 +188,7 @@ async function inPlace<T>(
  * Said where a run's end cannot be noted. Its summary has told the exit code by then, which holds:
  * what is settled is on the disk, and a resume sends none of it again.
  */
-function notForgotten({ header: { run } }: RunFolder, cause: Error, { words }: World): string {
+function notForgotten({ header: { run } }: RunPlace, cause: Error, { words }: World): string {
   const why = cause instanceof EngagectlError ? `: ${cause.details.why}` : '';
   return `${cause.message}${why}; ${words.goOn(run)} finds what is left to do, if anything`;
 }

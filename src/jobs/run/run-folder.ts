@@ -41,12 +41,18 @@ export interface RunFolder {
   readonly header: RunHeader;
 }
 
+/** What is kept of it while the run is at work: a header may name many thousands of files. */
+export interface RunPlace {
+  readonly path: string;
+  readonly header: Pick<RunHeader, 'run' | 'key'>;
+}
+
 const version = 2;
 const headerFile = 'run.json';
 const journalFile = 'journal.ndjson';
 
 /** The file that tells how far the run came. */
-export const journalOf = ({ path: folder }: RunFolder): string => path.join(folder, journalFile);
+export const journalOf = ({ path: folder }: RunPlace): string => path.join(folder, journalFile);
 
 export const runKey = (what: RunIdentity): string =>
   digest([
@@ -92,7 +98,7 @@ export function createRun(root: string, header: RunHeader): RunFolder {
  * Where a run folder is made and taken apart. There is one for each key, and the next run of that
  * key uses it again: so no crash leaves a folder behind for ever.
  */
-const draftOf = (root: string, { key }: RunHeader): string => path.join(root, `.${key}`);
+const draftOf = (root: string, { key }: RunPlace['header']): string => path.join(root, `.${key}`);
 
 /** The unfinished runs under `root`, the oldest first. */
 export const listRuns = (root: string): readonly RunFolder[] =>
@@ -173,7 +179,7 @@ function headerIn(read: () => unknown): { readonly header: RunHeader } | NoHeade
 }
 
 /** To be called while holding the run's lock. Throws E-FILE-WRITE. */
-export function removeRun({ path: folder, header }: RunFolder, words: Words): void {
+export function removeRun({ path: folder, header }: RunPlace, words: Words): void {
   const draft = draftOf(path.dirname(folder), header);
   try {
     rmSync(draft, { recursive: true, force: true });

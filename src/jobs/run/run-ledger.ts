@@ -2,7 +2,7 @@ import type { OnceKind } from '../../bulk/outcome-log.js';
 import type { WriteEntry } from '../../bulk/write/write-entries.js';
 import { EngagectlError, grouped } from '../../errors.js';
 import type { Inputs } from '../../input/open.js';
-import type { TextDigest } from '../../input/rows.js';
+import type { TextDigests } from '../../input/text-digests.js';
 import { pipedBefore, sentBefore, type SentBefore } from './already-sent.js';
 import { ledgerSources } from './finished-run.js';
 import { appendLedger, ledgerOf, readLedger, type LedgerLine } from './ledger.js';
@@ -30,7 +30,7 @@ interface LedgerPlace {
 interface FinishedRun {
   readonly result: WriteResult;
   /** Of all inputs that were read to their end, by any part of the run. */
-  readonly digests: readonly TextDigest[];
+  readonly digests: TextDigests;
   readonly once: ReadonlySet<OnceKind>;
   /** Records that the run began behind. */
   readonly before: number;

@@ -7,6 +7,7 @@ import {
   runKey,
   type RunFolder,
   type RunHeader,
+  type RunPlace,
   type RunIdentity,
   type UnreadableRun,
 } from './run-folder.js';
@@ -154,7 +155,7 @@ function refuseOtherAccount(runs: readonly RunFolder[], wanted: WantedRun, words
 
 /** Something that an export was begun with is another one now. */
 export function changed(
-  { path: file, header: { run } }: RunFolder,
+  { path: file, header: { run } }: RunPlace,
   { what, was, is }: { readonly what: string; readonly was: unknown; readonly is: unknown },
   words: Words,
 ): EngagectlError {

@@ -52,9 +52,10 @@ export async function performWrite(
     const mapped = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
     const whole = request.retryUnknown ? mapped : withoutUnknown(mapped);
     const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
-    for (const { header, source } of inputs.headers) {
+    for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
-      for (const doubt of mapper.doubts?.(header) ?? []) world.said.warn(`${source}: ${doubt}`);
+      const which = count > 1 ? `${source} and ${grouped(count - 1)} more` : source;
+      for (const doubt of mapper.doubts?.(header) ?? []) world.said.warn(`${which}: ${doubt}`);
     }
     const piped = inputs.totalBytes === undefined;
     if (kind.minRecords && !piped) {
@@ -81,13 +82,11 @@ export async function performWrite(
 
 /** Of what has no name that tells: a wrong guess is seen at once. */
 function sayFormats({ guessed }: Inputs, { said, words }: World): void {
-  const [first, ...others] = guessed;
-  if (!first) return;
-  const more = others.length > 0 ? ` and ${grouped(others.length)} more` : '';
+  if (!guessed) return;
+  const { name, format, others } = guessed;
+  const more = others > 0 ? ` and ${grouped(others)} more` : '';
   const other = words.option('inputFormat');
-  said.note(
-    `${first.name}${more}: read as ${first.format}, by its content; ${other} says otherwise`,
-  );
+  said.note(`${name}${more}: read as ${format}, by its content; ${other} says otherwise`);
 }
 
 /** What remembers is loaded where it is asked for. */
@@ -121,7 +120,8 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
     const isTold = (await hooks.ended?.(ending)) ?? true;
     done = ending.result.done && isTold;
     if (done && ledger) {
-      const digests = [...(earlier?.digests.values() ?? []), ...inputs.ended];
+      const digests = inputs.ended;
+      digests.fillUp(earlier?.digests ?? []);
       const { once } = tally.log;
       const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
       done = ledger.note({ ...end, isKept: run.kept !== undefined }, inputs);
@@ -138,7 +138,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
 /** The text that earlier parts read has to be the same. Throws E-INPUT-CHANGED. */
 async function verify({ inputs, kind }: Writing, earlier: EarlierParts): Promise<void> {
   const { digests, watermark } = earlier;
-  if (inputs.totalBytes !== undefined) return inputs.verify([...digests.values()]);
+  if (inputs.totalBytes !== undefined) return inputs.verify(digests);
   const digest = digests.get(0);
   // Of a demerge, all identities have to be seen again to tell duplicates.
   if (digest) await inputs.passOver(kind.seen ? undefined : watermark, digest);

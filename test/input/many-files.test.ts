@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it, onTestFinished } from 'vitest';
+import { openInputs } from '../../src/input/open.js';
+
+/** Bytes of objects and buffers that are in use. */
+async function inUse(): Promise<number> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let turn = 0; turn < 5; turn += 1) {
+    collect();
+    await new Promise(setImmediate); // files and generators that ended are let go
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+it('of each of many files few bytes are kept when all of them are read', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-many-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const files = Array.from({ length: 3000 }, (_, n) => `${n}.csv`);
+  for (const file of files) writeFileSync(path.join(folder, file), `identity,n\n${file},1\n`);
+  const world = { stdin: Readable.from([]), cwd: folder, signal: new AbortController().signal };
+  const read = async (some: readonly string[]) => {
+    const options = { files: some, maxRecordBytes: 1 << 20, digests: true };
+    const inputs = await openInputs(options, world);
+    for await (const _ of inputs.blocks()) inputs.takeDigests();
+    inputs.takeDigests();
+    return inputs;
+  };
+  // What is loaded, compiled and cached once is not of any file.
+  const few = await read(files.slice(0, 500));
+  const before = await inUse();
+  const inputs = await read(files);
+  const kept = ((await inUse()) - before) / files.length;
+  expect(few.names).toHaveLength(500);
+  expect(inputs.ended.get(files.length - 1)).toMatchObject({ offset: 22, endsInLine: false });
+  // Some 75, and what the runtime keeps for itself. With an object for each there were 400 more.
+  expect(kept).toBeLessThan(320);
+});
+
+it('what is known of texts is given back as it was', async () => {
+  const { TextDigests } = await import('../../src/input/text-digests.js');
+  const digests = new TextDigests();
+  const of = { offset: 2 ** 45, hash: '00ff00ff', endsInLine: true };
+  const end = { input: 7, offset: 2 ** 44, line: 3, ordinal: 2 ** 40, state: '{"a":1}' };
+  const ended = { ...of, input: 7, ended: { end, head: '0123456789abcdef' } };
+  digests.set({ ...of, input: 2 });
+  digests.set(ended);
+  expect([...digests]).toEqual([{ ...of, input: 2 }, ended]);
+  digests.set({ ...of, input: 7 });
+  expect(digests.get(7)).toEqual({ ...of, input: 7 });
+  digests.fillUp([ended, { ...ended, input: 3 }]);
+  expect([2, 3, 7, 8].map((input) => digests.get(input)?.ended?.head)).toEqual([
+    undefined,
+    '0123456789abcdef',
+    undefined,
+    undefined,
+  ]);
+});
