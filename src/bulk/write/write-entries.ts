@@ -1,5 +1,4 @@
 import type { Position, TextDigest } from '../../input/rows.js';
-import { TextDigests } from '../../input/text-digests.js';
 import type { FileMark } from '../../output/marked-file.js';
 import { replay, type EntryOf } from '../journal/entry-table.js';
 import { noOutcomes, type OnceKind, type SettledCounts } from '../outcome-log.js';
@@ -14,7 +13,8 @@ export interface EarlierParts {
   /** Kinds of records that were sent, or may have been, and must not be sent twice. */
   readonly once: Set<OnceKind>;
   watermark: Position;
-  readonly digests: TextDigests;
+  /** By input. */
+  readonly digests: Map<number, TextDigest>;
   /** The rejects file once it was begun, and what is known to stand in it. */
   rejectsFile: string | undefined;
   rejects: FileMark;
@@ -50,7 +50,7 @@ export const writeEntries = {
     parts.counts.unknown += entry.counts.unknown;
     parts.counts.duplicates += entry.counts.duplicates;
     parts.counts.unchanged += entry.counts.unchanged ?? 0; // journals of earlier versions
-    for (const digest of entry.digests) parts.digests.set(digest);
+    for (const digest of entry.digests) parts.digests.set(digest.input, digest);
     parts.watermark = entry.watermark;
     parts.rejects = entry.rejects;
     parts.isRefused = false;
@@ -84,7 +84,7 @@ export const earlierParts = (entries: readonly WriteEntry[]): EarlierParts =>
     intended: new OrdinalSet(),
     once: new Set(),
     watermark: { input: 0, offset: 0, line: 1, ordinal: 0 },
-    digests: new TextDigests(),
+    digests: new Map(),
     rejectsFile: undefined,
     rejects: { bytes: 0, crc: 0 },
     isRefused: false,

@@ -121,7 +121,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
     done = ending.result.done && isTold;
     if (done && ledger) {
       const digests = inputs.ended;
-      digests.fillUp(earlier?.digests ?? []);
+      digests.fillUp(earlier?.digests.values() ?? []);
       const { once } = tally.log;
       const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
       done = ledger.note({ ...end, isKept: run.kept !== undefined }, inputs);
@@ -138,7 +138,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
 /** The text that earlier parts read has to be the same. Throws E-INPUT-CHANGED. */
 async function verify({ inputs, kind }: Writing, earlier: EarlierParts): Promise<void> {
   const { digests, watermark } = earlier;
-  if (inputs.totalBytes !== undefined) return inputs.verify(digests);
+  if (inputs.totalBytes !== undefined) return inputs.verify(digests.values());
   const digest = digests.get(0);
   // Of a demerge, all identities have to be seen again to tell duplicates.
   if (digest) await inputs.passOver(kind.seen ? undefined : watermark, digest);
