@@ -28,13 +28,11 @@ export function begin(count: u32, low: u32, high: u32, factor: u32): void {
   caseFactor = factor | 1;
 }
 
-/** Of `count` texts from `start` on: `ends` of each, its place, and how it was met before and where. 12 bytes for each at `tags` are lost. */
-export function addAll(count: i32, start: usize, ends: usize, places: usize, hows: usize, firsts: usize, tags: usize): void {
-  let from = start;
+/** Of `count` texts: the bounds of each, its place, and how it was met before and where. 12 bytes for each at `tags` are lost. */
+export function addAll(count: i32, bounds: usize, places: usize, hows: usize, firsts: usize, tags: usize): void {
   for (let index = 0; index < count; index += 1) {
-    const to = start + load<u32>(ends + 4 * index);
-    hash(from, to, tags + slotBytes * index);
-    from = to;
+    const at = bounds + 8 * index;
+    hash(load<u32>(at), load<u32>(at, 4), tags + slotBytes * index);
   }
   // One after the other without looking at them: the processor fetches several at once, and below need not wait for each.
   let read: u32 = 0;

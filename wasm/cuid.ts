@@ -1,16 +1,22 @@
-// Makes cuids of texts, for `src/jobs/cuid/cuid-maker.ts`. A text is the value, or value, NUL and device.
+// Makes cuids of texts, for `src/jobs/cuid/cuid-maker.ts`. A text is the value, or value, NUL and device. Behind each of them
+// `padding` bytes are written to.
 
-import { add, finish, initial, prepare } from './sha-256';
+import { addAll, addDigests, initial, pad, prepare, stateBytes } from './sha-256';
 
-// Behind what SHA-256 takes: states, a block, what was made, the text.
-const inner: i32 = 576;
-const outer: i32 = 608;
-const digest: i32 = 640;
-const block: i32 = 704;
-export const made: i32 = 832;
-export const text: i32 = 896;
-/** Bytes behind the text that are written to. */
+// Behind what SHA-256 takes: states, a block, starts and last blocks of four texts, what belongs to the texts.
+const inner: i32 = 1536;
+const outer: i32 = 1664;
+const state: i32 = 1792;
+const block: i32 = 1920;
+const starts: i32 = 2048;
+const lasts: i32 = 2064;
+/** The place of the cuids that await their digests. */
+const waiting: i32 = 2080;
+export const room: i32 = 2112;
+/** Bytes behind a text that are written to. */
 export const padding: i32 = 72;
+/** Bytes from one cuid to the next. */
+export const stride: i32 = 64;
 
 const blockBytes: i32 = 64;
 const UNDERSCORE: u8 = 0x5f;
@@ -24,73 +30,101 @@ const fewest: i32 = 5;
 const tailLength: i32 = 8;
 const hashLength: i32 = 26;
 
-/** Of HMAC-SHA256 (RFC 2104), which is where the text is; to be called once, where there is none with an end of -1. */
-export function setKey(end: i32): void {
+let hasKey: bool = false;
+/** How many cuids await their digests: up to four. */
+let count: i32 = 0;
+
+/** Of HMAC-SHA256 (RFC 2104), which lies between; to be called once, where there is none with `end` before `start`. */
+export function setKey(start: i32, end: i32): void {
   prepare();
-  if (end < 0) return;
+  hasKey = end >= start;
+  if (!hasKey) return;
   memory.fill(block, 0, blockBytes);
-  if (end - text > blockBytes) {
-    finish(initial, 0, text, end, digest);
-    storeDigest(block);
+  if (end - start > blockBytes) {
+    fourTimes(start, pad(start, end, 0));
+    memory.copy(state, initial, stateBytes);
+    addAll(starts, lasts, state);
+    for (let word = 0; word < 8; word += 1) store<u32>(block + 4 * word, bswap<u32>(load<u32>(state + 16 * word)));
   } else {
-    memory.copy(block, text, end - text);
+    memory.copy(block, start, end - start);
   }
-  mask(0x36);
-  add(initial, block, inner);
-  mask(0x36 ^ 0x5c);
-  add(initial, block, outer);
+  fourTimes(block, block);
+  mask(0x36, inner);
+  mask(0x36 ^ 0x5c, outer);
 }
 
-function mask(by: u8): void {
+/** One text four times. */
+function fourTimes(start: i32, last: i32): void {
+  v128.store(starts, i32x4.splat(start));
+  v128.store(lasts, i32x4.splat(last));
+}
+
+function mask(by: u8, to: i32): void {
   for (let at = block; at < block + blockBytes; at += 1) store<u8>(at, load<u8>(at) ^ by);
+  memory.copy(to, initial, stateBytes);
+  addAll(starts, lasts, to);
 }
 
-/** Makes a keyed hash of the text up to `end`; returns where it ends. */
-export function hash(end: i32): i32 {
-  finish(inner, blockBytes, text, end, digest);
-  storeDigest(block);
-  finish(outer, blockBytes, block, block + 32, digest);
-  store<u8>(made, LETTER_U);
-  store<u8>(made, UNDERSCORE, 1);
-  return writeDigest(made + 2, hashLength);
-}
-
-/** Makes a readable cuid of the text up to `end`, whose value goes to `valueEnd`; returns where it ends. */
-export function slug(valueEnd: i32, end: i32): i32 {
-  let to = made;
-  if (!hasLetter(end)) {
-    store<u8>(to, LETTER_U);
-    store<u8>(to, UNDERSCORE, 1);
-    to += 2;
+/**
+ * Makes cuids of `texts`, of which `bounds` say, three numbers each, where one begins, where its value ends, and where it ends. The
+ * cuids go to `made`, one behind the other by `stride`; where each ends goes to `ends`.
+ */
+export function make(texts: i32, bounds: i32, made: i32, ends: i32): void {
+  for (let index = 0; index < texts; index += 1) {
+    const at = bounds + 12 * index;
+    const start = load<i32>(at);
+    const end = load<i32>(at, 8);
+    const to = made + stride * index;
+    const tail = hasKey ? head(to) : slug(start, load<i32>(at, 4), end, to);
+    if (tail > 0) addDigest(start, end, tail);
+    store<i32>(ends + 4 * index, tail > 0 ? tail + digestLength() : -tail);
   }
+  if (count > 0) writeDigests();
+}
+
+@inline
+function digestLength(): i32 {
+  return hasKey ? hashLength : tailLength;
+}
+
+/** Before a hash; returns where that goes. */
+@inline
+function head(to: i32): i32 {
+  store<u8>(to, LETTER_U);
+  store<u8>(to, UNDERSCORE, 1);
+  return to + 2;
+}
+
+/** Makes a readable cuid; returns where the digest goes or, where none is needed, where the cuid ends, below 0. */
+function slug(start: i32, valueEnd: i32, end: i32, made: i32): i32 {
+  let to = hasLetter(start, end) ? made : head(made);
   const first = to;
   const limit = made + most + 1;
   // `a_b` with `c` and `a` with `b_c` would be one.
   const mayJoin = valueEnd == end;
   let isWhole = true;
   let isGap = false;
-  for (let at = text; at < end && to < limit; at += 1) {
+  for (let at = start; at < end && to < limit; at += 1) {
     const byte = load<u8>(at);
     if (isPlain(byte)) {
       if (isGap && to > first) store<u8>(to++, UNDERSCORE);
       store<u8>(to++, byte);
       isGap = false;
     } else {
-      if (isGap || at == text || !(at == valueEnd || (mayJoin && byte == UNDERSCORE))) isWhole = false;
+      if (isGap || at == start || !(at == valueEnd || (mayJoin && byte == UNDERSCORE))) isWhole = false;
       isGap = true;
     }
   }
   const length = to - made;
-  if (isWhole && !isGap && length >= fewest && length <= most) return to;
+  if (isWhole && !isGap && length >= fewest && length <= most) return -to;
   to = made + min(length, most - 1 - tailLength);
   if (load<u8>(to - 1) == UNDERSCORE) to -= 1;
   store<u8>(to, UNDERSCORE);
-  finish(initial, 0, text, end, digest);
-  return writeDigest(to + 1, tailLength);
+  return to + 1;
 }
 
-function hasLetter(end: i32): bool {
-  for (let at = text; at < end; at += 1) if (isLetter(load<u8>(at))) return true;
+function hasLetter(start: i32, end: i32): bool {
+  for (let at = start; at < end; at += 1) if (isLetter(load<u8>(at))) return true;
   return false;
 }
 
@@ -105,17 +139,34 @@ function isLetter(byte: u8): bool {
   return lower >= LETTER_A && lower <= LETTER_Z;
 }
 
-function storeDigest(to: i32): void {
-  for (let at = 0; at < 32; at += 4) store<u32>(to + at, bswap<u32>(load<u32>(digest + at)));
+/** The digest of this text is to go to `tail`: four of them are made at a time. */
+function addDigest(start: i32, end: i32, tail: i32): void {
+  store<i32>(starts + 4 * count, start);
+  store<i32>(lasts + 4 * count, pad(start, end, hasKey ? blockBytes : 0));
+  store<i32>(waiting + 4 * count, tail);
+  count += 1;
+  if (count == 4) writeDigests();
 }
 
-/** The first characters of the digest in base 32 (RFC 4648), in lower case; returns where they end. */
-function writeDigest(to: i32, length: i32): i32 {
+function writeDigests(): void {
+  for (let lane = count; lane < 4; lane += 1) {
+    store<i32>(starts + 4 * lane, load<i32>(starts));
+    store<i32>(lasts + 4 * lane, load<i32>(lasts));
+  }
+  memory.copy(state, hasKey ? inner : initial, stateBytes);
+  addAll(starts, lasts, state);
+  if (hasKey) addDigests(outer, state);
+  for (let lane = 0; lane < count; lane += 1) writeDigest(state + 4 * lane, load<i32>(waiting + 4 * lane), digestLength());
+  count = 0;
+}
+
+/** The first characters in base 32 (RFC 4648), in lower case, of a digest whose words lie 16 bytes apart. */
+function writeDigest(words: i32, to: i32, length: i32): void {
   for (let at = 0; at < length; at += 1) {
     const bit = 5 * at;
-    const pair = rotl<u64>(load<u64>(digest + 4 * (bit >> 5)), 32);
+    const word = words + 16 * (bit >> 5);
+    const pair = (<u64>load<u32>(word) << 32) | <u64>load<u32>(word, 16);
     const five = <i32>(pair >> (59 - (bit & 31))) & 31;
     store<u8>(to + at, five < 26 ? LETTER_A + <u8>five : 24 + <u8>five);
   }
-  return to + length;
 }

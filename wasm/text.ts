@@ -28,23 +28,7 @@ export {
   write as writeRows,
 } from './csv-records';
 export { addAll as addCuids, begin as beginCuids, size as cuidCount, touched as touchedCuids } from './cuid-set';
-export {
-  hash as hashCuid,
-  made as madeCuid,
-  padding as cuidPadding,
-  setKey as setCuidKey,
-  slug as slugCuid,
-  text as cuidText,
-} from './cuid';
-export {
-  add as addEntries,
-  begin as beginEntries,
-  compare as compareEntries,
-  has as hasEntry,
-  isMissed as isMissedEntry,
-  seen as seenEntries,
-  touched as touchedEntries,
-} from './entries';
+export { make as makeCuids, padding as cuidPadding, room as cuidRoom, setKey as setCuidKey, stride as cuidStride } from './cuid';
 export { beginElement, elementEnd, stoppedAt as elementStop } from './json-element';
 export {
   deepest,

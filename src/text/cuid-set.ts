@@ -8,8 +8,7 @@ interface SetProgram {
   // oxlint-disable-next-line max-params -- places in its memory
   addCuids(
     count: number,
-    texts: number,
-    ends: number,
+    bounds: number,
     places: number,
     hows: number,
     firsts: number,
@@ -20,8 +19,14 @@ interface SetProgram {
 /** Slots per cuid: what never grows is never there twice. Memory is taken as it is filled. */
 const room = 1.2;
 const slotBytes = 12;
-/** Longer texts are copied by a call, which costs as much as this many bytes by themselves. */
-const shortCopy = 48;
+
+/** `bytes[start, end)`. */
+interface Area {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+const noArea: Area = { bytes: Buffer.alloc(0), start: 0, end: 0 };
 
 /** Where a cuid was met before: as it is, or with other letters in upper case. */
 export interface Met {
@@ -41,12 +46,14 @@ export class CuidSet {
   readonly #table: number;
   #room = 0;
   #count = 0;
-  /** Where the texts begin and how long they are. */
-  #texts = 0;
-  #length = 0;
   #memory = Buffer.alloc(0);
-  #ends = new Uint32Array(0);
+  #bounds = new Uint32Array(0);
   #places = new Uint32Array(0);
+  /** Where most texts are, and where that was copied to. */
+  #area = noArea;
+  #areaAt = 0;
+  /** Where the next of the others goes. */
+  #next = 0;
 
   /** `random` in [0, 1): the hashes have other keys in every run. Throws E-WEBASSEMBLY. */
   constructor(random: () => number, most = 5_000_000) {
@@ -62,26 +69,34 @@ export class CuidSet {
     return this.#program.cuidCount.value;
   }
 
-  /** Makes room for so many texts; those that were put before are gone. */
-  begin(count: number): void {
+  /** Makes room for so many texts, most of which lie in an area; those that were put before are gone. */
+  begin(count: number, area: Area): void {
     this.#room = count;
-    this.#texts = this.#table + count * perText;
-    this.#count = this.#length = 0;
+    this.#count = 0;
+    this.#area = area;
+    this.#areaAt = this.#table + count * perText;
+    this.#next = this.#areaAt + area.end - area.start;
     this.#reserve(0);
+    area.bytes.copy(this.#memory, this.#areaAt, area.start, area.end);
   }
 
   /** A text, met at `place`, from 1 on. */
-  put(bytes: Buffer, start: number, end: number, place: number): void {
-    const length = end - start;
-    const at = this.#texts + this.#length;
-    if (at + length > this.#memory.length) this.#reserve(length);
-    const memory = this.#memory;
-    if (length > shortCopy) bytes.copy(memory, at, start, end);
-    else for (let n = 0; n < length; n += 1) memory[at + n] = bytes[start + n]!;
-    this.#length += length;
-    this.#ends[this.#count] = this.#length;
+  put({ bytes, start, end }: Area, place: number): void {
+    const area = this.#area;
+    const isThere = bytes === area.bytes && start >= area.start && end <= area.end;
+    const at = isThere ? this.#areaAt + start - area.start : this.#copied(bytes, start, end);
+    this.#bounds[2 * this.#count] = at;
+    this.#bounds[2 * this.#count + 1] = at + end - start;
     this.#places[this.#count] = place;
     this.#count += 1;
+  }
+
+  #copied(bytes: Buffer, start: number, end: number): number {
+    const at = this.#next;
+    if (at + end - start > this.#memory.length) this.#reserve(end - start);
+    bytes.copy(this.#memory, at, start, end);
+    this.#next += end - start;
+    return at;
   }
 
   /**
@@ -90,8 +105,8 @@ export class CuidSet {
    */
   add(met: (index: number, met: Met) => void): void {
     const count = this.#count;
-    const [ends, places, firsts, hows, tags] = this.#parts();
-    this.#program.addCuids(count, this.#texts, ends, places, hows, firsts, tags);
+    const [bounds, places, firsts, hows, tags] = this.#parts();
+    this.#program.addCuids(count, bounds, places, hows, firsts, tags);
     const how = this.#memory.subarray(hows, hows + count);
     for (let index = how.findIndex(isMet); index >= 0 && index < count; index += 1) {
       if (how[index] === 0) continue;
@@ -102,35 +117,30 @@ export class CuidSet {
 
   /** A text that was put. */
   textOf(index: number): string {
-    const start = index === 0 ? 0 : this.#ends[index - 1]!;
-    return this.#memory.toString('utf8', this.#texts + start, this.#texts + this.#ends[index]!);
+    return this.#memory.toString('utf8', this.#bounds[2 * index], this.#bounds[2 * index + 1]);
   }
 
-  /** What belongs to the texts: their ends, places, where they were met first and how, and what is of use meanwhile. */
+  /** What belongs to the texts: bounds, places, where they were met first and how, and what is of use meanwhile. */
   #parts() {
     const [from, count] = [this.#table, this.#room];
-    return [
-      from,
-      from + 4 * count,
-      from + 8 * count,
-      from + 24 * count,
-      from + 12 * count,
-    ] as const;
+    const tags = from + 16 * count;
+    return [from, from + 8 * count, from + 12 * count, tags + slotBytes * count, tags] as const;
   }
 
   /** Makes room for so many bytes of text more. */
   #reserve(length: number): void {
     const { memory } = this.#program;
-    reserve(memory, this.#texts + Math.max(2 * (this.#length + length), fewestBytes));
+    const texts = this.#next + length - this.#areaAt;
+    reserve(memory, this.#areaAt + Math.max(2 * texts, fewestBytes));
     this.#memory = Buffer.from(memory.buffer);
-    const [ends, places] = this.#parts();
-    this.#ends = new Uint32Array(memory.buffer, ends, this.#room);
+    const [bounds, places] = this.#parts();
+    this.#bounds = new Uint32Array(memory.buffer, bounds, 2 * this.#room);
     this.#places = new Uint32Array(memory.buffer, places, this.#room);
   }
 }
 
-/** Numbers of four bytes: end, place, first place, three tags; and how. */
-const perText = 4 * 6 + 1;
+/** Numbers of four bytes: two bounds, place, first place, three tags; and how. */
+const perText = 4 * 7 + 1;
 const fewestBytes = 65_536;
 
 const isMet = (how: number): boolean => how !== 0;

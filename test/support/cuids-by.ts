@@ -1,11 +1,25 @@
 import { CuidMaker } from '../../src/jobs/cuid/cuid-maker.js';
 import { CellText } from '../../src/mapping/cell-text.js';
 
+type Text = readonly [value: string, device?: string | undefined];
+
 /** Makes cuids of texts, with a key or readable ones. */
 export function cuidsBy(key?: Buffer): (value: string, device?: string) => string {
+  const make = allCuidsBy(key);
+  return (value, device) => make([[value, device]])[0]!;
+}
+
+/** The same of many texts together. */
+export function allCuidsBy(key?: Buffer): (texts: readonly Text[]) => string[] {
   const maker = new CuidMaker(key);
-  return (value, device) =>
-    maker.make(textOf(value), device === undefined ? undefined : textOf(device)).toString();
+  return (texts) => {
+    maker.begin(texts.length);
+    for (const [value, device] of texts) {
+      maker.put(textOf(value), device === undefined ? undefined : textOf(device));
+    }
+    maker.make();
+    return texts.map((_, index) => maker.cuid(index).toString());
+  };
 }
 
 function textOf(text: string): CellText {

@@ -127,7 +127,8 @@ class CuidChecker implements RowsTaker<CheckFigures> {
   #doubtsIn(rows: RowBlock): ReadonlyMap<number, Doubt> {
     const { known } = this.#parts;
     const doubts = new Map<number, Doubt>();
-    known.begin(rows);
+    const { bytes } = rows;
+    known.begin(rows, { bytes, start: 0, end: bytes.length });
     for (let row = 0; row < rows.count; row += 1) {
       const fault = this.#values.to(rows, row) ?? this.#read();
       if (fault) {

@@ -9,54 +9,96 @@ import {
 /** What `wasm/cuid.ts` exports. */
 interface CuidProgram {
   readonly memory: WasmMemory;
-  /** Where to put a text, how many bytes behind it are written to, and where the cuid is then. */
-  readonly cuidText: WasmNumber;
+  /** Where the memory is free. */
+  readonly cuidRoom: WasmNumber;
+  /** How many bytes behind a text are written to, and from one cuid to the next. */
   readonly cuidPadding: WasmNumber;
-  readonly madeCuid: WasmNumber;
-  /** The end of a key; negative where there is none. */
-  setCuidKey(end: number): void;
-  /** Of the text up to `end`; where the cuid ends. */
-  hashCuid(end: number): number;
-  slugCuid(valueEnd: number, end: number): number;
+  readonly cuidStride: WasmNumber;
+  /** There is no key where `end` is before `start`. */
+  setCuidKey(start: number, end: number): void;
+  makeCuids(count: number, bounds: number, made: number, ends: number): void;
 }
 
 /** Longer texts are copied by a call, which costs as much as this many bytes by themselves. */
 const shortCopy = 48;
 
 /**
- * Makes a cuid of a value and, where a user has several, the name of a device. With a key it says
- * nothing of the value to who does not have the key: HMAC-SHA256. Without one it is readable: what
+ * Makes cuids of values and, where a user has several, the names of devices. With a key they say
+ * nothing of the value to who does not have the key: HMAC-SHA256. Without one they are readable: what
  * a cuid cannot hold becomes `_`, and whenever something is lost by that, a digest of the whole
- * follows, so that what differs stays different. The work is done by `wasm/cuid.ts`.
+ * follows, so that what differs stays different. They are made many at a time, by `wasm/cuid.ts`.
  */
 export class CuidMaker {
   readonly #program = openTextProgram() as CuidProgram;
-  readonly #text: number;
-  readonly #made: number;
+  readonly #stride: number;
   readonly #padding: number;
-  readonly #hasKey: boolean;
   readonly #cuid = new CellText();
-  #memory: Buffer;
+  #memory = Buffer.alloc(0);
+  /** Of each text three numbers, and where its cuid ends. */
+  #bounds = new Int32Array(0);
+  #ends = new Int32Array(0);
+  /** There is room for so many, of which so many were put. */
+  #room = 0;
+  #count = 0;
+  /** Where the cuids are. */
+  #made = 0;
+  /** Where the next text goes. */
+  #next = 0;
 
   /** Throws E-WEBASSEMBLY. */
   constructor(key?: Buffer) {
-    const { memory, cuidText, madeCuid, cuidPadding } = this.#program;
-    this.#text = cuidText.value;
-    this.#made = madeCuid.value;
-    this.#padding = cuidPadding.value;
-    this.#memory = Buffer.from(memory.buffer);
-    this.#hasKey = key !== undefined;
-    const end = key ? this.#put(this.#text, new CellText().of(key, 0, key.length)) : -1;
-    this.#program.setCuidKey(end);
+    this.#stride = this.#program.cuidStride.value;
+    this.#padding = this.#program.cuidPadding.value;
+    this.begin(0);
+    const start = this.#next;
+    const end = key ? this.#put(start, new CellText().of(key, 0, key.length)) : -1;
+    this.#program.setCuidKey(start, end);
   }
 
-  /** The cuid is lent until the next call. */
-  make(value: CellText, device: CellText | undefined): CellText {
-    const valueEnd = this.#put(this.#text, value);
+  /** Makes room for so many texts; those that were put before are gone. */
+  begin(count: number): void {
+    this.#room = count;
+    this.#count = 0;
+    const { made, texts } = this.#places();
+    this.#made = made;
+    this.#next = texts;
+    this.#reserve(this.#next);
+  }
+
+  put(value: CellText, device: CellText | undefined): void {
+    const valueEnd = this.#put(this.#next, value);
     const end = device ? this.#putDevice(valueEnd, device) : valueEnd;
-    const program = this.#program;
-    const made = this.#hasKey ? program.hashCuid(end) : program.slugCuid(valueEnd, end);
-    return this.#cuid.of(this.#memory, this.#made, made);
+    const at = 3 * this.#count;
+    this.#bounds[at] = this.#next;
+    this.#bounds[at + 1] = valueEnd;
+    this.#bounds[at + 2] = end;
+    this.#count += 1;
+    this.#next = end + this.#padding;
+  }
+
+  /** Makes a cuid of each text that was put. */
+  make(): void {
+    const { bounds, ends } = this.#places();
+    this.#program.makeCuids(this.#count, bounds, this.#made, ends);
+  }
+
+  /** All that were made, and what lies between them. */
+  get cuids() {
+    const end = this.#made + this.#stride * this.#count;
+    return { bytes: this.#memory, start: this.#made, end };
+  }
+
+  /** A cuid that was made, lent until the next call. */
+  cuid(index: number): CellText {
+    const start = this.#made + this.#stride * index;
+    return this.#cuid.of(this.#memory, start, this.#ends[index]!);
+  }
+
+  #places() {
+    const bounds = this.#program.cuidRoom.value;
+    const ends = bounds + 12 * this.#room;
+    const made = ends + 4 * this.#room;
+    return { bounds, ends, made, texts: made + this.#stride * this.#room };
   }
 
   /** Behind a NUL. */
@@ -74,12 +116,21 @@ export class CuidMaker {
       return this.#put(at, new CellText().of(whole, 0, whole.length));
     }
     const { bytes, start, end } = text;
-    const { memory } = this.#program;
     const length = end - start;
-    reserve(memory, at + length + this.#padding);
-    if (this.#memory.length === 0) this.#memory = Buffer.from(memory.buffer);
-    if (length > shortCopy) bytes.copy(this.#memory, at, start, end);
-    else for (let n = 0; n < length; n += 1) this.#memory[at + n] = bytes[start + n]!;
+    if (at + length + this.#padding > this.#memory.length) this.#reserve(at + length);
+    const memory = this.#memory;
+    if (length > shortCopy) bytes.copy(memory, at, start, end);
+    else for (let n = 0; n < length; n += 1) memory[at + n] = bytes[start + n]!;
     return at + length;
+  }
+
+  /** Makes the memory so long, and as long again. */
+  #reserve(end: number): void {
+    const { memory } = this.#program;
+    reserve(memory, 2 * end + this.#padding);
+    this.#memory = Buffer.from(memory.buffer);
+    const { bounds, ends } = this.#places();
+    this.#bounds = new Int32Array(memory.buffer, bounds, 3 * this.#room);
+    this.#ends = new Int32Array(memory.buffer, ends, this.#room);
   }
 }

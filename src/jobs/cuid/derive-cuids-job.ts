@@ -11,7 +11,6 @@ import type { World } from '../world.js';
 import { lineOf } from './check-cuids-job.js';
 import { cuidKey } from './cuid-key.js';
 import { CuidMaker } from './cuid-maker.js';
-import { isUnremarkable } from './cuid-rules.js';
 import { derivedOutput } from './derived-output.js';
 import { derivedRows, type DerivedRows } from './derived-rows.js';
 import { holdsContacts } from './holds-contacts.js';
@@ -134,24 +133,40 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
 
   /** Adds the rows to the output, but for those of which it says why that cannot be. */
   #derive(rows: RowBlock): Map<number, Fault> {
-    const { values, rows: derived } = this.#parts;
     const faults = new Map<number, Fault>();
-    this.#known.begin(rows);
+    const taken = this.#takeValues(rows, faults);
+    this.#maker.make();
+    this.#known.begin(rows, this.#maker.cuids);
+    for (let index = 0; index < taken.length; index += 1) {
+      this.#known.put(rows, taken[index]!, this.#maker.cuid(index));
+    }
+    this.#known.meet(({ row, cuid }, met) => {
+      faults.set(row, invalid(collision(cuid, met, rows.source)));
+    });
+    for (let index = 0; index < taken.length; index += 1) {
+      const row = taken[index]!;
+      if (!faults.has(row)) this.#parts.rows.add(rows, row, this.#maker.cuid(index), index);
+    }
+    return faults;
+  }
+
+  /** Hands over of what cuids are made; returns of which rows. */
+  #takeValues(rows: RowBlock, faults: Map<number, Fault>): readonly number[] {
+    const { values, rows: derived } = this.#parts;
+    const taken: number[] = [];
+    this.#maker.begin(rows.count);
     for (let row = 0; row < rows.count; row += 1) {
       const fault = values.to(rows, row) ?? this.#read();
       if (fault) {
         faults.set(row, fault);
         continue;
       }
-      const cuid = this.#make();
-      this.#known.put(rows, row, cuid);
-      derived.add(rows, row, cuid);
+      this.#style ??= this.#chosen(this.#value);
+      this.#maker.put(this.#value, this.#hasDevice ? this.#device : undefined);
+      derived.hold();
+      taken.push(row);
     }
-    this.#known.meet(({ row, index, cuid }, met) => {
-      faults.set(row, invalid(collision(cuid, met, rows.source)));
-      derived.drop(index);
-    });
-    return faults;
+    return taken;
   }
 
   #read(): Fault | undefined {
@@ -163,15 +178,6 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
     if (fault) return fault;
     if (this.#value.isEmpty) return invalid(`column "${from}": the value is empty`);
     return deviceColumn === undefined ? undefined : values.readOptional(deviceColumn, this.#device);
-  }
-
-  /** What needs no change is its own cuid. */
-  #make(): CellText {
-    const value = this.#value;
-    this.#style ??= this.#chosen(value);
-    const isOwn = this.#style === 'slug' && !this.#hasDevice;
-    if (isOwn && isUnremarkable(value.bytes, value.start, value.end)) return value;
-    return this.#maker.make(value, this.#hasDevice ? this.#device : undefined);
   }
 
   /** The style that is asked for, else the one that fits the first value. */

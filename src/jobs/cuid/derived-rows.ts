@@ -11,9 +11,10 @@ import type { Encoding, RecordPage } from '../../output/output.js';
 export interface DerivedRows {
   /** Undefined: rows are JSON records, in one of the formats of exports. */
   readonly encoding: Encoding | undefined;
-  add(rows: RowBlock, row: number, cuid: Stretch): void;
-  /** Takes back the row of this number, of those that were added since the last `take`. */
-  drop(index: number): void;
+  /** Keeps of the row that is being read what `add` will need. */
+  hold(): void;
+  /** Adds a row with its cuid: the one of this number of those that were held since the last `take`. */
+  add(rows: RowBlock, row: number, cuid: Stretch, index: number): void;
   /** What was added since the last call. */
   take(): RecordPage;
 }
@@ -69,9 +70,7 @@ class DerivedTable implements DerivedRows {
   readonly #delimiter: Buffer;
   readonly #isList: boolean;
   readonly #text = new CellText();
-  /** Where each row ends. */
-  #ends: number[] = [];
-  #dropped: number[] = [];
+  #count = 0;
 
   constructor({ header, markers }: TableHeader) {
     this.#isList = markers.delimiter.length === 0;
@@ -88,6 +87,9 @@ class DerivedTable implements DerivedRows {
     };
   }
 
+  /** A row of a table stays where it is. */
+  hold(): void {}
+
   add(rows: RowBlock, row: number, { bytes, start, end }: Stretch): void {
     const out = this.#out;
     if (this.#isList) this.#addCell(rows, row);
@@ -95,11 +97,7 @@ class DerivedTable implements DerivedRows {
     out.raw(this.#delimiter);
     out.raw(bytes, start, end);
     out.byte(newline);
-    this.#ends.push(out.length);
-  }
-
-  drop(index: number): void {
-    this.#dropped.push(index);
+    this.#count += 1;
   }
 
   #addCell({ bytes, cells }: RowBlock, row: number): void {
@@ -109,24 +107,9 @@ class DerivedTable implements DerivedRows {
   }
 
   take(): RecordPage {
-    const count = this.#ends.length - this.#dropped.length;
-    if (this.#dropped.length > 0) this.#close();
-    this.#ends = [];
-    this.#dropped = [];
-    return pageOf(this.#out, Int32Array.of(0, this.#out.length), count);
-  }
-
-  /** Moves what is kept together. */
-  #close(): void {
-    const out = this.#out;
-    let [from, to] = [0, 0];
-    for (const index of [...this.#dropped, this.#ends.length]) {
-      const end = this.#ends[index - 1] ?? 0;
-      out.bytes.copyWithin(to, from, end);
-      to += end - from;
-      from = this.#ends[index] ?? end;
-    }
-    out.length = to;
+    const page = pageOf(this.#out, Int32Array.of(0, this.#out.length), this.#count);
+    this.#count = 0;
+    return page;
   }
 }
 
@@ -146,35 +129,35 @@ class DerivedRecords implements DerivedRows {
   readonly encoding = undefined;
   readonly #values: NamedValues<string>;
   readonly #out = new JsonWriter();
+  #held: (Stretch & { readonly isEmpty: boolean })[] = [];
   #bounds: number[] = [];
-  readonly #dropped = new Set<number>();
 
   constructor(values: NamedValues<string>) {
     this.#values = values;
   }
 
-  /** `values` is at this row. */
-  add(_rows: RowBlock, _row: number, cuid: Stretch): void {
+  hold(): void {
     const { bytes, start, end, count } = this.#values.json;
+    this.#held.push({ bytes, start, end, isEmpty: count === 0 });
+  }
+
+  add(_rows: RowBlock, _row: number, cuid: Stretch, index: number): void {
+    const { bytes, start, end, isEmpty } = this.#held[index]!;
     const out = this.#out;
     const from = out.length;
     out.raw(bytes, start, end - closing.length);
-    out.ascii(count > 0 ? ',"cuid":"' : '"cuid":"');
+    out.ascii(isEmpty ? '"cuid":"' : ',"cuid":"');
     out.raw(cuid.bytes, cuid.start, cuid.end);
     out.ascii('"}');
     this.#bounds.push(from, out.length);
     out.byte(comma); // becomes the newline
   }
 
-  drop(index: number): void {
-    this.#dropped.add(index);
-  }
-
   take(): RecordPage {
-    const bounds = this.#bounds.filter((_, at) => !this.#dropped.has(at >> 1));
+    const page = pageOf(this.#out, Int32Array.from(this.#bounds), this.#bounds.length / 2);
+    this.#held = [];
     this.#bounds = [];
-    this.#dropped.clear();
-    return pageOf(this.#out, Int32Array.from(bounds), bounds.length / 2);
+    return page;
   }
 }
 

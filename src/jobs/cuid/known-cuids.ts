@@ -18,8 +18,6 @@ export interface MetBefore {
 /** One of those that were put together. */
 interface PutCuid {
   readonly row: number;
-  /** Its number among them. */
-  readonly index: number;
   readonly cuid: string;
 }
 
@@ -38,9 +36,9 @@ export class KnownCuids {
     this.#set = new CuidSet(random);
   }
 
-  /** Goes on to the next rows. */
-  begin({ source, count, end: { input } }: RowBlock): void {
-    this.#set.begin(count);
+  /** Goes on to the next rows, whose cuids lie in an area, but for some. */
+  begin({ source, count, end: { input } }: RowBlock, area: Stretch): void {
+    this.#set.begin(count, area);
     this.#rows.length = 0;
     if (input === this.#input) return;
     this.#input = input;
@@ -48,16 +46,16 @@ export class KnownCuids {
   }
 
   /** The cuid of a row. */
-  put({ lines }: RowBlock, row: number, { bytes, start, end }: Stretch): void {
+  put({ lines }: RowBlock, row: number, cuid: Stretch): void {
     this.#last = this.#sources.at(-1)!.before + lines[row]!;
     this.#rows.push(row);
-    this.#set.put(bytes, start, end, this.#last);
+    this.#set.put(cuid, this.#last);
   }
 
   /** Adds those that were put; tells in their order of those that were met before, or their twins. */
   meet(told: (cuid: PutCuid, met: MetBefore) => void): void {
     this.#set.add((index, { how, place }) => {
-      const cuid = { row: this.#rows[index]!, index, cuid: this.#set.textOf(index) };
+      const cuid = { row: this.#rows[index]!, cuid: this.#set.textOf(index) };
       told(cuid, { how, first: this.#placeOf(place) });
     });
   }
