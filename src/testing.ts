@@ -11,10 +11,15 @@ import type { SeenRequest } from './service/control/request-log.js';
 import { resetService } from './service/control/reset-service.js';
 import { checkedName, restoreSnapshot } from './service/control/snapshot-control.js';
 import type { EndpointName } from './service/endpoint-names.js';
-import { startService as start, type ServiceOptions } from './service/start.js';
+import {
+  startService as start,
+  type CallOptions,
+  type PushOffer,
+  type ServiceOptions,
+} from './service/start.js';
 import type { Variants } from './service/variants.js';
 
-export type { ActiveRule, EndpointName, FaultRuleInput, Variants };
+export type { ActiveRule, CallOptions, EndpointName, FaultRuleInput, PushOffer, Variants };
 
 /** All of them may be left out. Times are in milliseconds. */
 export interface TestServiceOptions {
@@ -35,12 +40,16 @@ export interface TestServiceOptions {
   readonly timezone?: string;
   /** Every answer waits so long, after the request was processed. */
   readonly latencyMs?: number;
+  /** Seconds after which reads see a write. */
+  readonly lagSeconds?: number;
   /** Polls before a cursor is ready. */
   readonly pendingPolls?: number;
   /** Requests in flight: 429 beyond. Default 15 uploads, 3 of each other endpoint. */
   readonly maxConcurrent?: { readonly upload: number; readonly other: number };
   /** How it plays what deployments do differently. */
   readonly variants?: Partial<Variants>;
+  /** Account and key of the calling system; without it no calls are routed. */
+  readonly calls?: CallOptions;
   /**
    * Is told of each request of the API when all of it has arrived, and waited for: what it does is done before the
    * request is, and a promise holds the request as long as a test wants it.
@@ -68,7 +77,7 @@ export interface TestService {
   readonly passcode: string;
   /** The certificate to trust, as NODE_EXTRA_CA_CERTS and others take it; undefined without TLS. */
   readonly caFile: string | undefined;
-  /** For a program under test: ENGAGECTL_BASE_URL, _ACCOUNT_ID, _PASSCODE, _HEADER_PREFIX; with TLS NODE_EXTRA_CA_CERTS. */
+  /** For a program under test: ENGAGECTL_BASE_URL, _ACCOUNT_ID, _PASSCODE, _HEADER_PREFIX; with TLS NODE_EXTRA_CA_CERTS; with calls their account and key. */
   readonly env: Readonly<Record<string, string>>;
   /** The latest 1000 requests of the API, oldest first: after the id `since`, of one endpoint or of all. */
   requests(filter?: { readonly endpoint?: EndpointName; readonly since?: number }): TestRequest[];
@@ -115,6 +124,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
         ENGAGECTL_PASSCODE: passcode,
         ENGAGECTL_HEADER_PREFIX: headerPrefixes[0] ?? defaultHeaderPrefix,
         ...(made ? { NODE_EXTRA_CA_CERTS: made.file } : {}),
+        ...(options.calls ? callingAccount(options.calls) : {}),
       },
       requests: (filter) => service.requests.list(filter).map(withBody),
       reset: async () => void (await resetService(service)),
@@ -143,6 +153,11 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   }
 }
 
+const callingAccount = ({ accountId, apiKey }: CallOptions): Record<string, string> => ({
+  ENGAGECTL_CALL_ACCOUNT_ID: accountId,
+  ENGAGECTL_CALL_API_KEY: apiKey,
+});
+
 async function certificateIn(folder: string) {
   const { makeCertificate, writeCertificate } = await import('./service/test-certificate.js');
   const tls = await makeCertificate([]);
@@ -153,7 +168,7 @@ function serviceOptions(options: TestServiceOptions, dataDir: string | undefined
   const { seed, port = 0, headerPrefix = defaultHeaderPrefix, timezone = 'UTC' } = options;
   const { now, random, token } = nodeRuntime(new AbortController().signal);
   const { accountId = 'TEST', passcode = token(), variants = {} } = options;
-  const { latencyMs = 0, pendingPolls = 0, maxConcurrent, onRequest } = options;
+  const { latencyMs = 0, lagSeconds = 0, pendingPolls = 0, maxConcurrent, onRequest } = options;
   return {
     dataDir,
     seed,
@@ -163,6 +178,8 @@ function serviceOptions(options: TestServiceOptions, dataDir: string | undefined
     passcode,
     timezone,
     latencyMs,
+    lagSeconds,
+    calls: options.calls,
     pendingPolls,
     failRate: 0,
     maxConcurrent: maxConcurrent ?? {

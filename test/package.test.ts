@@ -16,9 +16,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { callTimers } from '../src/calling/protocol.js';
-import { startService } from '../src/service/start.js';
-import { serviceDefaults } from './support/service-defaults.js';
+import { startService } from '../src/testing.js';
 
 // What `npm pack` makes of the checkout, and that it runs by itself: installed beside libsql, whose
 // native part is not in the bundle, and no other package. `prepack` puts the bundle in the place of the build; here
@@ -327,7 +325,7 @@ describe('serves as a library', () => {
 
   it('does what the examples show', async () => {
     const account = { accountId: 'LIBRARY', passcode: 'passcode-of-the-library' };
-    const service = await startService({ ...serviceDefaults, ...account });
+    const service = await startService(account);
     onTestFinished(() => service.close());
     const script = path.join(folder, 'examples.mjs');
     const program = examples({ ...account, baseUrl: service.url });
@@ -375,12 +373,7 @@ describe('lets users call each other', () => {
 
   it('as its page shows for Node', async () => {
     const calls = { accountId: 'CALLS', apiKey: 'kept secret' };
-    const router = await startService({
-      ...serviceDefaults,
-      accountId: 'A',
-      passcode: 'passcode',
-      calls: { ...calls, timers: callTimers, dropRate: 0, isOff: false },
-    });
+    const router = await startService({ calls });
     onTestFinished(() => router.close());
     const code = example('ts').replace('http://127.0.0.1:8700', router.url);
     const script = path.join(folder, 'two-devices.mts');

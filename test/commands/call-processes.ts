@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { CallTimers } from '../../src/calling/protocol.js';
-import { startService } from '../../src/service/start.js';
+import { startService } from '../../src/testing.js';
 import { BinProcess } from '../support/bin-process.js';
-import { serviceDefaults } from '../support/service-defaults.js';
 import { makeWorld, type World } from '../support/world.js';
 
 /** A line of stdout. */
@@ -41,22 +40,11 @@ export class CallProcess extends BinProcess {
 
 /** A service with calling, of these times where they are not the usual ones, and who talks to it. */
 export async function callingWorld(timers: Partial<CallTimers> = {}) {
-  const calls = {
-    accountId: 'CALLS-1',
-    apiKey: 'k3y-of-the-calls',
-    timers,
-  };
-  const account = { accountId: 'ACC-1', passcode: 'passcode-of-calls' };
-  const service = await startService({ ...serviceDefaults, ...account, calls });
+  const calls = { accountId: 'CALLS-1', apiKey: 'k3y-of-the-calls', timers };
+  const service = await startService({ calls });
   onTestFinished(() => service.close());
   const world = makeWorld();
-  const env = {
-    ENGAGECTL_BASE_URL: service.url,
-    ENGAGECTL_CALL_ACCOUNT_ID: calls.accountId,
-    ENGAGECTL_CALL_API_KEY: calls.apiKey,
-    ENGAGECTL_ACCOUNT_ID: account.accountId,
-    ENGAGECTL_PASSCODE: account.passcode,
-  };
+  const { env } = service;
   const run = (argv: readonly string[], more: Readonly<Record<string, string>> = {}) =>
     new CallProcess(world, { ...env, ...more }, argv);
   return {

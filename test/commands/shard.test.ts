@@ -1,10 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, answer, startFaultServer, type Received } from '../support/fault-server.js';
-import { recordsOf } from '../support/judge.js';
-import { recordsPage, startPageServer } from '../support/page-server.js';
+import { serve, written } from '../support/serve.js';
 import { makeWorld, type World } from '../support/world.js';
 
 /** FNV-1a as its authors define it. */
@@ -32,14 +29,6 @@ async function run(world: World, argv: readonly string[], env: Record<string, st
   return { code, stderr, summary: (stdout === '' ? {} : JSON.parse(stdout)) as Summary };
 }
 
-async function start() {
-  const server = await startFaultServer([accept()]);
-  const world = makeWorld({ env: accountAt(server.url, 'seeded-secret-3c1f') });
-  return { server, world };
-}
-
-const sent = (executed: readonly Received[]) => executed.flatMap(({ body }) => recordsOf(body));
-
 it('the oracle is FNV-1a', () => {
   expect(['', 'a', 'foobar'].map((text) => fnv64(text).toString(16))).toEqual([
     'cbf29ce484222325',
@@ -60,19 +49,22 @@ describe('--shard', () => {
       count: fc.integer({ min: 1, max: 5 }),
       form: fc.constantFrom(...Object.keys(forms)),
     });
+    const { service, world } = await serve();
     await fc.assert(
       fc.asyncProperty(inputs, async ({ keys, count, form }) => {
-        const { server, world } = await start();
-        await using _ = server;
+        await service.reset();
         const { text, flags = [] } = forms[form]!;
         const file = world.path(`users.${form.startsWith('csv') ? 'csv' : 'ndjson'}`);
         writeFileSync(file, text(keys));
         const shards = Array.from({ length: count }, (_, index) => `${index + 1}/${count}`);
         for (const shard of shards) {
-          const before = server.executed.length;
-          const { code, summary } = await run(world, ['upload', file, '--shard', shard, ...flags]);
+          const before = written(service).length;
+          const upload = ['upload', file, '--again', '--shard', shard, ...flags];
+          const { code, summary } = await run(world, upload);
           expect(code).toBe(0);
-          const ours = sent(server.executed.slice(before)).map(({ identity }) => String(identity));
+          const ours = written(service)
+            .slice(before)
+            .flatMap((records) => records.map(({ identity }) => String(identity)));
           const index = shards.indexOf(shard) + 1;
           expect(ours.filter((identity) => shardOf(identity, count) !== index)).toEqual([]);
           expect(summary).toMatchObject({
@@ -82,9 +74,11 @@ describe('--shard', () => {
           });
         }
         const order = (of: string) =>
-          sent(server.executed).flatMap(({ identity, profileData, evtData }) =>
-            identity === of ? [Number(((profileData ?? evtData) as { n: unknown }).n)] : [],
-          );
+          written(service)
+            .flat()
+            .flatMap(({ identity, profileData, evtData }) =>
+              identity === of ? [Number(((profileData ?? evtData) as { n: unknown }).n)] : [],
+            );
         for (const one of new Set(keys)) {
           expect(order(one)).toEqual(keys.flatMap((other, n) => (other === one ? [n] : [])));
         }
@@ -94,26 +88,27 @@ describe('--shard', () => {
   });
 
   it('hashes type, NUL and value of a subscription, and the identity of a demerge', async () => {
-    const { server, world } = await start();
-    await using _ = server;
-    const values = Array.from({ length: 40 }, (_, n) => `+4900000${n}`);
+    const { service, world } = await serve();
+    const values = Array.from({ length: 40 }, (_, n) => `+490000000${n}`);
     writeFileSync(world.path('phones.txt'), values.join('\n'));
     const flags = ['--type', 'phone', '--status', 'Resubscribe'];
     const { summary } = await run(world, ['subscribe', 'phones.txt', ...flags, '--shard', '2/3']);
     const expected = values.filter((value) => shardOf(`phone\0${value}`, 3) === 2);
-    expect(sent(server.executed).map(({ value }) => value)).toEqual(expected);
+    expect(
+      written(service)
+        .flat()
+        .map(({ value }) => value),
+    ).toEqual(expected);
     expect(summary).toMatchObject({ read: expected.length, otherShards: 40 - expected.length });
 
     const demerged = await run(world, ['demerge', 'phones.txt', '--yes', '--shard', '3/3']);
     const identities = values.filter((value) => shardOf(value, 3) === 3);
-    const body = server.executed.at(-1)!.body.toString();
-    expect(JSON.parse(body)).toEqual({ identities });
+    expect(written(service).at(-1)).toEqual(identities);
     expect(demerged.summary).toMatchObject({ accepted: identities.length });
   });
 
   it('hashes the type as it is sent, whether a cell, a member or a flag says it', async () => {
-    const { server, world } = await start();
-    await using _ = server;
+    const { service, world } = await serve();
     const types = ['phone', 'Email', 'WHATSAPP', ''];
     const rows = Array.from({ length: 40 }, (_, n) => ({ type: types[n % 4]!, value: `v"${n}` }));
     const ours = rows.filter(
@@ -123,17 +118,19 @@ describe('--shard', () => {
     writeFileSync(world.path('s.csv'), ['type,value', ...cells].join('\n'));
     writeFileSync(world.path('s.ndjson'), rows.map((row) => JSON.stringify(row)).join('\n'));
     for (const file of ['s.csv', 's.ndjson']) {
-      const before = server.executed.length;
+      await service.reset();
       const flags = ['--type', 'email', '--status', 'Resubscribe', '--shard', '2/3'];
-      expect((await run(world, ['subscribe', file, ...flags])).code).toBe(0);
-      const values = sent(server.executed.slice(before)).map(({ value }) => value);
+      // That these are no addresses is for the service to say.
+      expect((await run(world, ['subscribe', file, ...flags])).code).toBe(3);
+      const values = written(service)
+        .flat()
+        .map(({ value }) => value);
       expect(values).toEqual(ours.map(({ value }) => value));
     }
   });
 
   it('leaves what has no key to the first shard, and names the rejects file after the shard', async () => {
-    const { server, world } = await start();
-    await using _ = server;
+    const { world } = await serve();
     writeFileSync(world.path('users.csv'), 'identity,n\nA,1\n,2\nB\nC,3\n');
     const first = await run(world, ['upload', 'users.csv', '--shard', '1/2']);
     const second = await run(world, ['upload', 'users.csv', '--shard', '2/2']);
@@ -148,12 +145,8 @@ describe('--shard', () => {
   });
 
   it('goes on with its own run, and counts the others as if it had not stopped', async () => {
-    let requests = 0;
-    await using server = await startFaultServer(() => {
-      requests += 1;
-      return requests === 3 ? answer(401) : accept();
-    });
-    const world = makeWorld({ env: accountAt(server.url, 'seeded-secret-3c1f') });
+    const { service, world } = await serve();
+    await service.fault({ after: 2, times: 1, answer: { status: 401 } });
     const keys = Array.from({ length: 200 }, (_, n) => `user-${n}`);
     writeFileSync(world.path('users.csv'), asCsv(keys));
     const flags = ['--chunk-size', '5', '--concurrency', '4', '--shard', '1/4'];
@@ -166,14 +159,15 @@ describe('--shard', () => {
     expect(code).toBe(0);
     expect(summary).toMatchObject({ read: ours.length, otherShards: 200 - ours.length });
     expect(summary.resumed).toBeGreaterThan(0);
-    const identities = sent(server.executed).map(({ identity }) => String(identity));
+    const identities = written(service)
+      .flat()
+      .map(({ identity }) => String(identity));
     expect(new Set(identities)).toEqual(new Set(ours));
     expect(identities).toHaveLength(ours.length);
   });
 
   it('shares the requests in flight, and refuses more shards than there are', async () => {
-    const { server, world } = await start();
-    await using _ = server;
+    const { world } = await serve();
     writeFileSync(world.path('users.csv'), asCsv(['A']));
     for (const [command, most] of [
       ['upload', 15],
@@ -204,8 +198,7 @@ describe('--shard', () => {
     ],
     ['Cloud Run', { CLOUD_RUN_TASK_INDEX: '1', CLOUD_RUN_TASK_COUNT: '2' }, [], '2-of-2'],
   ])('auto reads the variables of %s', async (...[, env, flags, shard]) => {
-    const { server, world } = await start();
-    await using _ = server;
+    const { world } = await serve();
     const broken = Array.from({ length: 40 }, (_, n) => `user-${n}`);
     writeFileSync(world.path('users.csv'), asCsv(broken));
     const [index, count] = shard.split('-of-').map(Number);
@@ -233,20 +226,22 @@ describe('--shard', () => {
 });
 
 describe('export-events --shard', () => {
-  const pages = ({ event_name, from }: { event_name: string; from: number }) => [
-    recordsPage(`{"e":"${event_name}","d":${from}}`),
-  ];
+  const seed = [1, 2, 3, 4, 5].map((day) => ({
+    type: 'event',
+    identity: 'u',
+    evtName: 'A',
+    ts: Date.parse(`2024-01-0${day}T12:00:00Z`) / 1000,
+  }));
   const command = ['export-events', '--event', 'A', '--from', '2024-01-01', '--to', '2024-01-05'];
 
   it('takes every n-th day: a file of its own where the days have none', async () => {
-    await using server = await startPageServer(pages);
-    const world = makeWorld({ env: server.env });
+    const { service, world } = await serve({ seed });
     const exported = async (output: string, shard: string) =>
       world.run([...command, '-o', output, '--shard', shard, '--json']);
     for (const shard of ['1/2', '2/2']) await exported('day-{day}.ndjson', shard);
     const days = readdirSync(world.cwd).toSorted();
     expect(days).toEqual([1, 2, 3, 4, 5].map((day) => `day-2024-01-0${day}.ndjson`));
-    expect(server.openings).toHaveLength(5);
+    expect(service.requests({ endpoint: 'events-cursor' })).toHaveLength(5);
 
     const { stdout } = await exported('all.ndjson.gz', '2/2');
     expect(JSON.parse(stdout)).toMatchObject({ records: 2, output: 'all.2-of-2.ndjson.gz' });
@@ -254,7 +249,8 @@ describe('export-events --shard', () => {
 
     await exported('both.ndjson', '1/2');
     const text = readFileSync(world.path('both.1-of-2.ndjson'), 'utf8');
-    expect(text).toBe([1, 3, 5].map((day) => `{"e":"A","d":2024010${day}}\n`).join(''));
+    const times = [1, 3, 5].map((day) => `2024010${day}120000`);
+    expect(text.match(/(?<="ts":)\d+/g)).toEqual(times);
     expect((await exported('x.ndjson', '1/4')).code).toBe(2);
   });
 });

@@ -1,18 +1,25 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, type VerifyResult } from '../../src/index.js';
-import { startService, type ServiceOptions } from '../../src/service/start.js';
-import { accountAt } from '../support/account-at.js';
+import { startService, type TestServiceOptions } from '../../src/testing.js';
 import { startLyingService, type LyingRecord } from '../support/lying-service.js';
-import { serviceDefaults } from '../support/service-defaults.js';
 import { makeWorld, type World } from '../support/world.js';
 
 const account = { accountId: 'PROOF', passcode: 'passcode-of-the-proof' };
 
-async function serviceOf(options: Partial<ServiceOptions> = {}) {
-  const service = await startService({ ...serviceDefaults, ...account, ...options });
+async function serviceOf(options: TestServiceOptions = {}) {
+  const service = await startService({ ...account, ...options });
   onTestFinished(() => service.close());
-  return { service, env: accountAt(service.url, account.passcode, account.accountId) };
+  return { service, env: service.env };
+}
+
+/** Reads see a write late, by a clock that goes on for a second with each request. */
+async function lagging(lagSeconds: number) {
+  const found = await serviceOf({
+    lagSeconds,
+    onRequest: () => found.service.clock.advance(1),
+  });
+  return found;
 }
 
 interface Difference {
@@ -193,8 +200,7 @@ describe('verify of profiles', () => {
   });
 
   it('waits for reads that lag, no longer than --within, and asks again for those alone', async () => {
-    let now = Date.parse('2026-11-22T12:00:00Z');
-    const { env } = await serviceOf({ lagSeconds: 60, now: () => (now += 1000) });
+    const { env } = await lagging(60);
     const world = makeWorld({ env });
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\nu2,Rome\n');
     await uploaded(world, ['u.csv']);
@@ -361,8 +367,7 @@ describe('verify of events', () => {
   });
 
   it('looks again at the days that lag', async () => {
-    let now = Date.parse('2026-11-22T12:00:00Z');
-    const { env } = await serviceOf({ lagSeconds: 120, now: () => (now += 1000) });
+    const { env } = await lagging(120);
     const world = makeWorld({ env });
     writeFileSync(world.path('e.ndjson'), eventOf('u', 1, noon));
     await uploaded(world, ['e.ndjson']);

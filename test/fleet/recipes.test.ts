@@ -1,11 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, startFaultServer } from '../support/fault-server.js';
-import { recordsOf } from '../support/judge.js';
+import { startService } from '../../src/testing.js';
 import { startRedis, stores } from '../support/queue-stores.js';
-import { makeWorld } from '../support/world.js';
+import { serve, written } from '../support/serve.js';
 import { makeFleet, passcode } from './fleet.js';
 
 // The recipes of docs/scale.md, as far as they are command lines (of the image: what its entry point is given): each part of a scheduler is run with
@@ -62,8 +60,7 @@ const recipes: readonly [
 ];
 
 it.each(recipes)('%s', async (...[heading, words, env]) => {
-  await using server = await startFaultServer([accept()]);
-  const world = makeWorld({ env: accountAt(server.url, passcode) });
+  const { service, world } = await serve();
   const identities = Array.from({ length: 100 }, (_, n) => `user-${n}`);
   writeFileSync(world.path('users.csv'), ['identity', ...identities, ''].join('\n'));
   for (let index = 0; index < 5; index += 1) {
@@ -71,7 +68,7 @@ it.each(recipes)('%s', async (...[heading, words, env]) => {
     const { code, stderr } = await world.run(argv, { env: env(index) });
     expect(code, stderr).toBe(0);
   }
-  const sent = server.executed.flatMap(({ body }) => recordsOf(body));
+  const sent = written(service).flat();
   expect(sent).toHaveLength(100);
   expect(new Set(sent.map(({ identity }) => identity))).toEqual(new Set(identities));
 });
@@ -84,8 +81,8 @@ describe.skipIf(!stores.some(({ name }) => name === 'Redis'))('the compose file'
     expect(block).toContain('replicas: 3');
     const work = listed(/command: \[(fleet.*)\]/.exec(block)![1]!);
     await using store = await startRedis();
-    await using server = await startFaultServer([accept()]);
-    const { world } = await makeFleet(store, server.url);
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { world } = await makeFleet(store, service.url);
     writeFileSync(world.path('users.csv'), 'identity\nA\nB\nC\n');
     const stop = new AbortController();
     const workers = [1, 2, 3].map(async () => world.run(work, { signal: stop.signal }));
@@ -97,6 +94,6 @@ describe.skipIf(!stores.some(({ name }) => name === 'Redis'))('the compose file'
     }
     stop.abort();
     for (const { code } of await Promise.all(workers)) expect(code).toBe(0);
-    expect(server.executed.flatMap(({ body }) => recordsOf(body))).toHaveLength(3);
+    expect(written(service).flat()).toHaveLength(3);
   });
 });

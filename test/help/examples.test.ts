@@ -6,13 +6,9 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import type { RunningService } from '../../src/service/start.js';
-import { callTimers } from '../../src/calling/protocol.js';
-import { startService } from '../../src/service/start.js';
-import { accept, answer, startFaultServer } from '../support/fault-server.js';
+import { startService, type TestService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/world.js';
 import { examplesIn, helpPages, helpText } from './pages.js';
-import { serviceDefaults } from '../support/service-defaults.js';
 
 // Every example of every help text is run, in a world with the files and profiles that it names.
 
@@ -62,16 +58,12 @@ const examples = [...new Set(pages.flatMap(examplesIn))].filter(
   (line) => !line.startsWith('engagectl fleet '),
 );
 
-let service: RunningService;
+let service: TestService;
 /** The config file that every example finds, once it was made. */
 let configuration: Buffer | undefined;
 
 beforeAll(async () => {
-  service = await startService({
-    ...serviceDefaults,
-    ...account,
-    calls: { ...calls, timers: { ...callTimers, ringing: 300 }, dropRate: 0, isOff: false },
-  });
+  service = await startService({ ...account, calls: { ...calls, timers: { ringing: 300 } } });
 });
 afterAll(async () => service.close());
 
@@ -123,10 +115,10 @@ async function saveRegion(
 async function withUnfinishedRun(example: string, world: World): Promise<string> {
   const id = /\b\d{8}-\d{6}-\w{4}\b/;
   if (!id.test(example)) return example;
-  const refuse = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
-  const server = await startFaultServer((_, index) => (index === 1 ? refuse : accept()));
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  await saveRegion(world, 'eu1', [], server.url);
+  const refusing = await startService(account);
+  onTestFinished(() => refusing.close());
+  await refusing.fault({ after: 1, times: 1, answer: { status: 401 } });
+  await saveRegion(world, 'eu1', [], refusing.url);
   const { code, stdout } = await world.run([
     'upload',
     'identities.csv',

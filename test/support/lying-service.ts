@@ -1,15 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import { startService, type RunningService, type ServiceOptions } from '../../src/service/start.js';
-import { accountAt } from './account-at.js';
+import { startService, type TestService, type TestServiceOptions } from '../../src/testing.js';
 import { startLoopbackServer } from './loopback-server.js';
-import { serviceDefaults } from './service-defaults.js';
 
 export type LyingRecord = Record<string, unknown>;
 
 export interface LyingService {
-  readonly service: RunningService;
+  readonly service: TestService;
   /** Of a client that is lied to, and of one that is not. */
   readonly env: Readonly<Record<string, string>>;
   readonly honest: Readonly<Record<string, string>>;
@@ -21,10 +19,9 @@ export interface LyingService {
  */
 export async function startLyingService(
   stores: (records: readonly LyingRecord[]) => readonly LyingRecord[],
-  options: Partial<ServiceOptions> = {},
+  options: TestServiceOptions = {},
 ): Promise<LyingService> {
-  const account = { accountId: 'LIED-TO', passcode: 'passcode-of-the-liar' };
-  const service = await startService({ ...serviceDefaults, ...account, ...options });
+  const service = await startService(options);
   onTestFinished(() => service.close());
   const proxy = await startLoopbackServer((request, response) => {
     void respond(request, response);
@@ -54,6 +51,6 @@ export async function startLyingService(
     response.writeHead(status, { 'Content-Type': 'application/json' });
     response.end(body);
   };
-  const at = (url: string) => accountAt(url, account.passcode, account.accountId);
-  return { service, env: at(proxy.url), honest: at(service.url) };
+  const env = { ...service.env, ENGAGECTL_BASE_URL: proxy.url };
+  return { service, env, honest: service.env };
 }

@@ -3,10 +3,9 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { accept, answer, startFaultServer, throttle } from '../support/fault-server.js';
+import { startService } from '../../src/testing.js';
 import { hasChromium, launchChromium } from '../support/chromium.js';
 import { makeWorld, type World } from '../support/world.js';
-import { accountAt } from '../support/account-at.js';
 
 // The page of --report in a real browser. Its screenshots are kept in the folder ENGAGECTL_SCREENSHOTS.
 
@@ -19,18 +18,14 @@ async function reportOf(world: World) {
     code: 515,
     error: `${hostile} record number : ${n}`,
   }));
-  await using server = await startFaultServer([
-    throttle(),
-    answer(503),
-    answer(200, { status: 'partial', processed: 7, unprocessed }),
-    accept(),
-  ]);
+  await using service = await startService();
+  const partial = { status: 'partial', processed: 7, unprocessed };
+  for (const answer of [{ status: 429 }, { status: 503 }, { body: partial }])
+    await service.fault({ times: 1, answer });
   const rows = Array.from({ length: 90 }, (_, n) => `user-${n},"${hostile}"\n`);
   writeFileSync(world.path('users.csv'), `identity,Note\n${rows.join('')}`);
   const argv = ['upload', 'users.csv', '--chunk-size', '10', '--report', 'run.html', '--json'];
-  const { code, stdout } = await world.run(argv, {
-    env: accountAt(server.url, 'seeded-secret-7f3a'),
-  });
+  const { code, stdout } = await world.run(argv, { env: service.env });
   expect(code).toBe(3);
   return JSON.parse(stdout) as Record<string, number>;
 }
