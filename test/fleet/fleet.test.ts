@@ -128,6 +128,7 @@ describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore 
       expect(status.figures).toMatchObject({ read: records, accepted: records });
       expect(server.mostInFlight).toBeLessThanOrEqual(3);
       const twice = expectAll({ server, fleet, records }, kills);
+      await store.kill(); // while it lives, files come and go
       expect(filesWith(passcode, store.folder, fleet.workDir)).toEqual([]);
       expect(filesWith(run, store.folder, fleet.workDir)).not.toEqual([]);
       const lost = fleet.leasesLost();
@@ -474,7 +475,7 @@ function filesWith(text: string, ...folders: readonly string[]): string[] {
   return folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .map((name) => path.join(folder, name))
-      .filter((name) => statSync(name, { throwIfNoEntry: false })?.isFile())
+      .filter((name) => statSync(name).isFile())
       .filter((name) => readFileSync(name).includes(text)),
   );
 }
