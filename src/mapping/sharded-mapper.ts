@@ -1,7 +1,6 @@
 import type { RowBlock } from '../input/rows.js';
 import { ShardFinder, UNKNOWN_SHARD } from '../text/shard-finder.js';
 import { pickedRecords } from './picked-records.js';
-import { allOf } from './all-of.js';
 import { RecordKeys } from './record-key.js';
 import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
 import type { Shard } from './shard.js';
@@ -18,10 +17,7 @@ export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Ma
 
   const map = (rows: RowBlock): RecordBlock => {
     const shards = shardsOf(rows, mapper.keys, finder);
-    const picked = allOf(rows).filter(
-      (row) => shards[row] === ours || shards[row] === UNKNOWN_SHARD,
-    );
-    const mapped = mapper.map(rows, picked);
+    const mapped = mapper.map(rows, rowsOf(shards, ours));
     const block = pickedRecords(mapped, (record) => {
       return (shards[mapped.row[record]!] || finder.ofKey(keys.of(mapped, record))) === ours;
     });
@@ -31,6 +27,16 @@ export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Ma
     return { ...block, faults, rejects, elsewhere: rows.count + rows.faults.length - accounted };
   };
   return { ...mapper, map };
+}
+
+/** Those that are in the shard, or may be. */
+function rowsOf(shards: Int32Array, ours: number): Int32Array {
+  const rows = new Int32Array(shards.length);
+  let count = 0;
+  for (let row = 0; row < shards.length; row += 1) {
+    if (shards[row] === ours || shards[row] === UNKNOWN_SHARD) rows[count++] = row;
+  }
+  return rows.subarray(0, count);
 }
 
 /** Of each row; a copy, since keys are looked for in the same memory. */

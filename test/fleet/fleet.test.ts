@@ -29,7 +29,8 @@ import { isOver, makeFleet, passcode, type Fleet, type Status } from './fleet.js
 const rounds = Number(process.env['ENGAGECTL_FLEET_ROUNDS'] ?? 1);
 const isLong = rounds > 1;
 const perRequest = 20;
-const users = 300;
+/** Prime, so that the records of a user are not in one part by their places alone. */
+const users = 307;
 const limit = 120_000 * rounds;
 
 const upload = ['upload', 'users.csv', '--chunk-size', String(perRequest)];
