@@ -4,10 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** A readable standard stream, and whether a person sits at it. */
 export type InputStream = NodeJS.ReadableStream & { readonly isTTY?: boolean };
-/** A writable standard stream; `columns` is set when it is a terminal. */
+/** A writable standard stream; `columns` and `rows` are set when it is a terminal. */
 export type OutputStream = NodeJS.WritableStream & {
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 };
 
 /** The outside world as one value, so that tests can hand in another. */

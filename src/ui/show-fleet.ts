@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
-import { grouped, secondsText } from './figures.js';
+import { fitted, grouped, secondsText } from './figures.js';
 import { inert } from './inert.js';
 import { jsonAnswer } from './json-answer.js';
 import type { DisplaySettings } from './messages.js';
@@ -26,8 +26,11 @@ export interface FleetPicture {
   }[];
 }
 
-/** Most lines of shards that are drawn at once. */
-const mostLines = 30;
+/** Most shards that are shown at once. */
+const mostShown = 30;
+
+/** Lines of a table besides its shards: two of figures, the heads, how many more there are, and where the cursor stands. */
+const otherLines = 5;
 
 /** A table of a run: printed once, or drawn again and again where standard output is a terminal. */
 export function showFleet(
@@ -38,47 +41,45 @@ export function showFleet(
   let drawn = 0;
   let last = '';
   return {
-    print: (picture: FleetPicture): void => void stdout.write(tableOf(picture)),
+    print: (picture: FleetPicture): void => void stdout.write(tableOf(picture, mostShown)),
     draw: (picture: FleetPicture): void => {
       if (quiet) return;
       if (json) return void stdout.write(jsonAnswer(picture));
       if (!isTerminal) {
-        const line = headOf(picture);
+        const line = headOf(picture).join('; ');
         if (line !== last) stdout.write(`${line}\n`);
         last = line;
         return;
       }
-      const table = tableOf(picture);
-      stdout.write(`${drawn > 0 ? `\u001B[${drawn}A\u001B[J` : ''}${table}`);
-      drawn = table.split('\n').length - 1;
+      // What is wider or higher than the terminal could not be drawn over.
+      const { rows = 24, columns = 80 } = stdout;
+      const shown = Math.min(mostShown, Math.max(rows - otherLines, 1));
+      const lines = tableOf(picture, shown).split('\n');
+      const up = drawn > 0 ? `\u001B[${drawn}A\u001B[J` : '';
+      stdout.write(up + lines.map((line) => fitted(line, columns)).join('\n'));
+      drawn = lines.length - 1;
     },
   };
 }
 
-function headOf({
-  run,
-  command,
-  state,
-  shards,
-  counts,
-  workers,
-  budget,
-  parts,
-}: FleetPicture): string {
+function headOf(picture: FleetPicture): readonly [shards: string, records: string] {
+  const { run, command, state, shards, counts, workers, budget, parts } = picture;
   const records = parts.reduce((sum, part) => sum + part.records, 0);
-  return inert(
-    `${command} ${run}: ${state}; ${counts['done'] ?? 0} of ${shards} shards done, ` +
-      `${counts['running'] ?? 0} running, ${counts['failed'] ?? 0} failed; ` +
-      `${grouped(records)} records; ${workers} workers, budget ${budget ?? 'none'}`,
-  );
+  return [
+    inert(
+      `${command} ${run}: ${state}; ${counts['done'] ?? 0} of ${shards} shards done, ` +
+        `${counts['running'] ?? 0} running, ${counts['failed'] ?? 0} failed`,
+    ),
+    `${grouped(records)} records; ${workers} workers, budget ${budget ?? 'none'}`,
+  ];
 }
 
 /** Shards that run or failed come first: of many, the others are left out. */
-function tableOf(picture: FleetPicture): string {
+function tableOf(picture: FleetPicture, most: number): string {
   const order = ['failed', 'running', 'missing', 'cancelled', 'waiting', 'done'];
   const parts = picture.parts
     .toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.shard - b.shard)
-    .slice(0, mostLines)
+    .slice(0, most)
     .toSorted((a, b) => a.shard - b.shard);
   const rows = parts.map(({ shard, state, worker, records, rejected, share, seconds, error }) => [
     `${shard}/${picture.shards}`,
@@ -93,7 +94,7 @@ function tableOf(picture: FleetPicture): string {
   const heads = ['SHARD', 'STATE', 'READ', 'RECORDS', 'REJECTED', 'WORKER', 'TIME', ''];
   const more = picture.parts.length - parts.length;
   return (
-    `${headOf(picture)}\n${inert(aligned([heads, ...rows]))}` +
+    `${headOf(picture).join('\n')}\n${inert(aligned([heads, ...rows]))}` +
     (more > 0 ? `and ${grouped(more)} more\n` : '')
   );
 }

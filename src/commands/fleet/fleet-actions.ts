@@ -36,7 +36,8 @@ export async function work(call: Call<WorkFlags>): Promise<void> {
   const { flags, runtime } = call;
   const { slots, lease, drain = false } = flags;
   const said = messages(call.settings(), runtime);
-  const worker = `${hostname().slice(0, 16)}-${runtime.token().slice(0, 4)}`;
+  const some = runtime.token().replaceAll(/[-_]/g, '').slice(0, 4);
+  const worker = `${hostname().slice(0, 16)}-${some}`;
   await withQueue(
     call,
     async (store) => {
