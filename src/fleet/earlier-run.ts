@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
 import { WorkFolder, type FleetRun } from './fleet-run.js';
 
@@ -7,7 +7,8 @@ import { WorkFolder, type FleetRun } from './fleet-run.js';
  * into other shards or sent with other options. Throws E-ALREADY-SENT.
  */
 export function refuseSentBefore(run: FleetRun, workDir: string): void {
-  const names = existsSync(workDir) ? readdirSync(workDir) : [];
+  const isFolder = statSync(workDir, { throwIfNoEntry: false })?.isDirectory() === true;
+  const names = isFolder ? readdirSync(workDir) : [];
   for (const name of names) {
     const folder = new WorkFolder(workDir, name);
     if (name === run.run || !folder.exists || !isSame(folder.read(), run)) continue;

@@ -298,6 +298,8 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         ).toBe(2);
         const asCsv = ['--rejects', 'bad.csv', '--yes', '--shards', '3', '--work-dir', 'w'];
         expect((await fleet.run('submit', ...demerge, ...asCsv)).code).toBe(2);
+        const noFolder = ['--yes', '--shards', '3', '--work-dir', 'users.csv'];
+        expect((await fleet.run('submit', ...demerge, ...noFolder)).code).toBe(9);
         const run = await fleet.submit(...demerge, '--shards', '3', '--yes');
         fleet.worker('--drain');
         await fleet.until(run, isOver);
