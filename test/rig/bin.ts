@@ -31,13 +31,21 @@ interface CommandLine {
   readonly argv: readonly string[];
 }
 
+interface TracedLine extends CommandLine {
+  readonly tracer?: readonly string[];
+  readonly stdin?: Buffer | undefined;
+}
+
 /** Starts the built program, under a tracer where one is given. */
 export function start(
   world: World,
-  { url, argv, tracer = [] }: CommandLine & { readonly tracer?: readonly string[] },
+  { url, argv, tracer = [], stdin }: TracedLine,
 ): ChildProcessWithoutNullStreams {
   const [command = '', ...words] = [...tracer, process.execPath, bin, ...argv];
-  return spawn(command, words, { cwd: world.cwd, env: environment(world, url) });
+  const child = spawn(command, words, { cwd: world.cwd, env: environment(world, url) });
+  child.stdin.on('error', () => {}); // it may be killed before it has read all
+  if (stdin) child.stdin.end(stdin);
+  return child;
 }
 
 /** Starts it with its data going to a file. */

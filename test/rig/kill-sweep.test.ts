@@ -25,9 +25,16 @@ import { accountAt } from '../support/account-at.js';
 // test's name; ENGAGECTL_FULL_SWEEP=1 tries every one.
 
 const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
-const kinds: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'demerge', 'changed'];
+const kinds: readonly ScenarioKind[] = [
+  'profiles',
+  'mixed',
+  'events',
+  'demerge',
+  'changed',
+  'piped',
+];
 /** Points of each kind of run in a sample. */
-const killsPerKind = 5;
+const killsPerKind = 4;
 const powerCutsPerKind = 2;
 const failuresPerKind = 2;
 const edgesOfOneKind = 12;
@@ -138,7 +145,7 @@ const traceOf = (world: World): string => path.join(path.dirname(world.cwd), 'tr
 async function runTraced({ world, truth, scenario }: Stage, strace: readonly string[]) {
   const tracer = ['strace', '-f', '-qq', '-o', traceOf(world), ...strace];
   const argv = [...scenario.argv, ...flags];
-  return outcomeOf(start(world, { url: truth.server.url, argv, tracer }));
+  return outcomeOf(start(world, { url: truth.server.url, argv, tracer, stdin: scenario.stdin }));
 }
 
 /** The calls of an undisturbed run that concern its files or its connections. */
@@ -206,10 +213,13 @@ async function survive(
 async function sendNothingTwice({ world, truth, scenario }: Stage): Promise<void> {
   if (!scenario.records.some(({ once }) => once)) return;
   const before = truth.executed.length;
-  const { code, stdout, stderr } = await world.run([...scenario.argv, ...flags, '--resume']);
+  const argv = [...scenario.argv, ...flags, '--resume'];
+  const { code, stdout, stderr } = await world.run(argv, inputOf(scenario));
   expect([code, truth.executed.length], stderr).toEqual([0, before]);
   expect(JSON.parse(stdout)).toMatchObject({ accepted: 0, resumed: scenario.records.length });
 }
+
+const inputOf = ({ stdin }: Scenario) => (stdin ? { stdin } : {});
 
 const unfinished = (world: World): boolean => runsOf(world).some((name) => !name.startsWith('.'));
 
@@ -221,8 +231,8 @@ async function finish({ world, truth, scenario }: Stage, random: Random): Promis
   const argv = [...scenario.argv, ...flags, '--resume'];
   const url = truth.server.url;
   const outcome = random.chance(0.2)
-    ? await outcomeOf(start(world, { url, argv }))
-    : await world.run(argv);
+    ? await outcomeOf(start(world, { url, argv, stdin: scenario.stdin }))
+    : await world.run(argv, inputOf(scenario));
   const summary = checkPart({ ...outcome, code: outcome.code ?? -1 }, scenario, false);
   expect(isDone(summary, scenario)).toBe(true);
   checkEnd(world, { scenario, truth, summary });

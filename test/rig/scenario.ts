@@ -20,10 +20,13 @@ export interface InputRecord {
 export interface Scenario {
   readonly argv: readonly string[];
   readonly files: ReadonlyMap<string, Buffer>;
+  /** What its producer writes, every time it is run. */
+  readonly stdin?: Buffer;
   readonly records: readonly InputRecord[];
 }
 
-export type ScenarioKind = 'profiles' | 'events' | 'mixed' | 'demerge' | 'subscribe' | 'changed';
+export type ScenarioKind =
+  'profiles' | 'events' | 'mixed' | 'demerge' | 'subscribe' | 'changed' | 'piped';
 
 /** Random input of some `size` records: few identities, so that keys repeat; some that are no good. */
 export function scenarioOf(kind: ScenarioKind, size: number, random: Random): Scenario {
@@ -50,6 +53,10 @@ export function scenarioOf(kind: ScenarioKind, size: number, random: Random): Sc
   if (kind === 'changed') {
     draft.changes('c.csv', size);
     return draft.done(['upload', '--changed']);
+  }
+  if (kind === 'piped') {
+    draft.ndjson('stdin', size, ['profile', 'event', 'operator']);
+    return draft.piped(['upload', '-', '--run-name', 'crm']);
   }
   draft.identities('ids.csv', size);
   return draft.done(['demerge', '--yes']);
@@ -139,6 +146,12 @@ class Draft {
       files: this.#files,
       records: this.#records,
     };
+  }
+
+  /** The one file that was drafted is what comes through a pipe. */
+  piped(argv: readonly string[]): Scenario {
+    const [stdin = Buffer.of()] = this.#files.values();
+    return { argv, files: new Map(), stdin, records: this.#records };
   }
 
   #write(
