@@ -29,6 +29,15 @@ export {
 } from './csv-records';
 export { addAll as addCuids, begin as beginCuids, size as cuidCount, touched as touchedCuids } from './cuid-set';
 export { make as makeCuids, padding as cuidPadding, room as cuidRoom, setKey as setCuidKey, stride as cuidStride } from './cuid';
+export {
+  add as addEntries,
+  begin as beginEntries,
+  compare as compareEntries,
+  has as hasEntry,
+  isMissed as isMissedEntry,
+  seen as seenEntries,
+  touched as touchedEntries,
+} from './entries';
 export { beginElement, elementEnd, stoppedAt as elementStop } from './json-element';
 export {
   deepest,
