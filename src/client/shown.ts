@@ -44,7 +44,7 @@ const onOneLine = (text: string): string =>
     /[\n\v\f\r\u0085\u2028\u2029]/.test(space) ? ' ' : space,
   );
 
-/** The passcode in plain, escaped as in JSON, URLs and HTML, and in base64; each letter as it may be. */
+/** The passcode in plain, escaped as in JSON, programs, URLs and HTML, in hexadecimal and in base64; each letter as it may be. */
 function spellingsOf(passcode: string): RegExp {
   const plain = Array.from(passcode, letterSpellings).join('');
   return new RegExp([plain, ...encodings(passcode)].join('|'), 'gi');
@@ -61,14 +61,19 @@ function letterSpellings(letter: string): string {
   const bytes = Buffer.from(letter);
   const spellings = [
     letter === '\\' ? '\\\\{1,4}' : `${escapes}${literal(letter)}`,
-    `\\\\${escapes}u${code.toString(16).padStart(4, '0')}`,
+    `\\\\${escapes}(?:u00|x)${code.toString(16).padStart(2, '0')}`,
     percent(code.toString(16).padStart(2, '0')),
     `&(?:amp;){0,4}#0{0,6}${code};`,
     `&(?:amp;){0,4}#x0{0,6}${code.toString(16)};`,
     ...(entities[letter] ?? []),
   ];
   if (code > 0x7f)
-    spellings.push(percent(bytes.toString('hex')), bytes.toString('latin1'), '\uFFFD');
+    spellings.push(
+      percent(bytes.toString('hex')),
+      bytes.toString('hex').replaceAll(/../g, `\\\\${escapes}x$&`),
+      bytes.toString('latin1'),
+      '\uFFFD',
+    );
   return `(?:${spellings.join('|')})`;
 }
 
@@ -81,20 +86,24 @@ const entities: Readonly<Record<string, readonly string[]>> = {
   ' ': ['\\+'],
 };
 
-/** The letters of base64 that are the passcode's alone, wherever it begins in what was encoded. */
+/** Hexadecimal, and the letters of base64 that are the passcode's alone, wherever it begins in what was encoded. */
 function encodings(passcode: string): string[] {
   if (passcode.length < shortestEncoded) return [];
-  return ['utf8', 'latin1'].flatMap((encoding) => {
-    const bytes = Buffer.from(passcode, encoding as BufferEncoding);
-    return [0, 1, 2].map((before) => {
+  return [Buffer.from(passcode), Buffer.from(passcode, 'latin1')].flatMap((bytes) => [
+    bytes.toString('hex'),
+    ...[0, 1, 2].map((before) => {
       const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
       const first = Math.ceil((8 * before) / 6);
       const letters = text.slice(first, Math.floor((8 * (before + bytes.length)) / 6));
       return Array.from(letters, (letter) => base64Letters[letter] ?? letter).join('');
-    });
-  });
+    }),
+  ]);
 }
 
-const base64Letters: Readonly<Record<string, string>> = { '+': '(?:\\+|-)', '/': `${escapes}[/_]` };
-
 const literal = (letter: string): string => letter.replace(/[.*+?^${}()|[\]\\/-]/, '\\$&');
+
+/** As they are, in the form for URLs, or escaped: some libraries write a plus sign so in JSON. */
+const base64Letters: Readonly<Record<string, string>> = {
+  '+': `(?:-|${letterSpellings('+')})`,
+  '/': `(?:_|${letterSpellings('/')})`,
+};

@@ -34,6 +34,11 @@ const spellings: Readonly<Record<string, Spell>> = {
   'as in a URL, twice': (passcode) => encodeURIComponent(encodeURIComponent(passcode)),
   'as in HTML': (passcode) =>
     Array.from(passcode, (letter) => `&#${letter.charCodeAt(0)};`).join(''),
+  'escaped as in a program': (passcode) =>
+    Buffer.from(passcode).toString('hex').replaceAll(/../g, '\\\\x$&'),
+  'in hexadecimal': (passcode) => Buffer.from(passcode).toString('hex'),
+  'in base64, as in a URL': (passcode) =>
+    encodeURIComponent(Buffer.from(`>>${passcode}`).toString('base64')),
   'in base64': (passcode) => Buffer.from(passcode).toString('base64'),
   'behind an account in base64': (passcode) =>
     Buffer.from(`ACCOUNT-1:${passcode}`).toString('base64'),
@@ -219,6 +224,11 @@ const decoders: readonly ((text: string) => string)[] = [
     text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (hex) =>
       Buffer.from(hex.replaceAll('%', ''), 'hex').toString(),
     ),
+  (text) =>
+    text.replaceAll(/(?:\\+x[0-9a-f]{2})+/gi, (hex) =>
+      Buffer.from(hex.replaceAll(/\\+x/g, ''), 'hex').toString(),
+    ),
+  (text) => text.replaceAll(/(?:[0-9a-f]{2}){8,}/gi, (hex) => Buffer.from(hex, 'hex').toString()),
   (text) => text.replaceAll(/&#(\d+);/g, (_, code: string) => letterOf(code, 10)),
   (text) => text.replaceAll('&quot;', '"').replaceAll('&amp;', '&'),
 ];
