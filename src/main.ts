@@ -10,16 +10,14 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
     return code;
   };
   try {
-    if (isVersion(argv)) {
-      const { nodeVersion: node, platform } = runtime;
-      const about = { schemaVersion: 1, version, node, platform };
-      runtime.stdout.write(`${argv.length > 1 ? JSON.stringify(about) : version}\n`);
-    } else {
+    if (isVersion(argv)) runtime.stdout.write(`${version}\n`);
+    else {
       if (argv.some((word) => word.startsWith('--log-file'))) {
         runtime = (await import('./ui/log-file.js')).withLogFile(argv, outside);
       }
       const { runProgram } = await import('./program.js');
-      await runProgram(argv, runtime);
+      const forMore = /^(?:--version|-V) --json$/.test(argv.join(' ')); // there is a command for that
+      await runProgram(forMore ? ['version', '--json'] : argv, runtime);
     }
     return end(exitCodes.ok);
   } catch (thrown) {
@@ -36,7 +34,5 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
 }
 
 /** Answered without the command tree, which takes longer to load than the rest of the answer. */
-const isVersion = ([first = '', second, ...more]: readonly string[]): boolean =>
-  /^(?:--version|-V|version)$/.test(first) &&
-  (second === undefined || second === '--json') &&
-  more.length === 0;
+const isVersion = ([first = '', ...more]: readonly string[]): boolean =>
+  /^(?:--version|-V|version)$/.test(first) && more.length === 0;

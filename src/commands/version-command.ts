@@ -1,16 +1,23 @@
-import type { CommandSpec } from './command-spec.js';
+import { jsonAnswer } from '../ui/json-answer.js';
 import { version } from '../version.js';
+import type { CommandSpec } from './command-spec.js';
 
-/** What `main` answers by itself, which is quicker; here for help and completion. */
+/** The version alone is what `main` answers by itself, which is quicker. */
 export const command: CommandSpec = {
   needs: 'nothing',
   summary: 'the version of this program',
-  description: 'Prints the version; with --json also that of Node and the platform.',
+  description:
+    'Prints the version; with --json also those of Node, the platform, and the libraries that requests and files depend on.',
   examples: `
     # the version alone
     engagectl version
     # for a report of a fault
     engagectl version --json
   `,
-  run: ({ runtime }) => void runtime.stdout.write(`${version}\n`),
+  run: async ({ runtime, settings }) => {
+    const { stdout, nodeVersion: node, platform } = runtime;
+    if (!settings().json) return void stdout.write(`${version}\n`);
+    const { libraryVersions } = await import('../jobs/doctor/library-versions.js');
+    stdout.write(jsonAnswer({ version, node, platform, ...(await libraryVersions()) }));
+  },
 };

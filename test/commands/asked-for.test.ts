@@ -22,6 +22,9 @@ it.each([['--version'], ['-V'], ['version']])(
       version,
       node,
       platform: process.platform,
+      undici: expect.stringMatching(/^7\.\d+\.\d+$/),
+      libsql: expect.stringMatching(/^0\.\d+\.\d+$/),
+      sqlite: expect.stringMatching(/^3\.\d+\.\d+$/),
     });
   },
 );

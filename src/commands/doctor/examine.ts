@@ -1,6 +1,7 @@
 import { resolveAccount, type Account } from '../../config/account.js';
 import { EngagectlError, type ErrorId } from '../../errors.js';
 import { checkCertificate } from '../../jobs/doctor/certificate.js';
+import { libraryVersions } from '../../jobs/doctor/library-versions.js';
 import { checkName, checkProxy, type Warning } from '../../jobs/doctor/network.js';
 import type { Runtime } from '../../runtime.js';
 import { version } from '../../version.js';
@@ -36,8 +37,11 @@ interface Service extends Machine {
 }
 
 const ofMachine: Readonly<Record<string, Check<Machine>>> = {
-  node: ({ runtime: { nodeVersion, platform } }) =>
-    `${nodeVersion}, ${platform}, engagectl ${version}`,
+  node: async ({ runtime: { nodeVersion, platform } }) => {
+    const { undici, libsql, sqlite } = await libraryVersions();
+    const store = sqlite === null ? 'no libsql' : `libsql ${libsql} (SQLite ${sqlite})`;
+    return `${nodeVersion}, ${platform}, engagectl ${version}, undici ${undici}, ${store}`;
+  },
   config: async ({ runtime }) => checkConfig(runtime),
   state: async ({ runtime }) => checkState(runtime),
   lock: async ({ runtime }) => checkLock(runtime),
