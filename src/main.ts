@@ -1,4 +1,5 @@
 import { exitCodeOf, exitCodes, interruption, type ExitCode } from './errors.js';
+import { Instead } from './instead.js';
 import type { Runtime } from './runtime.js';
 import { version } from './version.js';
 
@@ -21,6 +22,7 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
     }
     return end(exitCodes.ok);
   } catch (thrown) {
+    if (thrown instanceof Instead) return main(thrown.argv, thrown.runtime);
     const error = thrown === runtime.signal.reason ? interruption(thrown) : thrown;
     const [{ errorSettings, showError }, { annotateError }] = await Promise.all([
       import('./ui/show-error.js'),

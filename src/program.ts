@@ -118,10 +118,6 @@ async function addCommands(program: Command, runtime: Runtime, first = ''): Prom
 /** What commands about commands need. */
 const self: Program = {
   tree: (runtime) => buildProgram(runtime),
-  run: async (argv, runtime) => {
-    const program = await buildProgram(runtime, argv);
-    await program.parseAsync(withShortValues(argv, program), { from: 'user' });
-  },
 };
 
 function helpWidth({ stdout, env }: Runtime): number {

@@ -27,20 +27,47 @@ export function commandLine(
   return `engagectl ${[command.name(), ...files, ...kept].map(shellQuoted).join(' ')}`;
 }
 
-/** The flags among the words that stay, each with its value behind it. */
-function flagsOf(
+/** The flags among the words, each with its value behind it, but for those `without`. */
+export function flagsOf(
   options: readonly Option[],
   words: readonly string[],
-  without: ReadonlySet<string>,
+  without: ReadonlySet<string> = new Set(),
 ): string[] {
-  const kept: string[] = [];
+  const kept = partsOf(options, words).filter(
+    ({ option }) => option && !without.has(option.long ?? ''),
+  );
+  return kept.flatMap((part) => part.words);
+}
+
+/** The words but for the flags that stand among `others`, whatever their values. */
+export function withoutFlags(
+  options: readonly Option[],
+  words: readonly string[],
+  others: readonly string[],
+): string[] {
+  const there = new Set(partsOf(options, others).map(({ option }) => option));
+  const kept = partsOf(options, words).filter(({ option }) => !option || !there.has(option));
+  const operands = words.indexOf('--');
+  return [...kept.flatMap((part) => part.words), ...(operands < 0 ? [] : words.slice(operands))];
+}
+
+interface Part {
+  /** Undefined for an operand, and for a flag of others. */
+  readonly option: Option | undefined;
+  readonly words: readonly string[];
+}
+
+/** Each flag with its value, each other word alone, up to `--`. */
+function partsOf(options: readonly Option[], words: readonly string[]): Part[] {
+  const parts: Part[] = [];
   for (let at = 0; at < words.length && words[at] !== '--'; at += 1) {
     const word = words[at]!;
-    const [name = ''] = word.split('=');
-    const option = options.find(({ short, long }) => name === short || name === long);
-    if (!option) continue; // an operand
-    const flag = option.required && !word.includes('=') ? [word, words[(at += 1)]!] : [word];
-    if (!without.has(option.long ?? '')) kept.push(...flag);
+    const isLong = word.startsWith('--');
+    const [name = ''] = isLong ? word.split('=') : [word.slice(0, 2)]; // -pstaging, -vv
+    const option = options.find(({ short, long }) => name === (isLong ? long : short));
+    const isWhole = isLong ? word.includes('=') : word.length > 2;
+    const value = option?.required && !isWhole ? [words[(at += 1)] ?? ''] : [];
+    parts.push({ option, words: [word, ...value] });
   }
-  return kept;
+  return parts;
 }

@@ -46,8 +46,6 @@ export interface Call<Flags = object> {
 export interface Program {
   /** The whole command tree. */
   tree(runtime: Runtime): Promise<Command>;
-  /** Runs another command line. */
-  run(argv: readonly string[], runtime: Runtime): Promise<void>;
 }
 
 export function addCommand(

@@ -16,7 +16,10 @@ export const command: CommandSpec = {
   `,
   run: async ({ runtime, settings }) => {
     const { stdout, nodeVersion: node, platform } = runtime;
-    if (!settings().json) return void stdout.write(`${version}\n`);
+    if (!settings().json) {
+      stdout.write(`${version}\n`);
+      return;
+    }
     const { libraryVersions } = await import('../jobs/doctor/library-versions.js');
     stdout.write(jsonAnswer({ version, node, platform, ...(await libraryVersions()) }));
   },

@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { main } from '../../src/main.js';
 import { startService, type FaultRuleInput } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/world.js';
 
@@ -143,4 +144,50 @@ it('hides the password in the address of a queue', async () => {
   ]);
   expect(read(world)).toContain('nosuch://[redacted]@host');
   expect(read(world)).not.toContain('secret-pw');
+});
+
+describe('runs resume', () => {
+  /** A run that an unreachable service stopped, and the service reachable again. */
+  async function stopped(...flags: string[]) {
+    const world = await start({ after: 1, times: 1, answer: { status: 503 } });
+    const slow = ['--chunk-size=1', '--concurrency=1'];
+    const line = ['upload', 'users.csv', ...flags, ...slow, '--max-attempts=1'];
+    const { code, stderr } = await world.run(line);
+    expect(code, stderr).toBe(5);
+    const list = await world.run(['runs', 'list', '--json']);
+    const { runs } = JSON.parse(list.stdout) as { runs: [{ run: string }] };
+    return { world, run: runs[0].run };
+  }
+
+  it('goes on in the log file it was begun with, from any folder', async () => {
+    const { world, run } = await stopped('--log-file', 'run.log', '--json');
+    const before = read(world);
+    mkdirSync(world.path('elsewhere'));
+    const runtime = world.runtime();
+    const code = await main(['runs', 'resume', run], {
+      ...runtime,
+      cwd: world.path('elsewhere'),
+    });
+    expect(code, runtime.output().stderr).toBe(3);
+    const { stdout } = runtime.output();
+    expect(JSON.parse(stdout)).toMatchObject({ run, accepted: 2, rejected: 1 });
+    const added = read(world).slice(before.length);
+    expect(added).toMatch(/^\S+ begin .*: engagectl upload users\.csv .*--resume --run /);
+    expect(added).toMatch(/ end +exit code 3\n$/);
+  });
+
+  it('takes the flags of every command that are typed now for those of then', async () => {
+    const { world, run } = await stopped('--log-file=run.log', '-v');
+    const before = read(world);
+    writeFileSync(world.path('users.csv'), 'identity,Age\nu1,4\nu2,x\nu3,42\n');
+    const flags = ['--json', '--log-file', 'other.log', '-vv', '--max-attempts', '2'];
+    const { code, stdout, stderr } = await world.run(['runs', 'resume', run, ...flags]);
+    expect([code, stdout]).toEqual([8, '']);
+    // Errors are objects, too: what was typed now says how they are shown.
+    for (const line of stderr.trimEnd().split('\n')) JSON.parse(line);
+    expect(read(world)).toBe(before);
+    const log = read(world, 'other.log');
+    expect(log).toContain('E-INPUT-CHANGED');
+    expect(log).toMatch(/ end +exit code 8\n$/);
+  });
 });

@@ -15,14 +15,14 @@ import { notYet } from './not-yet.js';
 const mayImport: Readonly<Record<string, string>> = {
   // the entries
   process: 'main, runtime, errors, import() ui',
-  main: 'import() program, import() ui, errors, version, type runtime',
+  main: 'import() program, import() ui, errors, instead, version, type runtime',
   program: 'commands, help, version, type runtime, commander',
   index: 'jobs, main, runtime, errors, config',
   testing: 'service, contract, runtime',
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, zone, errors, version, as-called, type runtime, import() service, import() calling, import() fleet, commander',
+    'jobs, ui, help, config, contract, zone, errors, instead, version, as-called, type runtime, import() service, import() calling, import() fleet, commander',
   ui: 'errors, error-notes, version, as-called, files, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'nearest, errors, error-notes, as-called, type jobs, type runtime, commander',
 
@@ -46,6 +46,7 @@ const mayImport: Readonly<Record<string, string>> = {
   errors: '',
   nearest: '',
   'as-called': '',
+  instead: 'type runtime',
   'error-notes': 'type errors',
   runtime: '',
   version: '',

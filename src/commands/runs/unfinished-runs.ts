@@ -8,6 +8,7 @@ import {
   type UnreadableRun,
 } from '../../jobs/run/run-folder.js';
 import { EngagectlError } from '../../errors.js';
+import { Instead } from '../../instead.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { inert } from '../../ui/inert.js';
@@ -17,6 +18,7 @@ import { forgetRuns } from '../../jobs/run/forget-runs.js';
 import { progressOf } from '../../jobs/run/run-progress.js';
 import { confirm } from '../../ui/ask.js';
 import { asFinished, finishedRuns, listFinished } from './finished-runs.js';
+import { flagsOf, withoutFlags } from '../command-line.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job/job-words.js';
 import { runsFolder } from '../job/job-world.js';
@@ -94,8 +96,11 @@ const asObject = ({ path, header }: RunFolder, { program }: Runtime) => ({
   resume: asCalled(jobWords.goOn(header.run), program),
 });
 
-/** `runs resume`: the command line the run was begun with, in the same folder, with --resume. */
-export async function resumeRun({ operands, runtime, program }: Call): Promise<void> {
+/**
+ * `runs resume`: the command line the run was begun with, in the same folder, with --resume; flags of every
+ * command that are typed now take the place of those that were typed then.
+ */
+export function resumeRun({ operands, runtime, command, settings }: Call): never {
   const { header } = runOf(operands, runtime);
   if (header.argv.length === 0) {
     throw new EngagectlError('E-USAGE', `run ${header.run} was begun by a program`, {
@@ -104,9 +109,14 @@ export async function resumeRun({ operands, runtime, program }: Call): Promise<v
     });
   }
   const words = header.argv.filter((word) => word !== '--resume' && word !== '--fresh');
+  const { options } = command.parent!.parent!;
+  const typed = flagsOf(options, settings().argv);
+  const kept = withoutFlags(options, words, typed);
   // An export is found by its output, and refuses another account by itself.
   const meant = header.command.startsWith('export-') ? [] : ['--run', header.run];
-  await program.run([...words, '--resume', ...meant], { ...runtime, cwd: header.cwd });
+  const end = kept.indexOf('--');
+  kept.splice(end < 0 ? kept.length : end, 0, '--resume', ...meant, ...typed);
+  throw new Instead(kept, { ...runtime, cwd: header.cwd });
 }
 
 /** What `runs prune` is told; the age in milliseconds since they were begun. */
