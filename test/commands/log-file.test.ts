@@ -170,7 +170,7 @@ describe('runs resume', () => {
     });
     expect(code, runtime.output().stderr).toBe(3);
     const { stdout } = runtime.output();
-    expect(JSON.parse(stdout)).toMatchObject({ run, accepted: 2, rejected: 1 });
+    expect(JSON.parse(stdout)).toMatchObject({ run, resumed: 1, accepted: 1, rejected: 1 });
     const added = read(world).slice(before.length);
     expect(added).toMatch(/^\S+ begin .*: engagectl upload users\.csv .*--resume --run /);
     expect(added).toMatch(/ end +exit code 3\n$/);
