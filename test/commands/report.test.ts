@@ -178,6 +178,29 @@ describe('--report', () => {
     expect(figuresOf(pageOf(run.world))).toMatchObject({ accepted: '2' });
   });
 
+  it('shows the plan of --changed as a picture with words', async () => {
+    const run = await start();
+    const changed = ['upload', 'users.csv', '--changed', '--report', 'run.html'];
+    await run.world.run(changed);
+    const next = [...rows.slice(4), 'user-3,Rome\n', 'new-1,1\n', 'new-2,2\n'];
+    writeFileSync(run.world.path('users.csv'), `identity,Seq\n${next.join('')}`);
+    expect((await run.world.run(changed)).code).toBe(0);
+    const page = pageOf(run.world);
+    expect(page).toContain('Of 39 records: 3 accepted, 36 unchanged');
+    const what = 'Against what was accepted before: 2 new, 1 changed, 36 unchanged';
+    const [, picture = ''] = page.split(what);
+    const bars = picture
+      .slice(0, picture.indexOf('</svg>'))
+      .matchAll(/fill (\w+)".*?width="(.*?)"/gs);
+    const widths = [...bars].map(([, tone, width]) => [tone, Math.round(Number(width))]);
+    expect(widths).toEqual([
+      ['good', 5],
+      ['main', 3],
+      ['soft', 92],
+    ]);
+    expect(page).toContain('3 remembered keys are not in the input any more');
+  });
+
   it('is written by --check, without charts', async () => {
     const run = await start();
     expect((await run.world.run([...upload, '--check'])).code).toBe(0);

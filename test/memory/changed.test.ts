@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { crc32 } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { accountAt } from '../support/account-at.js';
 import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
@@ -282,6 +283,14 @@ describe('events', () => {
   });
 });
 
+/** The same by a newer version, whose checksum is right. */
+function newer(bytes: Buffer): Buffer {
+  const other = Buffer.from(bytes);
+  other.writeUInt32LE(2, 4);
+  other.writeUInt32LE(crc32(other.subarray(0, 36)), 36);
+  return other;
+}
+
 describe('a memory in doubt', () => {
   const known = async () => {
     const staged = await stage();
@@ -295,20 +304,30 @@ describe('a memory in doubt', () => {
     ['empty', () => Buffer.of()],
     ['flipped in an entry', (bytes: Buffer) => flipped(bytes, 100)],
     ['flipped in its count', (bytes: Buffer) => flipped(bytes, 24)],
-    ['of a newer version', (bytes: Buffer) => flipped(bytes, 4)],
+    ['of a newer version', newer, 'it is of version 2, this program knows 1'],
     ['of another owner', (bytes: Buffer) => flipped(bytes, 16)],
     [
       'something else',
       () => Buffer.from('not a memory at all, but a text that somebody put there'),
     ],
-  ])('%s sends everything, with a note', async (_what, change) => {
+  ])('%s sends everything, with a note', async (_what, change, why = 'cannot be used') => {
     const { world, run, file } = await known();
     writeFileSync(file, change(readFileSync(file)));
     const { code, summary, stderr } = await run(...upload);
     expect([code, summary.accepted]).toEqual([0, 50]);
-    expect(stderr).toContain('cannot be used');
+    expect(stderr).toContain(why);
     expect((await run(...upload)).summary.unchanged).toBe(50);
     expect(readdirSync(folderOf(world)).toSorted()).toEqual(['profile.base', 'profile.names']);
+  });
+
+  it('with a log of a newer version sends everything, with a note', async () => {
+    const { run, file } = await known();
+    const log = Uint32Array.of(0x4d_45_42_32, 0, 0, 0);
+    writeFileSync(file.replace('.base', '.log'), Buffer.from(log.buffer));
+    const { code, summary, stderr } = await run(...upload);
+    expect([code, summary.accepted], stderr).toEqual([0, 50]);
+    expect(stderr).toContain('cannot be used');
+    expect((await run(...upload)).summary.unchanged).toBe(50);
   });
 
   it('copied from another account sends everything', async () => {

@@ -90,11 +90,12 @@ function readHead(file: number): EntryHead {
   if (words[0] !== magic)
     throw new DoubtfulFile('it is none of ours, or of another kind of machine');
   const [, is, seed0 = 0, seed1 = 0, owner0 = 0, owner1 = 0, count = 0, sum = 0] = words;
+  // First: of another version the rest may be laid out otherwise.
+  if (is !== version)
+    throw new DoubtfulFile(`it is of version ${is}, this program knows ${version}`);
   if (words[headWords - 1] !== crc32(bytesOf(words).subarray(0, headBytes - 4))) {
     throw new DoubtfulFile('its checksum does not fit');
   }
-  if (is !== version)
-    throw new DoubtfulFile(`it is of version ${is}, this program knows ${version}`);
   return { seed: [seed0, seed1], owner: [owner0, owner1], count, sum };
 }
 
