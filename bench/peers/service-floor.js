@@ -6,7 +6,7 @@ import { profileRow } from '../service-records.js';
 const [store, profiles, first] = process.argv.slice(2);
 const database = new Sqlite(store);
 database.pragma('journal_mode = WAL');
-database.pragma('wal_autocheckpoint = 16000');
+database.pragma('wal_autocheckpoint = 4000');
 database.exec('PRAGMA synchronous = OFF');
 database.exec('PRAGMA cache_size = -32768');
 const find = database.prepare('SELECT profile FROM keys WHERE kind = ? AND value = ?');

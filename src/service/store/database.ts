@@ -11,8 +11,8 @@ type Statement = ReturnType<InstanceType<typeof Sqlite>['prepare']>;
 /** How long one process waits for the short write transactions of another. */
 const busyMilliseconds = 15_000;
 const pauseMilliseconds = 10;
-/** Pages of the log before it is written back: 64 MB, so that a hot index page is written back once, not per request. */
-const checkpointPages = 16_000;
+/** Pages of the log before it is written back, in one piece that holds the loop: 16 MB take some 25 ms. */
+const checkpointPages = 4000;
 /** Holds the inner pages of a large store, and the event summaries of a million users. */
 const cacheKibibytes = 32_768;
 
