@@ -1,3 +1,4 @@
+import { asCalled } from './as-called.js';
 import { withShortValues } from './commands/flags/short-values.js';
 import { Command, CommanderError } from 'commander';
 import { addCommand, type CommandSpec, type Program } from './commands/command-spec.js';
@@ -49,13 +50,23 @@ type Load = () => Promise<{ readonly command: CommandSpec }>;
 export async function runProgram(argv: readonly string[], runtime: Runtime): Promise<void> {
   const program = await buildProgram(runtime, argv);
   try {
-    if (argv.length === 0) program.outputHelp();
+    if (argv.length === 0) showCommands(program, runtime);
     else await program.parseAsync(withShortValues(argv, program), { from: 'user' });
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
     for (const problem of wrongVariables(program, runtime)) noteProblem(program, problem);
     throw usageError(thrown, program, argv);
   }
+}
+
+/** Help without the flags that may stand with every command. */
+function showCommands(program: Command, runtime: Runtime): void {
+  program.configureHelp({ ...helpFormat(helpWidth(runtime)), visibleOptions: () => [] });
+  program.addHelpText(
+    'after',
+    asCalled('Flags: engagectl --help, engagectl <command> --help', runtime.program),
+  );
+  program.outputHelp();
 }
 
 const examples = `

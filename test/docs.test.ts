@@ -170,11 +170,18 @@ function pageOf(name: string): string {
   return readFileSync(path.join(root, name), 'utf8');
 }
 
+/** What is installed beside the program, and of what its bundle holds that which it asks for itself. */
 function dependencies(): string[] {
+  type Versions = Readonly<Record<string, string>>;
   const manifest = JSON.parse(pageOf('package.json')) as {
-    readonly dependencies: Readonly<Record<string, string>>;
+    readonly dependencies: Versions;
+    readonly devDependencies: Versions;
   };
-  return Object.keys(manifest.dependencies);
+  const bundled: readonly string[] =
+    pageOf('dist/THIRD-PARTY-LICENSES').match(/^\S+(?= \d+\.\d+\.\d+$)/gm) ?? [];
+  const isAsked = (name: string) => bundled.includes(name) && name !== 'ajv'; // conf brings it
+  const asked = Object.keys(manifest.devDependencies).filter(isAsked);
+  return [...Object.keys(manifest.dependencies), ...asked];
 }
 
 function pathsIn(document: string): string[] {

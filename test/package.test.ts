@@ -28,6 +28,7 @@ const installed = path.join(folder, 'node_modules/engagectl');
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
   readonly version: string;
   readonly man: readonly string[];
+  readonly dependencies: Readonly<Record<string, string>>;
   readonly scripts: Readonly<Record<string, string>>;
 };
 
@@ -97,6 +98,10 @@ it('leaves the languages of zod out', () => {
     const text = readFileSync(path.join(dist, name), 'utf8');
     expect(text).not.toMatch(/^\/\/ node_modules\/zod\/v4\/locales\/(?!en\.)/m);
   }
+});
+
+it('brings no packages whose code it holds already', () => {
+  expect(Object.keys(manifest.dependencies)).toEqual(['libsql']);
 });
 
 it('runs nothing when it is installed', () => {

@@ -17,6 +17,15 @@ it.each([[[]], [['-h']], [['--help']], [['help']], [['--json', '--help']]])(
   },
 );
 
+it('without a word it says what there is to do, and no flags', async () => {
+  const world = makeWorld();
+  const [bare, help] = [await world.run([]), await world.run(['--help'])];
+  expect(bare.stdout).toContain('\n  upload [file...] ');
+  expect(bare.stdout).toMatch(/\nFlags: engagectl --help, engagectl <command> --help\n$/);
+  expect(bare.stdout).not.toContain('  --timeout');
+  expect(help.stdout).toContain('  --timeout');
+});
+
 /** `__complete` is for scripts. */
 const isVisible = (command: Command): boolean => !command.name().startsWith('__');
 

@@ -206,7 +206,7 @@ function notFound({ tally }: LookingUp): EngagectlError | undefined {
   if (rejected === 0) return undefined;
   return new EngagectlError(
     'E-NOT-FOUND',
-    `${grouped(rejected)} of ${grouped(read)} users were not found`,
+    `${grouped(rejected)} of ${grouped(read)} users ${rejected === 1 ? 'was' : 'were'} not found`,
     {
       fix: `see ${tally.rejects.path} for which, and why`,
     },

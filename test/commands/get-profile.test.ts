@@ -133,7 +133,7 @@ describe('many users', () => {
     await serve();
     const { code, stdout, stderr } = await run(['b', 'nobody', 'a']);
     expect([code, stdout]).toEqual([3, lines('b', 'a')]);
-    expect(stderr).toContain('1 of 3 users were not found');
+    expect(stderr).toContain('1 of 3 users was not found');
     expect(rejects('engagectl-get-profile.rejects.ndjson')).toEqual([
       {
         source: 'arguments',

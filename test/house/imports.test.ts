@@ -16,7 +16,7 @@ const mayImport: Readonly<Record<string, string>> = {
   // the entries
   process: 'main, runtime, errors, import() ui',
   main: 'import() program, import() ui, errors, instead, version, type runtime',
-  program: 'commands, help, version, type runtime, commander',
+  program: 'commands, help, as-called, version, type runtime, commander',
   index: 'jobs, main, runtime, errors, config',
   testing: 'service, contract, runtime',
 

@@ -43,6 +43,9 @@ export async function listProfiles({ settings, runtime }: Call): Promise<void> {
     stdout.write(jsonAnswer({ file, accounts }));
     return;
   }
+  if (accounts.length === 0) {
+    return messages(settings(), runtime).note(`no config profiles yet, in ${file}`);
+  }
   const rows = accounts.map(
     ({ current, profile, region, baseUrl, accountId, passcode, production }) => [
       current ? '*' : ' ',
@@ -55,7 +58,7 @@ export async function listProfiles({ settings, runtime }: Call): Promise<void> {
     ],
   );
   const header = [' ', 'PROFILE', 'REGION', 'ACCOUNT', 'PASSCODE', 'BASE URL', 'PRODUCTION'];
-  stdout.write(inert(`${aligned(rows.length > 0 ? [header, ...rows] : [])}from ${file}\n`));
+  stdout.write(inert(`${aligned([header, ...rows])}from ${file}\n`));
 }
 
 export function showPath({ settings, runtime }: Call): void {
