@@ -5,7 +5,6 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Account } from '../../src/index.js';
 import { startService, type TestService } from '../../src/testing.js';
-import { accept, answer, startFaultServer } from '../support/fault-server.js';
 
 // The library against the local service: what it does is what the commands do, so here is what is its own.
 
@@ -268,15 +267,14 @@ it('takes one signal for fifteen runs at once, each with many requests, without 
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);
   process.on('warning', warned);
-  // Each request is refused once, so that there are waits as well.
-  const asked = new Set<string>();
-  await using server = await startFaultServer(({ body }) => {
-    const first = !asked.has(body.toString());
-    asked.add(body.toString());
-    return first ? answer(503, { status: 'fail', error: 'busy', code: 503 }) : accept();
+  await using busy = await startService({
+    ...credentials,
+    maxConcurrent: { upload: 225, other: 3 },
   });
+  // So that there are waits as well.
+  await busy.fault({ times: 100, answer: { status: 503 } });
   const retry = { retryBaseMs: 1 };
-  const shared = connect({ baseUrl: server.url, ...credentials, retry });
+  const shared = connect({ baseUrl: busy.url, ...credentials, retry });
   const { signal } = new AbortController();
   const runs = Array.from({ length: 15 }, async (_, run) => {
     const records = Array.from({ length: 30 }, (_each, n) => ({ identity: `${run}-${n}` }));

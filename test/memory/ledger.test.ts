@@ -9,10 +9,10 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { crc32, gzipSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { accept, answer, startFaultServer, type Script } from '../support/fault-server.js';
-import { makeWorld, type World } from '../support/world.js';
+import { describe, expect, it } from 'vitest';
+import type { TestServiceOptions } from '../../src/testing.js';
+import { serve, written } from '../support/serve.js';
+import type { World } from '../support/world.js';
 
 // What finished runs leave behind, so that nothing which does harm is sent twice by accident.
 
@@ -24,17 +24,13 @@ interface Figures {
   readonly rejected: number;
 }
 
-const success = () => answer(200, { status: 'success' });
-
-async function stage(script: Script = () => accept()) {
-  const server = await startFaultServer(script);
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+async function stage(options: TestServiceOptions = {}) {
+  const { service, world } = await serve({ accountId: 'ACC-1', ...options });
   const run = async (...argv: string[]) => {
     const { code, stdout, stderr } = await world.run([...argv, '--json']);
     return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
   };
-  return { server, world, run };
+  return { service, world, run };
 }
 
 const ledgerFile = ({ stateDir }: World) => path.join(stateDir, 'ledger.ndjson');
@@ -53,7 +49,7 @@ const eventCsv = (count: number, from = 0): string =>
 const asEvents = ['--type', 'event', '--event-name', 'Visit'];
 
 it('a finished write is one line, without a secret, and no run folder stays', async () => {
-  const { world, run } = await stage();
+  const { service, world, run } = await stage();
   writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\nu2,Rome\n');
   const { summary } = await run('upload', 'users.csv');
   const [line, ...more] = ledgerLines(world);
@@ -70,12 +66,12 @@ it('a finished write is one line, without a secret, and no run folder stays', as
     unknown: 0,
     exitCode: 0,
   });
-  expect(readFileSync(ledgerFile(world), 'utf8')).not.toContain('"pass"');
+  expect(readFileSync(ledgerFile(world), 'utf8')).not.toContain(service.passcode);
 });
 
 describe('the same events a second time', () => {
   it('are refused before anything is sent, naming run and day', async () => {
-    const { server, world, run } = await stage();
+    const { service, world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(3));
     const first = await run('upload', 'e.ndjson');
     const again = await run('upload', 'e.ndjson');
@@ -83,11 +79,11 @@ describe('the same events a second time', () => {
     expect(again.stderr).toContain('E-ALREADY-SENT');
     expect(again.stderr).toContain(first.summary.run);
     expect(again.stderr).toContain(new Date().toISOString().slice(0, 10));
-    expect(server.executed).toHaveLength(1);
+    expect(written(service)).toHaveLength(1);
   });
 
   it('are sent with --again, and nothing is with --resume', async () => {
-    const { server, world, run } = await stage();
+    const { service, world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(3));
     await run('upload', 'e.ndjson');
     const resumed = await run('upload', 'e.ndjson', '--resume');
@@ -95,10 +91,10 @@ describe('the same events a second time', () => {
       0,
       { read: 3, resumed: 3, accepted: 0 },
     ]);
-    expect(server.executed).toHaveLength(1);
+    expect(written(service)).toHaveLength(1);
     const again = await run('upload', 'e.ndjson', '--again');
     expect([again.code, again.summary.accepted]).toEqual([0, 3]);
-    expect(server.executed).toHaveLength(2);
+    expect(written(service)).toHaveLength(2);
     expect(ledgerLines(world)).toHaveLength(2);
   });
 
@@ -115,12 +111,13 @@ describe('the same events a second time', () => {
   });
 
   it.each([
-    ['of another account', {}, { ENGAGECTL_ACCOUNT_ID: 'ACC-2' }],
-    ['of another meaning', { more: ['--event-name', 'Other'] }, {}],
-    ['of other content', { text: eventCsv(3, 7) }, {}],
+    // The service does not know it, but was asked.
+    ['of another account', {}, { ENGAGECTL_ACCOUNT_ID: 'ACC-2' }, 4],
+    ['of another meaning', { more: ['--event-name', 'Other'] }, {}, 0],
+    ['of other content', { text: eventCsv(3, 7) }, {}, 0],
   ])(
     'are not those %s',
-    async (_what, { more = [], text }: { more?: string[]; text?: string }, env) => {
+    async (_what, { more = [], text }: { more?: string[]; text?: string }, env, expected) => {
       const { world, run } = await stage();
       const file = (text = '') =>
         writeFileSync(world.path('e.csv'), `identity,ts,evtName,n\n${text}`);
@@ -128,7 +125,7 @@ describe('the same events a second time', () => {
       await run('upload', 'e.csv', '--type', 'event');
       if (text !== undefined) file(text.replaceAll('1700000000,', '1700000000,Visit,'));
       const { code } = await world.run(['upload', 'e.csv', '--type', 'event', ...more], { env });
-      expect(code).toBe(0);
+      expect(code).toBe(expected);
     },
   );
 
@@ -141,9 +138,8 @@ describe('the same events a second time', () => {
   });
 
   it('are not doubled by --resume after a run that ended with unknown outcomes', async () => {
-    const { server, world, run } = await stage((_, index) =>
-      index === 0 ? answer(500) : accept(),
-    );
+    const { service, world, run } = await stage();
+    await service.fault({ times: 1, answer: { status: 500 } });
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(20)}`);
     const first = await run(
       'upload',
@@ -157,7 +153,7 @@ describe('the same events a second time', () => {
     expect(first.code).toBe(6);
     const again = await run('upload', 'e.csv', ...asEvents, '--resume');
     expect([again.code, again.summary.resumed, again.summary.accepted]).toEqual([0, 20, 0]);
-    expect(server.received).toHaveLength(2);
+    expect(service.requests()).toHaveLength(2);
   });
 });
 
@@ -169,16 +165,16 @@ it.each([
     '{"identity":"u1","type":"profile","profileData":{"n":{"$incr":1}}}\n',
   ],
 ])('%s is not done twice by accident', async (_what, argv, text) => {
-  const { world, run, server } = await stage(argv[0] === 'demerge' ? success : () => accept());
+  const { service, world, run } = await stage();
   writeFileSync(world.path(argv[1]!), text);
   expect((await run(...argv)).code).toBe(0);
   expect((await run(...argv)).code).toBe(8);
   expect((await run(...argv, '--resume')).code).toBe(0);
-  expect(server.received).toHaveLength(1);
+  expect(service.requests()).toHaveLength(1);
 });
 
 it('profiles and subscriptions are never kept back', async () => {
-  const { world, run, server } = await stage();
+  const { service, world, run } = await stage();
   writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
   writeFileSync(world.path('s.csv'), 'type,value,status\nemail,a@b.test,Unsubscribe\n');
   for (const argv of [
@@ -190,18 +186,17 @@ it('profiles and subscriptions are never kept back', async () => {
       expect([code, summary.accepted]).toEqual([0, 1]);
     }
   }
-  expect(server.executed).toHaveLength(4);
+  expect(written(service)).toHaveLength(4);
 });
 
 it('events that were all rejected may be sent again', async () => {
   const refused = { status: 'fail', processed: 0, unprocessed: [], error: 'no such event' };
-  const { world, run, server } = await stage((_, index) =>
-    index === 0 ? answer(200, refused) : accept(),
-  );
+  const { service, world, run } = await stage();
+  await service.fault({ times: 1, answer: { body: refused } });
   writeFileSync(world.path('e.ndjson'), events(3));
   expect((await run('upload', 'e.ndjson')).code).toBe(3);
   expect((await run('upload', 'e.ndjson')).code).toBe(0);
-  expect(server.received).toHaveLength(2);
+  expect(service.requests()).toHaveLength(2);
 });
 
 describe('a log that grows', () => {
@@ -209,7 +204,7 @@ describe('a log that grows', () => {
     ['e.ndjson', '', events],
     ['e.csv', 'identity,ts,n\n', eventCsv],
   ])('is sent once by --resume, day after day: %s', async (name, head, rows) => {
-    const { world, run, server } = await stage();
+    const { service, world, run } = await stage();
     writeFileSync(world.path(name), head + rows(3));
     const argv = ['upload', name, ...asEvents, '--resume'];
     const days = [];
@@ -226,13 +221,13 @@ describe('a log that grows', () => {
       [7, 0],
       [7, 2],
     ]);
-    const sent = server.executed.flatMap(({ body }) => JSON.parse(body.toString()).d as object[]);
+    const sent = written(service).flat();
     expect(new Set(sent.map((record) => JSON.stringify(record))).size).toBe(sent.length);
     expect(sent).toHaveLength(9);
   });
 
   it('is refused without --resume, and both ways are named', async () => {
-    const { world, run, server } = await stage();
+    const { service, world, run } = await stage();
     writeFileSync(world.path('e.ndjson'), events(3));
     await run('upload', 'e.ndjson');
     appendFileSync(world.path('e.ndjson'), events(1, 3));
@@ -240,7 +235,7 @@ describe('a log that grows', () => {
     expect(code).toBe(8);
     expect(stderr).toContain('begins with what was sent');
     expect(stderr).toMatch(/--resume.*--again/);
-    expect(server.executed).toHaveLength(1);
+    expect(written(service)).toHaveLength(1);
   });
 
   it('names lines behind what was sent as they are in the file', async () => {
@@ -315,14 +310,14 @@ describe('a ledger that is', () => {
   ])(
     '%s keeps back nothing that converges, and sends nothing that does harm',
     async (_what, change, why) => {
-      const { run, rewrite, server } = await sent();
+      const { run, rewrite, service } = await sent();
       rewrite(change);
       const users = await run('upload', 'u.csv');
       expect([users.code, users.stderr]).toEqual([0, expect.stringContaining(why)]);
       const refused = await run('upload', 'e.ndjson', '--resume');
       expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
       expect(refused.stderr).toContain(why);
-      expect(server.executed).toHaveLength(3);
+      expect(written(service)).toHaveLength(3);
       expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
     },
   );
@@ -338,12 +333,9 @@ describe('a ledger that is', () => {
   });
 
   it('not to be written leaves a warning, and of what does harm the folder of the run', async () => {
-    const block = () => mkdirSync(ledgerFile(staged.world), { recursive: true });
-    const staged = await stage(() => {
-      block();
-      return accept();
+    const { service, world, run }: Awaited<ReturnType<typeof stage>> = await stage({
+      onRequest: () => void mkdirSync(ledgerFile(world), { recursive: true }),
     });
-    const { world, run, server } = staged;
     writeFileSync(world.path('e.ndjson'), events(3));
     writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
     const first = await run('upload', 'e.ndjson');
@@ -353,7 +345,7 @@ describe('a ledger that is', () => {
     rmSync(ledgerFile(world), { recursive: true });
     const resumed = await run('upload', 'e.ndjson', '--resume');
     expect([resumed.code, resumed.summary.resumed]).toEqual([0, 3]);
-    expect(server.executed).toHaveLength(2);
+    expect(written(service)).toHaveLength(2);
     expect(ledgerLines(world)).toMatchObject([{ run: first.summary.run }]);
   });
 
@@ -386,8 +378,8 @@ describe('runs', () => {
   });
 
   it('shows how far an unfinished one came, and forgets it only when told so', async () => {
-    const no = answer(401, { status: 'fail', error: 'no', code: 401 });
-    const { world, run } = await stage((_, index) => (index < 2 ? accept() : no));
+    const { service, world, run } = await stage();
+    await service.fault({ after: 2, answer: { status: 401 } });
     writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(40)}`);
     const chunks = ['--chunk-size', '10', '--concurrency', '1'];
     const { summary } = await run('upload', 'e.csv', ...asEvents, ...chunks);
