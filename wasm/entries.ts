@@ -76,8 +76,11 @@ export function isMissed(entry: usize): bool {
   return true;
 }
 
-export function has(entry: usize): bool {
-  return load<u64>(find(entry), 4) != 0;
+/** Writes of each entry whether its key is there. */
+export function has(entries: usize, count: i32, found: usize): void {
+  for (let index = 0; index < count; index += 1) {
+    store<u8>(found + index, u8(load<u64>(find(entries + entryBytes * <usize>index), 4) != 0));
+  }
 }
 
 /** Its place, or an empty one. */

@@ -33,7 +33,7 @@ export {
   add as addEntries,
   begin as beginEntries,
   compare as compareEntries,
-  has as hasEntry,
+  has as hasEntries,
   isMissed as isMissedEntry,
   seen as seenEntries,
   touched as touchedEntries,

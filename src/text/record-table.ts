@@ -8,7 +8,7 @@ interface EntryProgram {
   addEntries(entries: number, count: number): void;
   compareEntries(entries: number, count: number, mayRest: number, found: number): void;
   isMissedEntry(entry: number): number;
-  hasEntry(entry: number): number;
+  hasEntries(entries: number, count: number, found: number): void;
 }
 
 const entryWords = 4;
@@ -55,8 +55,13 @@ export class RecordTable {
     return new Uint8Array(memory.buffer, foundAt, count);
   }
 
-  has(entry: Int32Array): boolean {
-    return this.#program.hasEntry(this.#give(entry)) === 1;
+  has(entries: Int32Array): Uint8Array {
+    const count = entries.length / entryWords;
+    const foundAt = this.#given + entryBytes * count;
+    const { memory } = this.#program;
+    reserve(memory, foundAt + count);
+    this.#program.hasEntries(this.#give(entries), count, foundAt);
+    return new Uint8Array(memory.buffer, foundAt, count);
   }
 
   isMissed(entry: Int32Array): boolean {

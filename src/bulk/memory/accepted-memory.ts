@@ -144,31 +144,24 @@ export class AcceptedMemory {
   #newNames({ json, bounds }: Texts, entries: Int32Array, positions?: readonly number[]): string {
     if (this.#options.kind === 'event') return '';
     let names = '';
-    for (let index = 0, at = 0; at < entries.length; index += 1, at += entryWords) {
-      if (this.#known?.has(entries.subarray(at, at + entryWords))) continue;
+    const known = this.#known?.has(entries);
+    for (let index = 0; index < entries.length / entryWords; index += 1) {
+      if (known?.[index] === 1) continue;
       const position = positions ? positions[index]! : index;
       names += nameLine(json, bounds[2 * position]!, bounds[2 * position + 1]!);
     }
     return names;
   }
 
-  #hashesOf({ json, count, bounds }: Texts): Int32Array {
+  #hashesOf(texts: Texts): Int32Array {
+    const { json, count, bounds } = texts;
     const kinds = new Uint8Array(count).fill(recordKinds[this.#options.kind]);
-    const hashes = this.#hashes.ofRecords(json, { count, bounds, kinds });
-    for (let index = 0; index < count; index += 1) {
-      const at = hashWords * index;
+    const lent = this.#hashes.ofRecords(json, { count, bounds, kinds });
+    let hashes = lent;
+    for (let index = 0, at = 0; index < count; index += 1, at += hashWords) {
       if (hashes[at] !== 0 || hashes[at + 1] !== 0) continue;
-      // This looks for a key in the memory that the hashes are in.
-      return this.#withKeys(hashes.slice(), { json, count, bounds });
-    }
-    return hashes;
-  }
-
-  /** Keys that were not found at once. */
-  #withKeys(hashes: Int32Array, texts: Texts): Int32Array {
-    for (let index = 0; index < texts.count; index += 1) {
-      const at = hashWords * index;
-      if (hashes[at] !== 0 || hashes[at + 1] !== 0) continue;
+      // The key was not found at once: to look for it takes the memory that the hashes are lent from.
+      if (hashes === lent) hashes = lent.slice();
       const { space, key } = nameOf(texts, index);
       [hashes[at], hashes[at + 1]] = this.#hashes.ofKey(key, keySpaces[space]);
     }

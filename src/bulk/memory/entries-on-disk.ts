@@ -34,20 +34,15 @@ export class EntriesOnDisk implements KnownEntries {
   }
 
   compare(entries: Int32Array, mayRest: Uint8Array): Uint8Array {
-    const all = new Uint8Array(entries.length / entryWords);
-    for (let index = 0; index < all.length; index += 1) {
-      const entry = entries.subarray(entryWords * index, entryWords * (index + 1));
-      all[index] = this.#compareOne(entry, mayRest[index] === 1);
-    }
-    return all;
+    return ofEach(entries, (entry, index) => this.#compareOne(entry, mayRest[index] === 1));
   }
 
   get seen(): number {
     return this.#seen.count;
   }
 
-  has(entry: Int32Array): boolean {
-    return this.#find(entry) !== undefined;
+  has(entries: Int32Array): Uint8Array {
+    return ofEach(entries, (entry) => (this.#find(entry) ? 1 : 0));
   }
 
   isMissed(entry: Int32Array): boolean {
@@ -97,4 +92,15 @@ export class EntriesOnDisk implements KnownEntries {
     this.#file.read(words, from);
     return words;
   }
+}
+
+function ofEach(
+  entries: Int32Array,
+  what: (entry: Int32Array, index: number) => number,
+): Uint8Array {
+  const all = new Uint8Array(entries.length / entryWords);
+  for (let index = 0; index < all.length; index += 1) {
+    all[index] = what(entries.subarray(entryWords * index, entryWords * (index + 1)), index);
+  }
+  return all;
 }

@@ -10,9 +10,9 @@ export interface KnownEntries {
   compare(entries: Int32Array, mayRest: Uint8Array): Uint8Array;
   /** How many were met by others. */
   readonly seen: number;
-  /** The key of this entry is known. */
-  has(entry: Int32Array): boolean;
-  /** It is known, and was met by no other so far. */
+  /** 1 for each entry whose key is known. Lent likewise. */
+  has(entries: Int32Array): Uint8Array;
+  /** The key of this entry is known, and was met by no other so far. */
   isMissed(entry: Int32Array): boolean;
   close(): void;
 }
