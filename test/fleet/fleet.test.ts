@@ -129,6 +129,7 @@ describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore 
       expect(status.figures).toMatchObject({ read: records, accepted: records });
       expect(server.mostInFlight).toBeLessThanOrEqual(3);
       const twice = expectAll({ server, fleet, records }, kills);
+      await expectListedByNumber(store);
       await store.kill(); // while it lives, files come and go
       expect(filesWith(passcode, store.folder, fleet.workDir)).toEqual([]);
       expect(filesWith(run, store.folder, fleet.workDir)).not.toEqual([]);
@@ -161,17 +162,6 @@ describe.concurrent.each(stores)('a fleet on $name', ({ name, start: startStore 
     },
     limit,
   );
-
-  it('finds runs whose id is a number', async (test) => {
-    await using store = await startStore();
-    await makeFleet(store, 'http://127.0.0.1:1', test);
-    const queue = await openStore(store.url, { patiently: false });
-    const listed = { run: '123456789012', workDir: '/shared/fleet', lane: 'a-upload' };
-    await new FleetLists(queue).addRun(listed);
-    expect(await new FleetLists(queue).run(listed.run)).toEqual(listed);
-    expect(await new FleetLists(queue).runs()).toEqual([listed]);
-    await queue.close();
-  });
 });
 
 // The same on whatever store: on one of them, or, in the long form, on each.
@@ -192,14 +182,15 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         fleet.worker();
         await vi.waitUntil(has(server, 20), { timeout: limit });
         first.signal('SIGCONT');
-        await vi.waitUntil(() => fleet.leasesLost() > 0, { timeout: limit });
+        const goesOn = () => server.mostInFlight > 1;
+        await vi.waitUntil(() => fleet.leasesLost() > 0 || goesOn(), { timeout: limit });
+        expect(server.mostInFlight).toBeLessThanOrEqual(Math.max(1, fleet.leasesLost()));
         hold.at = Infinity;
         const status = await fleet.until(run, isOver);
         expect(status).toMatchObject({ state: 'done', exitCode: 0 });
         expect(status.figures).toMatchObject({ read: records, accepted: records });
         const twice = expectAll({ server, fleet, records }, 1);
         tell(`${name}: a worker was stopped for longer than its lease, ${twice} records again`);
-        expect(server.mostInFlight).toBeLessThanOrEqual(fleet.leasesLost());
       },
       limit,
     );
@@ -312,6 +303,8 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         const report = readFileSync(fleet.world.path('run.html'), 'utf8');
         expect(report).toContain('Shards at work');
         expect(report).toContain(hostname().slice(0, 16));
+        const rate = /([\d,]+) records\/s/.exec(report)?.[1];
+        expect(report).toMatch(new RegExp(`<dt>records/s</dt>\\s*<dd>${rate}</dd>`));
         const figures = JSON.parse(stdout) as Record<string, number>;
         expect(figures['accepted']! + figures['duplicates']! + figures['rejected']!).toBe(
           figures['read'],
@@ -461,6 +454,17 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
     );
   },
 );
+
+/** A run whose id is a number is found: BullMQ takes no such ids. */
+async function expectListedByNumber({ url }: TestStore): Promise<void> {
+  const queue = await openStore(url, { patiently: false });
+  const lists = new FleetLists(queue);
+  const listed = { run: '123456789012', workDir: '/shared/fleet', lane: 'a-upload' };
+  await lists.addRun(listed);
+  expect(await lists.run(listed.run)).toEqual(listed);
+  expect(await lists.runs()).toContainEqual(listed);
+  await queue.close();
+}
 
 /** A worker comes, whose one shard fails; nothing where it has failed before. */
 async function failShard(queue: QueueStore, { lane }: KnownRun): Promise<void> {

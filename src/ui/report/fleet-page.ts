@@ -34,7 +34,7 @@ export function fleetPage(summary: Summary, shards: readonly ReportedShard[]): s
       <h1>engagectl fleet: ${command}</h1>
       <span class="badge ${tone}">${verdict(summary)}</span>
     </header>
-    ${tiles(shards)}
+    ${tiles(summary, shards)}
     <h2>Over time</h2>
     <div class="charts">${charts(shards)}</div>
     <h2>Workers</h2>
@@ -54,12 +54,12 @@ export function fleetPage(summary: Summary, shards: readonly ReportedShard[]): s
 
 const sum = (all: readonly number[]): number => all.reduce((total, one) => total + one, 0);
 
-function tiles(shards: readonly ReportedShard[]): Html {
-  const { seconds } = spanOf(shards);
+function tiles(summary: Summary, shards: readonly ReportedShard[]): Html {
+  const rate = summaryFigures(summary).find(([label]) => label === 'rate')?.[1];
   const records = sum(shards.map((one) => one.records));
   const shown: [label: string, value: string][] = [
     ['records', grouped(records)],
-    ['records/s', grouped(Math.round(records / Math.max(seconds, 0.001)))],
+    ['records/s', rate?.replace(' records/s', '') ?? '–'],
     ['shards', grouped(shards.length)],
     ['workers', grouped(new Set(shards.map(({ worker }) => worker)).size)],
     ['answered by 429', grouped(sum(shards.map(({ throttled }) => throttled)))],
@@ -73,7 +73,6 @@ function spanOf(shards: readonly ReportedShard[]): { begun: number; seconds: num
   return { begun, seconds: (ended - begun) / 1000 };
 }
 
-/** A shard's records are taken to come evenly while it ran. */
 function charts(shards: readonly ReportedShard[]): Html[] {
   const { begun, seconds } = spanOf(shards);
   const stretch = Math.max((1000 * seconds) / stretches, 1);
@@ -93,7 +92,7 @@ function charts(shards: readonly ReportedShard[]): Html[] {
     chart(
       {
         title: 'Records per second',
-        words: `At most ${grouped(Math.round(Math.max(...throughput)))}.`,
+        words: `At most ${grouped(Math.round(Math.max(...throughput)))}; those of a shard are drawn as if they came evenly.`,
         series: [{ name: 'records/s', values: throughput, tone: 'main', shape: 'area' }],
         format: shortNumber,
       },
