@@ -69,10 +69,10 @@ async function postgresUrl(isWanted: boolean): Promise<string> {
 it.skipIf(!redis).each(['/proc/nowhere', '/dev/null/work'])(
   'a work folder that cannot be made, %s: exit 9, and what to do',
   async (workDir) => {
-    const { world, run } = await makeFleet(store, service.url);
-    writeFileSync(world.path('users.csv'), 'identity\nA\n');
+    const fleet = await makeFleet(store, service.url);
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');
     const submit = ['submit', 'upload', 'users.csv', '--shards', '2', '--work-dir', workDir];
-    const { code, stderr } = await run(...submit);
+    const { code, stderr } = await fleet.run(...submit);
     expect(code).toBe(9);
     expect(stderr).toContain(`E-FILE-WRITE: cannot write to the work folder ${workDir}`);
     expect(stderr).toContain('fix: make it writable, or name another');

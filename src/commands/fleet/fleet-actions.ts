@@ -21,14 +21,12 @@ export interface BudgetFlags extends QueueFlag {
 /** `fleet init`. */
 export async function init(call: Call<QueueFlag>): Promise<void> {
   const { flags, runtime } = call;
-  const settings = call.settings();
   const check = async (store: QueueStore) => {
     const { checkStore } = await import('../../fleet/check-store.js');
     return checkStore(store, flags.queue ?? runtime.env['ENGAGECTL_QUEUE'] ?? '');
   };
   const found = await withQueue(call, check, { patiently: false, migrate: true });
-  if (settings.json) return void runtime.stdout.write(jsonAnswer(found));
-  messages(settings, runtime).note(`${found.store}: version ${found.version}, ready`);
+  tell(call, found, `${found.store}: version ${found.version}, ready`);
 }
 
 /** `fleet work`: returns when it was told to stop, or when all is drained. */
@@ -57,9 +55,7 @@ export async function cancel(call: Call<RunFlags>): Promise<void> {
     const known = await runNamed(store, call);
     await cancelRun(store, known);
     const { run } = known.run;
-    const settings = call.settings();
-    if (settings.json) call.runtime.stdout.write(jsonAnswer({ run, state: 'cancelled' }));
-    else messages(settings, call.runtime).note(`run ${run} is cancelled; fleet retry goes on`);
+    tell(call, { run, state: 'cancelled' }, `run ${run} is cancelled; fleet retry goes on`);
   });
 }
 
@@ -70,9 +66,7 @@ export async function retry(call: Call<RunFlags>): Promise<void> {
     const known = await runNamed(store, call);
     const count = await retryRun(store, known);
     const { run } = known.run;
-    const settings = call.settings();
-    if (settings.json) call.runtime.stdout.write(jsonAnswer({ run, retried: count }));
-    else messages(settings, call.runtime).note(`run ${run}: ${count} shards are tried again`);
+    tell(call, { run, retried: count }, `run ${run}: ${count} shards are tried again`);
   });
 }
 
@@ -98,8 +92,22 @@ export async function budget(call: Call<BudgetFlags>): Promise<void> {
     ]);
     const lane = store.queue(laneName({ accountId, host, kind: flags.lane }));
     await answered(store, setBudget(lane, flags.lane, wanted));
-    if (settings.json)
-      runtime.stdout.write(jsonAnswer({ accountId, host, lane: flags.lane, budget: wanted }));
-    else said.note(`account ${accountId}: at most ${wanted} requests in flight (${flags.lane})`);
+    const most = `at most ${wanted} requests in flight (${flags.lane})`;
+    tell(
+      call,
+      { accountId, host, lane: flags.lane, budget: wanted },
+      `account ${accountId}: ${most}`,
+    );
   });
+}
+
+/** What was done: with `--json` as an answer, else in words. */
+function tell(
+  { settings, runtime }: Pick<Call, 'settings' | 'runtime'>,
+  answer: object,
+  words: string,
+): void {
+  const { json } = settings();
+  if (json) runtime.stdout.write(jsonAnswer(answer));
+  else messages(settings(), runtime).note(words);
 }

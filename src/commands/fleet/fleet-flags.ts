@@ -27,9 +27,9 @@ export const queueOption: OptionRow = [
 ];
 
 /** The store that flag or environment name. Throws E-USAGE, E-CONFIG. */
-export async function openQueue(
+async function openQueue(
   { flags, runtime, settings }: Pick<Call<QueueFlag>, 'flags' | 'runtime' | 'settings'>,
-  how: { readonly patiently: boolean; readonly migrate?: boolean } = { patiently: false },
+  how: { readonly patiently: boolean; readonly migrate?: boolean },
 ): Promise<QueueStore> {
   const url = flags.queue ?? runtime.env['ENGAGECTL_QUEUE'];
   if (url === undefined) {
@@ -51,7 +51,7 @@ export async function openQueue(
 export async function withQueue<T>(
   call: Pick<Call<QueueFlag>, 'flags' | 'runtime' | 'settings'>,
   use: (store: QueueStore) => Promise<T>,
-  how?: { readonly patiently: boolean; readonly migrate?: boolean },
+  how: { readonly patiently: boolean; readonly migrate?: boolean } = { patiently: false },
 ): Promise<T> {
   const store = await openQueue(call, how);
   try {

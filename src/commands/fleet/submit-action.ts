@@ -7,7 +7,7 @@ import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { closing, connect, type Connection } from '../connect.js';
-import { openQueue, type QueueFlag } from './fleet-flags.js';
+import { withQueue, type QueueFlag } from './fleet-flags.js';
 import { commandWithin, type CommandWithin } from './command-within.js';
 import { planRun } from './plan-run.js';
 import { follow } from './status-action.js';
@@ -38,15 +38,12 @@ export async function submit(call: Call<SubmitFlags>): Promise<void> {
   const doesHarm =
     within.name === 'demerge' || (within.flags as { readonly type?: string }).type === 'event';
   if (doesHarm && !within.flags.again) refuseSentBefore(run, workDir);
-  const store = await openQueue(call);
-  try {
+  await withQueue(call, async (store) => {
     await put(run, { workDir, store, call });
     if (!flags.wait) return;
     const known = await findRun(store, run.run, workDir);
     await follow(call, store, { known, shows: false });
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 async function confirmedPlan(planned: Parameters<typeof planRun>[0], call: Call<SubmitFlags>) {
