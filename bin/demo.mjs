@@ -218,7 +218,7 @@ async function runStep(step) {
   if (say) console.log(`\n# ${say}`);
   const other = beside && (await runBeside([...beside, '--region', 'local']));
   console.log(`\n$ ${commandLine(line)}${killed ? ' &' : ''}`);
-  const { status, stdout } = await run(line, killed);
+  const { status, stdout } = await run(line, { killed, isRead: checks.length > 0 });
   await other?.ended();
 
   const kept = Object.keys(figures).length > 0 ? lastOfLedger() : {};
@@ -230,16 +230,19 @@ async function runStep(step) {
   return differences.map((difference) => `${args[0]}: ${difference}`);
 }
 
-/** Its messages go straight to where the demo's own go: on a terminal they have colours and a bar. */
-async function run(line, killed) {
+/**
+ * What it says goes straight to where the demo's own words go: on a terminal it has colours and a bar, and all stands in
+ * its order. What is checked is read on its way.
+ */
+async function run(line, { killed, isRead }) {
   const child = spawn(process.execPath, ['bin/engagectl.js', ...line], {
     env: ownEnvironment(),
-    stdio: ['ignore', 'pipe', 1],
+    stdio: ['ignore', isRead ? 'pipe' : 1, 1],
   });
   const closed = once(child, 'close');
   if (killed) await killMidway(child);
   let stdout = '';
-  for await (const part of child.stdout.setEncoding('utf8')) {
+  for await (const part of child.stdout?.setEncoding('utf8') ?? []) {
     process.stdout.write(part);
     stdout += part;
   }

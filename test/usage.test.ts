@@ -94,6 +94,16 @@ it('a name like no other is answered with where the names are', async () => {
   });
 });
 
+it('all flags that there have to be are named at once', async () => {
+  const world = makeWorld();
+  const { code, stderr } = await world.run(['export-events', '--evnt', 'Charged']);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('missing: --event <name>, --from <date>, --to <date>\n'),
+  ]);
+  expect(stderr).toContain('did you mean: --event');
+});
+
 it('a request that may take no time at all is refused, rather than sent and given up', async () => {
   const { code, stderr } = await makeWorld().run(['upload', 'users.csv', '--timeout', '0s']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('Use a duration from 1ms on.')]);

@@ -54,7 +54,10 @@ export function findProfile(config: Config, name: string): SavedProfile {
       'E-CONFIG',
       name === defaultProfile ? 'no account is set up' : missing,
       {
-        why: 'there is no config profile, and the environment does not hold base URL, account id and passcode',
+        why:
+          name === defaultProfile
+            ? 'there is no config profile, and the environment does not hold base URL, account id and passcode'
+            : 'there is none yet',
         fix: 'engagectl config set --region <name> --base-url <url> --account-id <id>; or try it without an account: --region local',
       },
     );

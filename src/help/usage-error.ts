@@ -14,8 +14,7 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const command = commandOf(program, argv);
   const help = argv.find((word) => !word.startsWith('-')) === 'help';
   const [first = '', nearest = ''] = thrown.message.replace(/^error: /, '').split('\n');
-  const message =
-    thrown.code === 'commander.help' ? 'a subcommand is missing' : withoutValue(first);
+  const message = messageOf(thrown, command, first);
   const typed = /^unknown (?:command|option) '([^']+)'/.exec(message)?.[1];
   const known = typed?.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
   const names: string[] =
@@ -30,6 +29,15 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
     fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : `${path} --help`,
     cause: thrown,
   });
+}
+
+function messageOf({ code }: { code: string }, command: Command, first: string): string {
+  if (code === 'commander.help') return 'a subcommand is missing';
+  if (code !== 'commander.missingMandatoryOptionValue') return withoutValue(first);
+  const missing = command.options.filter(
+    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
+  );
+  return `missing: ${missing.map(({ flags }) => flags).join(', ')}`;
 }
 
 /** Where a flag is missing that there has to be, it may stand there in another spelling. */
