@@ -351,7 +351,7 @@ describe('a server that keeps its head', () => {
     const events = Array.from({ length: 1000 }, (_, n) =>
       eventRecord(`u${n}`, 'Buy', day, { text: 'x'.repeat(100) }),
     );
-    for (let n = 0; n < 10; n++) await service.upload(...events);
+    for (let n = 0; n < 5; n++) await service.upload(...events);
     const cursor = await service.open('events', 'Buy', 20231101, 20231201, '?batch_size=10');
     const answer = await fetch(`${service.url}/1/events.json?cursor=${cursor}`, { headers });
     let bytes = 0;
@@ -360,7 +360,7 @@ describe('a server that keeps its head', () => {
       bytes += chunk.length;
       others += Number((await service.call('GET', '/1/profile.json?identity=u1')).http === 200);
     }
-    expect(bytes).toBeGreaterThan(2_000_000);
+    expect(bytes).toBeGreaterThan(1_000_000);
     expect(others).toBeGreaterThan(10);
   });
 

@@ -1,3 +1,4 @@
+import { decoded } from '../decoded.js';
 import { refused } from '../refusal.js';
 import { authenticate } from '../rest/authenticate.js';
 import type { Exchange, Route } from '../router.js';
@@ -58,12 +59,4 @@ function clickAction({ path }: Exchange, { store }: Service, { router }: CallSys
   const details = detailsOf(found.record);
   router.directory.deliver(receiver, { t: 'action', callId, actionId, label, details });
   return success();
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,3 +1,4 @@
+import { decoded } from '../decoded.js';
 import { authenticate } from '../rest/authenticate.js';
 import { readBody } from '../rest/read-body.js';
 import { Refusal, refusalAnswer } from '../refusal.js';
@@ -34,7 +35,7 @@ export function controlRoute(
         const text = await readBody(exchange.request);
         const body = text === undefined ? undefined : (JSON.parse(text) as unknown);
         const origin = `${service.options.tls ? 'https' : 'http'}://${exchange.request.headers.host}`;
-        const rest = decodedRest(path, exchange.path);
+        const rest = path.includes('*') ? decoded(exchange.path.slice(path.indexOf('*'))) : '';
         sendJson(
           exchange,
           200,
@@ -54,16 +55,6 @@ function sendJson({ response }: Exchange, status: number, text: string): void {
     'Cache-Control': 'no-store',
   });
   response.end(text);
-}
-
-/** What the `*` stands for; a malformed escape stays as it is. */
-function decodedRest(path: string, asked: string): string {
-  const text = path.includes('*') ? asked.slice(path.indexOf('*')) : '';
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** A whole number of the query, from 0 to `most`; throws the Refusal 400 for anything else. */

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { decoded } from '../decoded.js';
 import type { Position } from '../store/stored-page.js';
 
 /** The export, and after which record its next page begins. */
@@ -15,7 +16,7 @@ export const encodeCursor = (cursor: Cursor, secret: Uint8Array): string =>
 
 /** A cursor as it stands in the URL; undefined when it is corrupt or encoded twice. */
 export function decodeCursor(text: string, secret: Uint8Array): Cursor | undefined {
-  const base64 = decodedOnce(text);
+  const base64 = decoded(text, '');
   const position = Buffer.from(base64, 'base64').subarray(signatureBytes).toString();
   const [exportId, ts, id] = position.trimEnd().split(' ').map(Number);
   if (exportId === undefined || ts === undefined || id === undefined) return undefined;
@@ -31,12 +32,4 @@ function base64Of({ export: exportId, ts, id }: Cursor, secret: Uint8Array): str
   const signature = createHmac('sha256', secret).update(padded).digest();
   const bytes = Buffer.concat([signature.subarray(0, signatureBytes), Buffer.from(padded)]);
   return bytes.toString('base64');
-}
-
-function decodedOnce(cursor: string): string {
-  try {
-    return decodeURIComponent(cursor);
-  } catch {
-    return '';
-  }
 }
