@@ -360,7 +360,7 @@ export const errorNotes = {
   },
   'E-RUN-VERSION': {
     means:
-      'a run folder is of another version, or its header is damaged; it may hold an unfinished run of this command, so nothing was done',
+      'a run folder is of another version, was copied or renamed, or its header is damaged; it may hold an unfinished run of this command, so nothing was done',
     causes: [
       'a newer version began the run, and an older one was put in its place',
       'a failing disk',

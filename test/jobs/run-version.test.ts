@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { makeWorld, type World } from '../support/world.js';
@@ -131,4 +131,15 @@ it('of a program that uses the library is resumed by that program', async () => 
   const { world } = await worldWith(() => '', []);
   const { code, stderr } = await world.run(['runs', 'resume', '20261121-044512-7kq2']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('was begun by a program')]);
+});
+
+it('under another name is refused: a copy does not know what was sent since', async () => {
+  const { world, folder } = await worldWith((header) => JSON.stringify(header));
+  const copy = `${folder}-copy`;
+  renameSync(folder, copy);
+  const { code, stderr } = await world.run([...upload, '--resume']);
+  expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-VERSION')]);
+  for (const said of [copy, path.basename(folder), 'a copy of its folder', 'move it away']) {
+    expect(stderr).toContain(said);
+  }
 });

@@ -136,12 +136,19 @@ function namesIn(folder: string): readonly string[] {
 function readRun(folder: string): RunFolder | UnreadableRun | undefined {
   const read = (name: string) => readFileSync(path.join(folder, name));
   const found = headerIn(() => JSON.parse(read(headerFile).toString()));
-  if ('header' in found) return { path: folder, ...found };
+  if ('header' in found) return ofItsName(folder, found.header);
   const second = found.isOther ? found : headerIn(() => aboutJournal(read(journalFile)));
-  if ('header' in second) return { path: folder, ...second };
+  if ('header' in second) return ofItsName(folder, second.header);
   const { why, said } = found;
   if (!said && !namesIn(folder).some(isOfRun)) return undefined;
   return { path: folder, why, ...(said && { header: said }) };
+}
+
+/** A copy knows nothing of what was sent since: to go on with it could send that a second time. */
+function ofItsName(folder: string, header: RunHeader): RunFolder | UnreadableRun {
+  if (path.basename(folder) === header.run) return { path: folder, header };
+  const why = `it holds run ${header.run}, so it is a copy of its folder, or was renamed`;
+  return { path: folder, why, header: { ...header } };
 }
 
 const isOfRun = (name: string): boolean => name === headerFile || name.startsWith(journalFile);
