@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { makeWorld } from './support/world.js';
@@ -82,6 +82,20 @@ describe('a bad file', () => {
     const { code, stdout } = await makeWorld().run(argv);
     expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({ code: 0, read: 3 });
   });
+});
+
+it.each([
+  ['a name of 200,000 characters', 'x'.repeat(200_000)],
+  ['9,000 columns', Array.from({ length: 9000 }, (_, n) => `column_${n}`).join(',')],
+])('a header with %s does not flood the terminal', async (_, header) => {
+  const world = makeWorld();
+  writeFileSync(world.path('users.csv'), `${header},n\n`);
+  for (const way of [[], ['--json']]) {
+    const { code, stderr } = await world.run(['upload', 'users.csv', '--check', ...way]);
+    expect(code).toBe(8);
+    expect(stderr).toContain('more characters');
+    expect(stderr.length).toBeLessThan(5000);
+  }
 });
 
 function linesOf(rejects: string): number[] {

@@ -1,6 +1,6 @@
 import { asCalled } from '../as-called.js';
 import { errorNotes } from '../error-notes.js';
-import { EngagectlError, errorIds, exitCodes } from '../errors.js';
+import { EngagectlError, errorIds, exitCodes, grouped } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { isColored, isForced } from './colors.js';
 import { inert, inertJson } from './inert.js';
@@ -50,6 +50,15 @@ export function showError(
   stderr.write(`${asText(shown, program, isColored)}${verbose ? stack : ''}`);
 }
 
+/** Most characters of what a file may have a part in, such as the names of its columns. */
+const mostShown = 2000;
+
+function short(text: string): string {
+  if (text.length <= mostShown) return text;
+  const start = text.slice(0, mostShown).replace(/[\uD800-\uDBFF]$/, '');
+  return `${start}… (${grouped(text.length - start.length)} more characters)`;
+}
+
 /** The members of an error's JSON object, in their order. */
 function describe(error: unknown, program: string) {
   const id = error instanceof EngagectlError ? error.id : 'E-DEFECT';
@@ -57,8 +66,8 @@ function describe(error: unknown, program: string) {
   const note = errorNotes[id];
   return {
     id,
-    message: error instanceof Error ? error.message : String(error),
-    why: asCalled(why ?? note.means, program),
+    message: short(error instanceof Error ? error.message : String(error)),
+    why: short(asCalled(why ?? note.means, program)),
     fix: asCalled(fix ?? note.next[0], program),
     file,
     line,

@@ -1,3 +1,4 @@
+import './memory-disk.js';
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';

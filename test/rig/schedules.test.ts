@@ -1,4 +1,5 @@
-import { cpSync, existsSync, rmSync } from 'node:fs';
+import './memory-disk.js';
+import { cpSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -23,9 +24,6 @@ import { accountAt } from '../support/account-at.js';
 
 // Random inputs, faults of the service, crashes and Ctrl-C, each from the seed in the test's name:
 // ENGAGECTL_SEED=<seed> starts with it, ENGAGECTL_SCHEDULES=<n> runs so many.
-
-// The disk is asked to sync a hundred thousand times, and no power is cut here.
-if (existsSync('/dev/shm')) process.env['TMPDIR'] = '/dev/shm';
 
 const schedules = Number(process.env['ENGAGECTL_SCHEDULES'] ?? 120);
 /** Parts of a run that meet trouble; those after them meet a service in good health. */

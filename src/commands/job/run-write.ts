@@ -30,6 +30,9 @@ interface WriteCommand<Flags> {
   readonly confirm?: typeof confirmProduction;
 }
 
+/** Files of a command line that is told: more of them were a pattern. */
+const mostTyped = 20;
+
 interface AskedWrite extends WriteAbout {
   readonly command: string;
   readonly does: string;
@@ -65,7 +68,10 @@ export async function runWrite<Flags extends WriteFlags>(
       nouns,
       rehearsal,
       again: (file) => commandLine(typed, [file], ofInput),
-      next: rehearsal && files.length > 0 ? commandLine(typed, files, ofRehearsal) : undefined,
+      next:
+        rehearsal && files.length > 0 && files.length <= mostTyped
+          ? commandLine(typed, files, ofRehearsal)
+          : undefined,
       reads: false,
       shown: shownWrite,
       stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
