@@ -1,6 +1,6 @@
 /** What a command line of ours begins with; anything else behind the name is prose. */
 const commandLine =
-  /(?<![\w./-])(?<!npx )engagectl (?=(?:upload|subscribe|demerge|export-profiles|export-events|verify|get-profile|call|cuid|config|doctor|serve|runs|fleet|completion|version|help|<command>|--?[a-z])(?![\w-]))/g;
+  /(?<![\w./-])(?<!npx )engagectl (?=(?:upload|subscribe|demerge|export-profiles|export-events|verify|get-profile|call|cuid|config|doctor|serve|runs|fleet|completion|version|help|<command>|--?[a-z][\w-]*)(?![\w-]))/g;
 
 /** The command lines in a text of ours, by the name that the program was called by: `npx engagectl runs list`. */
 export const asCalled = (text: string, program: string): string =>

@@ -32,7 +32,7 @@ async function under(world: World, argv: readonly string[], env: Record<string, 
 async function lost(world: World, text: string): Promise<string[]> {
   const first = (await commandsOf(world)).filter((name) => !name.includes(' '));
   const line = new RegExp(
-    `.{0,20}(?<!npx )\\bengagectl (?:${first.join('|')}|<command>|-)\\b`,
+    `.{0,20}(?<!npx )\\bengagectl (?:(?:${first.join('|')})\\b|<command>|--?[a-z])`,
     'g',
   );
   return text.replaceAll(/(?:\s|\\\n)+/g, ' ').match(line) ?? []; // some are broken into two lines
@@ -62,6 +62,8 @@ it('every command, its help, and what it says of a wrong line and of a dead port
   const world = makeWorld();
   writeFileSync(world.path('users.csv'), 'identity\nu1\n');
   const env = accountAt('http://127.0.0.1:9', 'p');
+  for (const argv of [[], ['--help'], ['--colour', 'runs']])
+    expect(await lost(world, (await under(world, argv)).text), argv.join(' ')).toEqual([]);
   for (const name of await commandsOf(world)) {
     if (/^(?:serve|completion|call (?:listen|place|run))\b/.test(name)) continue;
     for (const rest of [['--help'], ['users.csv', '--max-attempts=1']]) {
