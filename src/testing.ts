@@ -11,6 +11,7 @@ import type { SeenRequest } from './service/control/request-log.js';
 import { resetService } from './service/control/reset-service.js';
 import { checkedName, restoreSnapshot } from './service/control/snapshot-control.js';
 import type { EndpointName } from './service/endpoint-names.js';
+import { refused } from './service/refusal.js';
 import {
   startService as start,
   type CallOptions,
@@ -52,7 +53,7 @@ export interface TestServiceOptions {
   readonly calls?: CallOptions;
   /**
    * Is told of each request of the API when all of it has arrived, and waited for: what it does is done before the
-   * request is, and a promise holds the request as long as a test wants it.
+   * request is, and a promise holds the request as long as a test wants it. What it throws is the text of a 500.
    */
   readonly onRequest?: (request: TestRequest) => void | Promise<void>;
 }
@@ -187,11 +188,21 @@ function serviceOptions(options: TestServiceOptions, dataDir: string | undefined
       other: limits.othersInFlight,
     },
     variants,
-    onArrival: onRequest && ((seen) => onRequest(withBody(seen))),
+    onArrival: onRequest && arrivalOf(onRequest),
     random,
     now,
   };
 }
+
+const arrivalOf =
+  (onRequest: NonNullable<TestServiceOptions['onRequest']>) =>
+  async (seen: SeenRequest): Promise<void> => {
+    try {
+      await onRequest(withBody(seen));
+    } catch (error) {
+      throw refused(500, `onRequest: ${String(error)}`);
+    }
+  };
 
 function withBody({ body, ...seen }: SeenRequest): TestRequest {
   if (body === undefined) return { ...seen, body };

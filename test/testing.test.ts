@@ -71,6 +71,15 @@ it('holds a request as long as the test wants, and closes all the same', async (
   expect((await held).code).toBe(5);
 });
 
+it('answers by what the test throws', async () => {
+  const { service } = await started({
+    onRequest: () => expect(0).toBe(1),
+  });
+  const world = makeWorld({ env: service.env });
+  const { stderr } = await world.run(['get-profile', 'ann', '--max-attempts', '1']);
+  expect(stderr).toContain('onRequest: AssertionError: expected +0 to be 1');
+});
+
 it('goes back to snapshots', async () => {
   const { service, cityOf } = await started({ seed: [ann] });
   service.snapshot('before');
