@@ -33,16 +33,24 @@ export interface WorkerSettings {
   /** Is told which leases were renewed. */
   readonly renewed: (jobs: readonly string[]) => void;
   readonly refused: (jobs: readonly string[]) => void;
-  readonly failed: (error: Error) => void;
+}
+
+export interface StoreOptions {
+  /** A store that is away is waited for, or not at all. */
+  readonly patiently: boolean;
+  /** Makes the tables that are missing. */
+  readonly migrate?: boolean;
+  /** Is told why it cannot be reached, at each attempt. */
+  readonly away?: (error: Error) => void;
 }
 
 /**
- * Opens the store at `redis://`, `rediss://` or `postgres://`. Nothing is asked of it yet. A store
- * that is away is waited for `patiently`, or not at all. Throws E-CONFIG, E-USAGE.
+ * Opens the store at `redis://`, `rediss://` or `postgres://`. Nothing is asked of it yet. Throws
+ * E-CONFIG, E-USAGE.
  */
 export async function openStore(
   url: string,
-  { patiently, migrate = false }: { readonly patiently: boolean; readonly migrate?: boolean },
+  { patiently, migrate = false, away = () => undefined }: StoreOptions,
 ): Promise<QueueStore> {
   const { protocol, shown } = addressOf(url);
   const bullmq = await loadPeer('bullmq', async () => import('bullmq'));
@@ -66,11 +74,11 @@ export async function openStore(
     shown,
     queue: (name) => {
       const queue = new bullmq.Queue(name, shared, factory);
-      queue.on('error', () => undefined); // whoever asks something of it is told
+      queue.on('error', away); // whoever asks something of it is told, unless that is patient
       open.push(queue);
       return queue;
     },
-    worker: (name, work, { name: worker, slots, lease, renewed, refused, failed }) => {
+    worker: (name, work, { name: worker, slots, lease, renewed, refused }) => {
       const made = new bullmq.Worker(
         name,
         async (job, token = '') => work(job, token),
@@ -88,7 +96,7 @@ export async function openStore(
       );
       made.on('locksRenewed', ({ jobIds }) => renewed(jobIds));
       made.on('lockRenewalFailed', refused);
-      made.on('error', failed);
+      made.on('error', away);
       return made;
     },
     failure: (why) => new bullmq.UnrecoverableError(why),

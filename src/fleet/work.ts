@@ -1,6 +1,7 @@
 import type { Job, Queue, Worker } from 'bullmq';
 import { EngagectlError } from '../errors.js';
 import { FleetLists } from './lanes.js';
+import type { Outage } from './outage.js';
 import { answered, type QueueStore } from './queue-store.js';
 import { RunningShard, type ShardWorld } from './running-shard.js';
 
@@ -13,24 +14,32 @@ interface WorkOptions extends ShardWorld {
   /** Ends when there is nothing left to do. */
   readonly drain: boolean;
   readonly said: { note(text: string): void; warn(text: string): void };
+  readonly outage: Outage;
 }
 
 /** A worker, until its signal is aborted: then its shards are given back. */
 export async function work(store: QueueStore, options: WorkOptions): Promise<void> {
   const lists = new FleetLists(store);
   const lanes = new Map<string, LaneWorker>();
-  const { runtime, drain, said } = options;
+  const { runtime, drain, outage } = options;
+  const { signal } = runtime;
+  const stopped = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  const look = async (): Promise<void> => {
+    const names = await answered(store, lists.lanes());
+    if (signal.aborted) return;
+    for (const name of names) {
+      if (!lanes.has(name)) lanes.set(name, new LaneWorker(name, store, options));
+    }
+    for (const lane of lanes.values()) await lane.look();
+  };
   try {
-    while (!runtime.signal.aborted) {
-      await quietly(said, async () => {
-        for (const name of await answered(store, lists.lanes())) {
-          if (!lanes.has(name)) lanes.set(name, new LaneWorker(name, store, options));
-        }
-        for (const lane of lanes.values()) await lane.look();
-      });
-      const isOver = drain && (await isDrained([...lanes.values()], said));
+    while (!signal.aborted) {
+      await Promise.race([quietly(outage, look), stopped]); // a store that is away may not answer for long
+      const isOver = drain && (await isDrained([...lanes.values()], outage));
       if (isOver) return;
-      await runtime.sleep(lookEvery, runtime.signal).catch(() => undefined);
+      await runtime.sleep(lookEvery, signal).catch(() => undefined);
     }
   } finally {
     await Promise.all([...lanes.values()].map(async (lane) => lane.close()));
@@ -46,7 +55,7 @@ class LaneWorker {
   readonly #worker: Worker;
 
   constructor(name: string, store: QueueStore, options: WorkOptions) {
-    const { worker, slots, lease, said } = options;
+    const { worker, slots, lease } = options;
     this.#options = options;
     this.#store = store;
     this.#queue = store.queue(name);
@@ -57,7 +66,6 @@ class LaneWorker {
       lease,
       renewed: (jobs) => of(jobs).forEach((shard) => shard.lease.renew()),
       refused: (jobs) => of(jobs).forEach((shard) => shard.lease.lose()),
-      failed: (error) => said.warn(`queue: ${error.message || error.name}`),
     });
   }
 
@@ -122,12 +130,9 @@ class LaneWorker {
   }
 }
 
-async function isDrained(
-  lanes: readonly LaneWorker[],
-  said: WorkOptions['said'],
-): Promise<boolean> {
+async function isDrained(lanes: readonly LaneWorker[], outage: Outage): Promise<boolean> {
   let isOver = false;
-  await quietly(said, async () => {
+  await quietly(outage, async () => {
     const drained = await Promise.all(lanes.map(async (lane) => lane.isDrained()));
     isOver = drained.every(Boolean);
   });
@@ -135,10 +140,11 @@ async function isDrained(
 }
 
 /** A store that is away is waited for. */
-async function quietly(said: WorkOptions['said'], ask: () => Promise<void>): Promise<void> {
+async function quietly(outage: Outage, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
+    outage.over();
   } catch (error) {
-    said.warn((error as Error).message);
+    outage.tell(error as Error);
   }
 }

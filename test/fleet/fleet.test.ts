@@ -7,7 +7,7 @@ import { describe, expect, it, vi, type TestContext } from 'vitest';
 import { FleetLists } from '../../src/fleet/lanes.js';
 import { openStore, type QueueStore } from '../../src/fleet/queue-store.js';
 import { findRun, statusOf, type KnownRun } from '../../src/fleet/run-status.js';
-import type { BinProcess } from '../support/bin-process.js';
+import { BinProcess } from '../support/bin-process.js';
 import {
   accepted,
   after,
@@ -20,6 +20,7 @@ import {
 import { recordsOf } from '../support/judge.js';
 import { recordsPage, startPageServer, type Page } from '../support/page-server.js';
 import { stores, type TestStore } from '../support/queue-stores.js';
+import { makeWorld } from '../support/world.js';
 import { isOver, makeFleet, passcode, type Fleet, type Status } from './fleet.js';
 
 // Whole fleets: stores, workers and commands are processes that are killed, stopped and started again. They mostly wait, so
@@ -470,12 +471,24 @@ async function expectListedByNumber({ url }: TestStore): Promise<void> {
 async function failShard(queue: QueueStore, { lane }: KnownRun): Promise<void> {
   if ((await queue.queue(lane.name).getFailedCount()) > 0) return;
   const no = () => undefined;
-  const settings = { name: 'w', slots: 1, lease: 3000, renewed: no, refused: no, failed: no };
+  const settings = { name: 'w', slots: 1, lease: 3000, renewed: no, refused: no };
   const failing = async () => Promise.reject(queue.failure('E-CREDENTIALS: no'));
   const worker = queue.worker(lane.name, failing, settings);
   await new Promise<void>((resolve) => void worker.once('failed', () => resolve()));
   await worker.close();
 }
+
+it.each(['redis://127.0.0.1:1', 'postgres://fleet@127.0.0.1:1/fleet'])(
+  'a worker waits for a store that is away, says so once, and ends when it is told to: %s',
+  async (url) => {
+    const worker = new BinProcess(makeWorld(), ['fleet', 'work'], { ENGAGECTL_QUEUE: url });
+    const waits = () => worker.stderr.match(/the queue is waited for: .*ECONNREFUSED/g) ?? [];
+    await vi.waitUntil(() => waits().length > 0, { timeout: limit });
+    worker.signal('SIGTERM');
+    expect(await worker.ended()).toBe(0);
+    expect(waits()).toHaveLength(1);
+  },
+);
 
 /** The files that hold a text. */
 function filesWith(text: string, ...folders: readonly string[]): string[] {

@@ -36,15 +36,17 @@ export async function work(call: Call<WorkFlags>): Promise<void> {
   const said = messages(call.settings(), runtime);
   const some = runtime.token().replaceAll(/[-_]/g, '').slice(0, 4);
   const worker = `${hostname().slice(0, 16)}-${some}`;
+  const { Outage } = await import('../../fleet/outage.js');
+  const outage = new Outage(said);
   await withQueue(
     call,
     async (store) => {
       const { work: takeJobs } = await import('../../fleet/work.js');
       said.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
       const perform = shardPerformer(call);
-      await takeJobs(store, { worker, slots, lease, drain, runtime, perform, said });
+      await takeJobs(store, { worker, slots, lease, drain, runtime, perform, said, outage });
     },
-    { patiently: true },
+    { patiently: true, away: outage.tell },
   );
 }
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
-import type { QueueStore } from '../../fleet/queue-store.js';
+import type { QueueStore, StoreOptions } from '../../fleet/queue-store.js';
 import type { KnownRun } from '../../fleet/run-status.js';
 import type { Call } from '../command-spec.js';
 import type { OptionRow } from '../flags/option-table.js';
@@ -29,7 +29,7 @@ export const queueOption: OptionRow = [
 /** The store that flag or environment name. Throws E-USAGE, E-CONFIG. */
 async function openQueue(
   { flags, runtime, settings }: Pick<Call<QueueFlag>, 'flags' | 'runtime' | 'settings'>,
-  how: { readonly patiently: boolean; readonly migrate?: boolean },
+  how: StoreOptions,
 ): Promise<QueueStore> {
   const url = flags.queue ?? runtime.env['ENGAGECTL_QUEUE'];
   if (url === undefined) {
@@ -51,7 +51,7 @@ async function openQueue(
 export async function withQueue<T>(
   call: Pick<Call<QueueFlag>, 'flags' | 'runtime' | 'settings'>,
   use: (store: QueueStore) => Promise<T>,
-  how: { readonly patiently: boolean; readonly migrate?: boolean } = { patiently: false },
+  how: StoreOptions = { patiently: false },
 ): Promise<T> {
   const store = await openQueue(call, how);
   try {
