@@ -36,19 +36,20 @@ export async function checkInputs(
   const tables: (Table | undefined)[] = [];
   const open = new Map<number, OpenInput>();
   const forms = new Map<string, Table>();
-  let guessed: GuessedInput | undefined;
+  let first: Omit<GuessedInput, 'others'> | undefined;
+  let guesses = 0;
   try {
     for (const [input, name] of sources.names.entries()) {
       const source = sources.at(input);
       const opened = await openInput(source, options, inputsStart, context);
       const { cutter, guessed: format } = opened;
       tables.push(tableOf(cutter, forms));
-      if (format && guessed) guessed = { ...guessed, others: guessed.others + 1 };
-      else if (format) guessed = { name, format, others: 0 };
+      if (format) first ??= { name, format };
+      if (format) guesses += 1;
       if (source.size === undefined) open.set(input, opened);
       else opened.close();
     }
-    return { tables, open, guessed };
+    return { tables, open, guessed: first && { ...first, others: guesses - 1 } };
   } catch (error) {
     for (const opened of open.values()) opened.close();
     throw error;

@@ -1,4 +1,3 @@
-import './memory-disk.js';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,6 +8,7 @@ import { recordsPage, startPageServer, type Opening, type Page } from '../suppor
 import { makeWorld, type World } from '../support/world.js';
 import { damageOne } from './damage.js';
 import { checkEnd, checkPart, isDone, layOut, olderRejects, passcode } from './invariants.js';
+import { useMemoryDisk } from './memory-disk.js';
 import { randomOf, seeds, type Random } from './random.js';
 import { scenarioOf, type ScenarioKind } from './scenario.js';
 import { startTruth } from './truth.js';
@@ -16,6 +16,8 @@ import { startTruth } from './truth.js';
 // Damages what an interrupted run keeps, and resumes it: the end is right, or the run is refused and
 // nothing is sent, or records are unknown. A sample from the seed in the test's name;
 // ENGAGECTL_CORRUPTIONS=2000 tries so many.
+
+useMemoryDisk();
 
 const total = Number(process.env['ENGAGECTL_CORRUPTIONS'] ?? 0);
 const writes: readonly ScenarioKind[] = ['profiles', 'mixed', 'events', 'subscribe', 'demerge'];

@@ -1,4 +1,3 @@
-import './memory-disk.js';
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -16,6 +15,7 @@ import {
   runsOf,
 } from './invariants.js';
 import { cutPower, fileCalls } from './power-cut.js';
+import { useMemoryDisk } from './memory-disk.js';
 import { randomOf, seeds, type Random } from './random.js';
 import { scenarioOf, type Scenario, type ScenarioKind } from './scenario.js';
 import { startTruth, type Truth } from './truth.js';
@@ -24,6 +24,8 @@ import { accountAt } from '../support/account-at.js';
 // Kills the built program at each of its writes, syncs, renames and sends, with or without all that
 // the disk was not asked to keep, or lets that call fail, and resumes. A sample from the seed in the
 // test's name; ENGAGECTL_FULL_SWEEP=1 tries every one.
+
+useMemoryDisk();
 
 const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
 const kinds: readonly ScenarioKind[] = [

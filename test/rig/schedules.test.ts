@@ -1,4 +1,3 @@
-import './memory-disk.js';
 import { cpSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -17,6 +16,7 @@ import {
   runsOf,
   type Summary,
 } from './invariants.js';
+import { useMemoryDisk } from './memory-disk.js';
 import { randomOf, seeds, type Random } from './random.js';
 import { scenarioOf, type Scenario } from './scenario.js';
 import { startTruth, type Truth } from './truth.js';
@@ -24,6 +24,8 @@ import { accountAt } from '../support/account-at.js';
 
 // Random inputs, faults of the service, crashes and Ctrl-C, each from the seed in the test's name:
 // ENGAGECTL_SEED=<seed> starts with it, ENGAGECTL_SCHEDULES=<n> runs so many.
+
+useMemoryDisk();
 
 const schedules = Number(process.env['ENGAGECTL_SCHEDULES'] ?? 120);
 /** Parts of a run that meet trouble; those after them meet a service in good health. */
