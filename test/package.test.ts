@@ -104,6 +104,11 @@ it('brings no packages whose code it holds already', () => {
   expect(Object.keys(manifest.dependencies)).toEqual(['libsql']);
 });
 
+it('is called by its name where a script of the package manager calls it', () => {
+  const { stderr } = run(bin, ['uplaod'], { npm_command: '' });
+  expect(stderr).toContain('did you mean: engagectl upload\n');
+});
+
 it('runs nothing when it is installed', () => {
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
     expect(manifest.scripts).not.toHaveProperty(name);

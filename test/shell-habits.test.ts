@@ -33,32 +33,34 @@ const shell = async (line: string, cwd: string) => {
 };
 
 it('what is written to a slow reader is all there, in UTF-8, as it is in a file', async () => {
-  const { cwd, path } = makeWorld();
+  const world = makeWorld();
+  const { cwd } = world;
   writeFileSync(
-    path('events.ndjson'),
+    world.path('events.ndjson'),
     `${events.map((each) => JSON.stringify(each)).join('\n')}\n`,
   );
   await shell(`node ${bin} upload events.ndjson --quiet`, cwd);
   const ask = `node ${bin} export-events --event Bought --from 2026-10-01 --to 2026-10-01 --quiet`;
   await shell(`${ask} | (sleep 1; cat) > piped; test \${PIPESTATUS[0]} = 0`, cwd);
   await shell(`${ask} -o file.ndjson; ${ask} --format csv --bom -o file.csv`, cwd);
-  const piped = readFileSync(path('piped'));
+  const piped = readFileSync(world.path('piped'));
   expect(piped.length).toBeGreaterThan(1_500_000);
-  expect(piped.equals(readFileSync(path('file.ndjson')))).toBe(true);
+  expect(piped.equals(readFileSync(world.path('file.ndjson')))).toBe(true);
   expect(piped.toString()).toContain('👩‍👧 æææ');
   expect(piped[0]).toBe('{'.charCodeAt(0));
-  expect(readFileSync(path('file.csv')).subarray(0, 3).toString('hex')).toBe('efbbbf');
+  expect(readFileSync(world.path('file.csv')).subarray(0, 3).toString('hex')).toBe('efbbbf');
 });
 
 it.skipIf(!hasStrace)('nobody is talked to but the service that was named', async () => {
-  const { cwd, path } = makeWorld();
-  writeFileSync(path('users.csv'), 'identity\nu1\n');
+  const world = makeWorld();
+  const { cwd } = world;
+  writeFileSync(world.path('users.csv'), 'identity\nu1\n');
   const env = { PATH: process.env['PATH'], HOME: cwd, ...service.env };
   const { port } = new URL(service.url);
   for (const line of ['upload users.csv --quiet', 'get-profile u1', 'version --json', 'doctor']) {
     const words = ['-f', '-qq', '-e', 'trace=connect,sendto', '-o', 'calls', 'node', bin];
     await promisify(execFile)('strace', [...words, ...line.split(' ')], { cwd, env });
-    const calls = readFileSync(path('calls'), 'utf8').split('\n');
+    const calls = readFileSync(world.path('calls'), 'utf8').split('\n');
     const met = calls.filter((call) => /AF_INET/.test(call));
     const others = met.filter((call) => !call.includes(`htons(${port})`));
     expect(others, line).toEqual([]);
