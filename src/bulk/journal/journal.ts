@@ -35,11 +35,13 @@ export const readJournal = <Entry extends JournalEntry>(
 ): readonly Entry[] => parsed(path, kinds, plainOption).entries as readonly Entry[];
 
 /** Makes a journal without entries that says whose it is, and waits until the disk has it. */
-export function createJournal(path: string, about?: unknown): void {
+export function createJournal(path: string, about?: unknown): ParsedJournal {
   const first = { line: 1, epoch: 0, synced: 0, entries: [], about };
   const [text, checksum] = journalLine(first, noChecksum);
-  SyncedMarkFile.create(path, { bytes: Buffer.byteLength(text), checksum });
-  writeSynced(path, text);
+  const good = Buffer.from(text);
+  SyncedMarkFile.create(path, { bytes: good.length, checksum });
+  writeSynced(path, good);
+  return { entries: [], good, lines: 1, last: checksum, epoch: 0 };
 }
 
 /**
@@ -63,15 +65,19 @@ export class Journal<Entry extends JournalEntry> {
   #synced: number;
   #failure: EngagectlError | undefined;
 
-  /** Starts a journal, or goes on behind its last good line. Throws E-FILE-WRITE, E-JOURNAL. */
+  /**
+   * Starts a journal, or goes on behind its last good line. One that was `made` just now is not read:
+   * it may name many thousands of files. Throws E-FILE-WRITE, E-JOURNAL.
+   */
   static open<Entry extends JournalEntry>(
     path: string,
     kinds: KnownKinds<Entry>,
     option: OptionName = plainOption,
+    made?: ParsedJournal,
   ) {
     try {
-      if (!existsSync(path) && !SyncedMarkFile.isThere(path)) createJournal(path);
-      const found = parsed(path, kinds, option);
+      const isThere = existsSync(path) || SyncedMarkFile.isThere(path);
+      const found = made ?? (isThere ? parsed(path, kinds, option) : createJournal(path));
       const journal = new Journal<Entry>(path, found, option);
       return { journal, entries: found.entries as readonly Entry[] };
     } catch (cause) {
@@ -91,10 +97,10 @@ export class Journal<Entry extends JournalEntry> {
     this.#last = found.last;
     this.#synced = found.good.length;
     const draft = `${path}.new`;
-    const content = Buffer.concat([found.good, this.#line([])]);
+    const line = this.#line([]);
     this.#file = openSync(draft, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600);
     try {
-      writeAll(this.#file, content);
+      this.#length = writeAll(this.#file, found.good) + writeAll(this.#file, line);
       fsyncSync(this.#file);
       renameSync(draft, path);
       syncFolder(dirname(path));
@@ -104,8 +110,7 @@ export class Journal<Entry extends JournalEntry> {
       closeSync(this.#file);
       throw error;
     }
-    this.#length = content.length;
-    this.#synced = content.length;
+    this.#synced = this.#length;
   }
 
   /** Throws E-FILE-WRITE, and again for all that follows: a torn line must stay the last one. */

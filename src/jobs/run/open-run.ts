@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { JournalEntry, KnownKinds } from '../../bulk/journal/entry-table.js';
 import { Journal, readJournal } from '../../bulk/journal/journal.js';
+import type { ParsedJournal } from '../../bulk/journal/journal-lines.js';
 import { EngagectlError } from '../../errors.js';
 import { lockRun, type RunLock } from '../../files/run-lock.js';
 import {
@@ -89,10 +90,18 @@ async function openKept<Entry extends JournalEntry>(
   const lock = await lockOn(root, wanted, world);
   try {
     const found = unfinishedRun(root, wanted, world);
-    const made = found ?? (await inPlace(make, () => createRun(root, header(id, wanted, world))));
-    const { run, key } = made.header;
-    const place = { path: made.path, header: { run, key } };
-    return openFolder(place, kinds, { lock, resumed: found !== undefined, world });
+    const made = found
+      ? undefined
+      : await inPlace(make, () => createRun(root, header(id, wanted, world)));
+    const {
+      path: place,
+      header: { run, key },
+    } = found ?? made!;
+    return openFolder({ path: place, header: { run, key } }, kinds, {
+      lock,
+      made: made?.journal,
+      world,
+    });
   } catch (error) {
     lock.release();
     throw error;
@@ -102,10 +111,11 @@ async function openKept<Entry extends JournalEntry>(
 function openFolder<Entry extends JournalEntry>(
   folder: RunPlace,
   kinds: KnownKinds<Entry>,
-  { lock, resumed, world }: { lock: RunLock; resumed: boolean; world: World },
+  { lock, made, world }: { lock: RunLock; made: ParsedJournal | undefined; world: World },
 ): OpenRun<Entry> {
   const file = journalOf(folder);
-  const { journal, entries } = Journal.open(file, kinds, world.words.option);
+  const { journal, entries } = Journal.open(file, kinds, world.words.option, made);
+  const resumed = made === undefined;
   return {
     id: folder.header.run,
     kept: { folder, journal, entries, resumed, read: () => readJournal(file, kinds) },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { aboutJournal } from '../../bulk/journal/journal-lines.js';
+import { aboutJournal, type ParsedJournal } from '../../bulk/journal/journal-lines.js';
 import { createJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
 import { makeFolder } from '../../files/make-folder.js';
@@ -80,18 +80,21 @@ export function makeRoot(root: string): void {
  * others once its files are on the disk: a journal that is missing later is lost. The journal
  * begins with the header, too, so that the damage of one file does not hide the run.
  */
-export function createRun(root: string, header: RunHeader): RunFolder {
+export function createRun(
+  root: string,
+  header: RunHeader,
+): RunFolder & { readonly journal: ParsedJournal } {
   const folder = path.join(root, header.run);
   const draft = draftOf(root, header);
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { mode: 0o700 });
   const checked = { ...header, checksum: digest(header) };
   writeSynced(path.join(draft, headerFile), `${JSON.stringify(checked, null, 2)}\n`);
-  createJournal(path.join(draft, journalFile), checked);
+  const journal = createJournal(path.join(draft, journalFile), checked);
   syncFolder(draft);
   renameSync(draft, folder);
   syncFolder(root);
-  return { path: folder, header };
+  return { path: folder, header, journal };
 }
 
 /**
