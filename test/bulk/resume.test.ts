@@ -74,11 +74,14 @@ const runsOf = (world: World): string[] => {
 };
 
 /** Gives the only run's folder another name, as somebody else might. */
-const hideRun = (world: World): void => {
+/** Takes the folder of a run away; returns what puts it back. */
+function hideRun(world: World): () => void {
   const id = runsOf(world).find((name) => !name.startsWith('.')) ?? '';
-  const folder = path.join(world.stateDir, 'runs');
-  renameSync(path.join(folder, id), path.join(folder, `${id}-renamed`));
-};
+  const folder = path.join(world.stateDir, 'runs', id);
+  const hidden = path.join(world.stateDir, 'hidden');
+  renameSync(folder, hidden);
+  return () => renameSync(hidden, folder);
+}
 
 const identitiesOf = (bodies: readonly { readonly body: Buffer }[]) =>
   bodies.flatMap(({ body }) => recordsOf(body).map(({ identity }) => String(identity)));
@@ -151,8 +154,9 @@ describe('--resume', () => {
   });
 
   it('sends nothing again when the folder of the finished run could not be removed', async () => {
+    let putBack = () => {};
     await using stage = await stages((_, index) => {
-      if (index === 1) hideRun(world); // its removal will not find it
+      if (index === 1) putBack = hideRun(world); // its removal will not find it
       return accept();
     });
     const { world, server } = stage;
@@ -162,6 +166,7 @@ describe('--resume', () => {
     expect(stderr).toContain('cannot remove the run folder');
     expect(stderr).toContain(`engagectl runs resume ${String(summary['run'])} finds`);
 
+    putBack();
     const again = await run(world, ['upload', 'users.csv', ...small, '--resume']);
     expect([again.code, again.summary.resumed, again.summary.accepted]).toEqual([0, 20, 0]);
     expect(server.executed).toHaveLength(2);

@@ -1,4 +1,5 @@
 import {
+  existsSync,
   appendFileSync,
   readFileSync,
   readdirSync,
@@ -75,12 +76,11 @@ async function undisturbed(argv: readonly string[]) {
 
 it('an export whose run folder could not be removed is done, and --resume says so', async () => {
   const world = makeWorld();
+  let folder = '';
   const hideRun = () => {
     const id = runsOf(world).find((name) => !name.startsWith('.')) ?? '';
-    const folder = path.join(world.stateDir, 'runs');
-    if (!id.endsWith('-renamed')) {
-      renameSync(path.join(folder, id), path.join(folder, `${id}-renamed`));
-    }
+    folder ||= path.join(world.stateDir, 'runs', id);
+    if (existsSync(folder)) renameSync(folder, path.join(world.stateDir, 'hidden'));
     return [recordsPage('{"n":1}')];
   };
   await using server = await startPageServer(hideRun);
@@ -88,6 +88,7 @@ it('an export whose run folder could not be removed is done, and --resume says s
   const done = await world.run(argv, { env: server.env });
   expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('cannot remove the run')]);
   expect(JSON.parse(done.stdout)).toMatchObject({ records: 1, exitCode: 0 });
+  renameSync(path.join(world.stateDir, 'hidden'), folder);
 
   const again = await world.run([...argv, '--resume'], { env: server.env });
   expect([again.code, server.asked.length, runsOf(world)]).toEqual([0, 1, []]);
