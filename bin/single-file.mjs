@@ -34,7 +34,8 @@ function carriedFiles() {
   return [
     ...['engagectl.js', 'package.json'].map((name) => `bin/${name}`),
     ...[...programs, 'THIRD-PARTY-LICENSES'].map((name) => `dist/${name}`),
-    ...['package.json', 'LICENSE'],
+    'package.json',
+    'LICENSE',
     ...['package.json', 'index.js'].map((name) => `node_modules/libsql/${name}`),
     ...['package.json', require(join(root, native, 'package.json')).main].map(
       (name) => `${native}/${name}`,

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Gate } from '../../src/bulk/gate.js';
 import {
   accept,
@@ -70,7 +70,7 @@ it('after a 401 nothing more is sent', async () => {
   const refuse: Step = async (exchange) => {
     if (refused) afterwards += 1;
     arrived += 1;
-    while (arrived < 8) await delay(1); // all eight are in flight then
+    await vi.waitUntil(() => arrived >= 8, { interval: 1, timeout: 30_000 }); // all eight are in flight then
     refused = true;
     await answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 })(exchange);
   };
