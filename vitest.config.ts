@@ -8,7 +8,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Machines of CI are busy: no test waits less than it may.
     expect: { poll: { timeout: 30_000 } },
-    maxWorkers: 2,
+    // More than processors: a third of what tests do is waiting.
+    maxWorkers: 3,
     // Each file in a process of its own costs a sixth of the suite's time.
     isolate: false,
   },

@@ -50,8 +50,11 @@ export function showError(
   stderr.write(`${asText(shown, program, isColored)}${verbose ? stack : ''}`);
 }
 
-/** Most characters of what a file may have a part in, such as the names of its columns. */
-const mostShown = 2000;
+/**
+ * Most characters of what a file may have a part in, such as the names of its columns. Words of the
+ * service have been cut to fewer: they are not cut again.
+ */
+const mostShown = 3000;
 
 function short(text: string): string {
   if (text.length <= mostShown) return text;

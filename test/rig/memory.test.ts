@@ -31,8 +31,12 @@ async function run(world: World, argv: readonly string[], latency = 0) {
 
 async function runAgainst(url: string, world: World, argv: readonly string[]) {
   const peakFile = world.path('peak');
-  const atExit = `process.on('exit', () => process.getBuiltinModule('node:fs').writeFileSync(
-    ${JSON.stringify(peakFile)}, String(1024 * process.resourceUsage().maxRSS)))`;
+  // Of this program alone: maxRSS also counts what who starts a process held at that moment.
+  const atExit = `process.on('exit', () => {
+    const { readFileSync, writeFileSync } = process.getBuiltinModule('node:fs');
+    const [, kilobytes] = /^VmHWM:\\s+(\\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'));
+    writeFileSync(${JSON.stringify(peakFile)}, String(1024 * kilobytes));
+  })`;
   const measured = `NODE_OPTIONS=--import=data:text/javascript,${encodeURIComponent(atExit)}`;
   const child = start(world, {
     url,
