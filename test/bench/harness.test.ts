@@ -27,7 +27,10 @@ const { runRounds, differentWork } = (await part('rounds.js')) as Rounds;
 const { table } = (await part('report.js')) as { table: (how: object) => string };
 const { lineChart } = (await part('chart.js')) as { lineChart: (how: object) => string };
 const { startServer } = (await part('server.js')) as {
-  startServer: (program: string) => Promise<
+  startServer: (
+    program: string,
+    ...args: string[]
+  ) => Promise<
     AsyncDisposable & {
       readonly url: string;
       reset: (how: object) => Promise<unknown>;
@@ -36,6 +39,7 @@ const { startServer } = (await part('server.js')) as {
   >;
 };
 
+const pageProgram = fileURLToPath(new URL('../../bench/harness/page-server.js', import.meta.url));
 const sinkProgram = fileURLToPath(new URL('../../bench/harness/sink.js', import.meta.url));
 
 /** A side that posts these records. */
@@ -100,4 +104,20 @@ it('a chart is an SVG with a line for each series', () => {
   }); // prettier-ignore
   expect(svg.match(/<polyline/g)).toHaveLength(2);
   expect(svg).not.toMatch(/NaN|undefined/);
+});
+
+it.each([
+  ['40', '30'],
+  ['24MB', 'events'],
+])('no page of an account of %s is sent under two cursors (%s)', async (...args) => {
+  const server = await startServer(pageProgram, ...args);
+  onTestFinished(async () => server[Symbol.asyncDispose]());
+  const pages: string[] = [];
+  for (let cursor: string | undefined = 'page%2F0'; cursor !== undefined;) {
+    const answer = await fetch(`${server.url}/?cursor=${cursor}`);
+    const page = (await answer.json()) as { records: object[]; next_cursor?: string };
+    pages.push(JSON.stringify(page.records));
+    cursor = page.next_cursor;
+  }
+  expect(new Set(pages).size).toBe(pages.length);
 });
