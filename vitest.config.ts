@@ -8,8 +8,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Machines of CI are busy: no test waits less than it may.
     expect: { poll: { timeout: 30_000 } },
-    // More than processors: a third of what tests do is waiting.
-    maxWorkers: 3,
+    maxWorkers: 2,
     // Each file in a process of its own costs a sixth of the suite's time.
     isolate: false,
   },
