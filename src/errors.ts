@@ -141,3 +141,7 @@ export function interruption(reason: unknown): EngagectlError {
  * tables first: 15 ms.
  */
 export const grouped = (value: number): string => String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');
+
+/** `1 of 4,995 records was`, `2 of 4,995 records were`. */
+export const someWere = (some: number, all: number, nouns: string): string =>
+  `${grouped(some)} of ${grouped(all)} ${nouns} ${some === 1 ? 'was' : 'were'}`;

@@ -4,7 +4,7 @@ import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/look-u
 import { Tally } from '../bulk/tally.js';
 import type { Waits } from '../client/waits.js';
 import { limits } from '../contract/limits.js';
-import { EngagectlError, exitCodes, grouped } from '../errors.js';
+import { EngagectlError, exitCodes, someWere } from '../errors.js';
 import type { RowBlock } from '../input/rows.js';
 import { isIdentifier } from '../mapping/identifier.js';
 import { withReachability } from '../mapping/reachability.js';
@@ -204,13 +204,9 @@ async function settle(
 function notFound({ tally }: LookingUp): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
   if (rejected === 0) return undefined;
-  return new EngagectlError(
-    'E-NOT-FOUND',
-    `${grouped(rejected)} of ${grouped(read)} users ${rejected === 1 ? 'was' : 'were'} not found`,
-    {
-      fix: `see ${tally.rejects.path} for which, and why`,
-    },
-  );
+  return new EngagectlError('E-NOT-FOUND', `${someWere(rejected, read, 'users')} not found`, {
+    fix: `see ${tally.rejects.path} for which, and why`,
+  });
 }
 
 const progressOf = ({ users, tally, waits }: LookingUp): WriteProgress => ({

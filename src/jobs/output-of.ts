@@ -1,12 +1,15 @@
 import { EngagectlError, type OptionName } from '../errors.js';
-import { foreignExtension, formatOf, type OutputOptions } from '../output/formats.js';
+import {
+  foreignExtension,
+  formatNames,
+  formatOf,
+  isStdout,
+  type OutputOptions,
+} from '../output/formats.js';
 import type { FileOptions } from './job-options.js';
 import type { Words } from './words.js';
 
-import { formatNames } from '../output/formats.js';
-
-export { formatNames };
-export { isStdout } from '../output/formats.js';
+export { formatNames, isStdout };
 
 /** The output at `path`; undefined is stdout. */
 export function outputOf(

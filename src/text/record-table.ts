@@ -1,3 +1,4 @@
+import { hashWords } from './record-hashes.js';
 import { openTextProgram, reserve, type WasmMemory, type WasmNumber } from './text-program.js';
 
 /** What `wasm/entries.ts` exports. */
@@ -11,8 +12,7 @@ interface EntryProgram {
   hasEntries(entries: number, count: number, found: number): void;
 }
 
-const entryWords = 4;
-const entryBytes = 16;
+const entryBytes = 4 * hashWords;
 const placeBytes = 12;
 /** Behind the others, for entries that are pushed on. */
 const spare = 4096;
@@ -40,12 +40,12 @@ export class RecordTable {
 
   /** Some entries more, in the order of their keys. */
   add(entries: Int32Array): void {
-    this.#program.addEntries(this.#give(entries), entries.length / entryWords);
+    this.#program.addEntries(this.#give(entries), entries.length / hashWords);
   }
 
   /** See KnownEntries. */
   compare(entries: Int32Array, mayRest: Uint8Array): Uint8Array {
-    const count = entries.length / entryWords;
+    const count = entries.length / hashWords;
     const restAt = this.#given + entryBytes * count;
     const foundAt = restAt + count;
     const { memory } = this.#program;
@@ -56,7 +56,7 @@ export class RecordTable {
   }
 
   has(entries: Int32Array): Uint8Array {
-    const count = entries.length / entryWords;
+    const count = entries.length / hashWords;
     const foundAt = this.#given + entryBytes * count;
     const { memory } = this.#program;
     reserve(memory, foundAt + count);

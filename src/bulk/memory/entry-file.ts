@@ -1,12 +1,13 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { hashWords } from '../../text/record-hashes.js';
 
 /**
  * A file of entries of 16 bytes, as four numbers: the low and high half of a key's hash, and of its
  * record's. They are signed, since V8 keeps such numbers without a place in the heap for each.
  */
-export const entryWords = 4;
-export const entryBytes = 16;
+export const entryWords = hashWords;
+export const entryBytes = 4 * entryWords;
 
 /** Numbers of 32 bits before the entries. */
 export const headWords = 10;

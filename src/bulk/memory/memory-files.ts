@@ -41,13 +41,14 @@ export class MemoryFiles {
    * trusted goes, and `doubt` is told why.
    */
   open(owner: EntryHead['owner'], doubt: (why: string) => void): Base | undefined {
+    const hasLog = existsSync(this.#log);
     try {
-      // Without its seed nothing can be told of a log.
-      if (existsSync(this.#log) && !existsSync(this.#base)) {
-        throw new DoubtfulFile('what the last run accepted belongs to nothing');
+      if (!existsSync(this.#base)) {
+        // Without its seed nothing can be told of a log.
+        if (hasLog) throw new DoubtfulFile('what the last run accepted belongs to nothing');
+        return undefined;
       }
-      if (!existsSync(this.#base)) return undefined;
-      if (existsSync(this.#log)) this.fold(owner);
+      if (hasLog) this.fold(owner);
       const file = this.#openBase(owner);
       return { head: file.head, entries: knownEntries(file) };
     } catch (error) {

@@ -1,4 +1,4 @@
-import { EngagectlError, grouped } from '../../errors.js';
+import { EngagectlError, grouped, someWere } from '../../errors.js';
 import type { Tally } from '../tally.js';
 import type { WriteJob } from './write-job.js';
 
@@ -30,16 +30,12 @@ export function rejectLimitReached(
   if (!judged || rejected <= limit) return undefined;
   const allowed = 'records' in maxRejects ? grouped(maxRejects.records) : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
-  return new EngagectlError(
-    'E-REJECTED',
-    `${grouped(rejected)} of ${grouped(read)} records ${rejected === 1 ? 'was' : 'were'} rejected`,
-    {
-      why: `${allowed} are allowed (${higher}, ${option('strict')})`,
-      fix: rehearsal
-        ? `correct the input, or allow more with ${higher}`
-        : `correct the input and run the same command again; or go on by ${option('resume')} with a higher ${higher}`,
-    },
-  );
+  return new EngagectlError('E-REJECTED', `${someWere(rejected, read, 'records')} rejected`, {
+    why: `${allowed} are allowed (${higher}, ${option('strict')})`,
+    fix: rehearsal
+      ? `correct the input, or allow more with ${higher}`
+      : `correct the input and run the same command again; or go on by ${option('resume')} with a higher ${higher}`,
+  });
 }
 
 /** What is wrong with all of the first thousands is wrong with the rest, too. */

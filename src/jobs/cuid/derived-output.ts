@@ -1,6 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import type { OutputOptions } from '../../output/formats.js';
-import { isStdout } from '../../output/formats.js';
+import { isStdout, type OutputOptions } from '../../output/formats.js';
 import { outputOf } from '../output-of.js';
 import type { Words } from '../words.js';
 import type { DerivedRows } from './derived-rows.js';

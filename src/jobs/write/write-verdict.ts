@@ -1,5 +1,12 @@
 import type { Tally } from '../../bulk/tally.js';
-import { EngagectlError, exitCodes, grouped, mostSerious, type ExitCode } from '../../errors.js';
+import {
+  EngagectlError,
+  exitCodes,
+  grouped,
+  mostSerious,
+  someWere,
+  type ExitCode,
+} from '../../errors.js';
 import type { Rehearsal } from '../job-options.js';
 import type { Words } from '../words.js';
 
@@ -34,16 +41,12 @@ export function writeVerdict(
     });
   }
   if (worst === exitCodes.rejected) {
-    return new EngagectlError(
-      'E-REJECTED',
-      `${grouped(rejected)} of ${grouped(read)} records ${rejected === 1 ? 'was' : 'were'} rejected`,
-      {
-        why: whyRejected(tally.samples.kinds),
-        fix: rehearsal
-          ? `correct them in the input; ${rejects.path} says where and why`
-          : words.correct(job, rejects.path),
-      },
-    );
+    return new EngagectlError('E-REJECTED', `${someWere(rejected, read, 'records')} rejected`, {
+      why: whyRejected(tally.samples.kinds),
+      fix: rehearsal
+        ? `correct them in the input; ${rejects.path} says where and why`
+        : words.correct(job, rejects.path),
+    });
   }
   return undefined;
 }
