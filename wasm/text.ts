@@ -28,7 +28,14 @@ export {
   write as writeRows,
 } from './csv-records';
 export { addAll as addCuids, begin as beginCuids, size as cuidCount, touched as touchedCuids } from './cuid-set';
-export { make as makeCuids, padding as cuidPadding, room as cuidRoom, setKey as setCuidKey, stride as cuidStride } from './cuid';
+export {
+  append as appendCuids,
+  make as makeCuids,
+  padding as cuidPadding,
+  room as cuidRoom,
+  setKey as setCuidKey,
+  stride as cuidStride,
+} from './cuid';
 export {
   add as addEntries,
   begin as beginEntries,

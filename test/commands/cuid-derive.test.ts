@@ -105,6 +105,23 @@ it.each([
   expect(stderr).toContain(says);
 });
 
+it('keeps rows between delimiters of two bytes, and passes over one without a value', async () => {
+  const input = 'id;;name\r\nannie;;"x;y"\r\n;;empty\r\nbob_1;;z';
+  const { code, stdout } = await derive(makeWorld(), input, ['--from', 'id', '--delimiter', ';;']);
+  expect(code).toBe(3);
+  expect(stdout).toBe('id;;name;;cuid\nannie;;"x;y";;annie\nbob_1;;z;;bob_1\n');
+});
+
+it('makes a CSV of a list, whose values may need quotes', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('users.txt'), 'annie\n"carl""5"\nannie\nbob,5\n');
+  const { code, stdout } = await world.run(['cuid', 'derive', 'users.txt', '--from', 'id']);
+  expect(code).toBe(3);
+  expect(stdout.replaceAll(/_[a-z2-7]{8}$/gm, '_…')).toBe(
+    'id,cuid\nannie,annie\n"carl""5",carl_5_…\n"bob,5",bob_5_…\n',
+  );
+});
+
 it('names both rows of a collision, writes neither twice, and goes on', async () => {
   const world = makeWorld();
   const ids = ['u_123', '123', 'ann_1', 'ANN_1', 'ann_1', '', 'bob_1'];

@@ -12,7 +12,7 @@ import { lineOf } from './check-cuids-job.js';
 import { cuidKey } from './cuid-key.js';
 import { CuidMaker } from './cuid-maker.js';
 import { derivedOutput } from './derived-output.js';
-import { derivedRows, type DerivedRows } from './derived-rows.js';
+import type { DerivedRows } from './derived-rows.js';
 import { holdsContacts } from './holds-contacts.js';
 import { KnownCuids, type MetBefore } from './known-cuids.js';
 import {
@@ -52,7 +52,7 @@ export async function deriveCuids(
   world: World,
   hooks: RowsHooks<DeriveCuidsResult> = {},
 ): Promise<DeriveCuidsResult> {
-  const { from, deviceColumn, files } = options;
+  const { from, deviceColumn } = options;
   const key = await cuidKey(options, world);
   const columns = deviceColumn === undefined ? [from] : [from, deviceColumn];
   const kind = {
@@ -63,8 +63,7 @@ export async function deriveCuids(
   };
   return performRows(kind, { options, world, hooks }, async (tally, inputs) => {
     const values = new NamedValues([...columns, 'cuid'], true);
-    const rows = derivedRows(inputs, Math.max(1, files.length), values);
-    const output = derivedOutput(options, rows, world.words);
+    const { rows, output } = derivedOutput(options, { inputs, values }, world.words);
     await prepareOutputs([output], world.runtime, { ownPartials: false });
     return new CuidDeriver({ options, key, world, tally, values, rows, output });
   });
@@ -98,16 +97,23 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
   }
 
   async take(rows: RowBlock): Promise<void> {
-    const { tally } = this.#parts;
+    const { tally, rows: derived } = this.#parts;
     for (const fault of rows.faults) tally.fault(rows, fault);
-    const faults = this.#derive(rows);
+    const faults = new Map<number, Fault>();
+    const taken = this.#takeValues(rows, faults);
+    this.#make(rows, taken, faults);
     const turnedDown = [...faults.keys()].toSorted((a, b) => a - b);
     for (const row of turnedDown) {
       const fault = faults.get(row)!;
       tally.turnDown(rows, row, { ...fault, stage: stageOf(fault) });
     }
     this.#known.refuseTooMany();
-    await this.#write();
+    const kept: number[] = [];
+    for (let index = 0; index < taken.length; index += 1) {
+      if (!faults.has(taken[index]!)) kept.push(index);
+    }
+    const output = await this.#opened();
+    await output.writePage(derived.page({ rows, taken, kept, made: this.#maker }));
     let first = 0;
     for (const row of [...turnedDown, rows.count]) {
       if (row > first) tally.accept(rows, first, row - first);
@@ -131,10 +137,8 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
     return { style, bytes: this.#output?.bytes ?? 0, output: path };
   }
 
-  /** Adds the rows to the output, but for those of which it says why that cannot be. */
-  #derive(rows: RowBlock): Map<number, Fault> {
-    const faults = new Map<number, Fault>();
-    const taken = this.#takeValues(rows, faults);
+  /** Makes cuids of what was handed over; says which rows cannot have theirs. */
+  #make(rows: RowBlock, taken: readonly number[], faults: Map<number, Fault>): void {
     this.#maker.make();
     this.#known.begin(rows, this.#maker.cuids);
     for (let index = 0; index < taken.length; index += 1) {
@@ -143,11 +147,6 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
     this.#known.meet(({ row, cuid }, met) => {
       faults.set(row, invalid(collision(cuid, met, rows.source)));
     });
-    for (let index = 0; index < taken.length; index += 1) {
-      const row = taken[index]!;
-      if (!faults.has(row)) this.#parts.rows.add(rows, row, this.#maker.cuid(index), index);
-    }
-    return faults;
   }
 
   /** Hands over of what cuids are made; returns of which rows. */
@@ -187,11 +186,6 @@ class CuidDeriver implements RowsTaker<DeriveFigures> {
     if (key) return 'hash';
     if (style === undefined && holdsContacts(from, first.toString())) throw needsKey(from, world);
     return 'slug';
-  }
-
-  async #write(): Promise<void> {
-    const output = await this.#opened();
-    await output.writePage(this.#parts.rows.take());
   }
 
   async #opened(): Promise<Output> {

@@ -1,30 +1,84 @@
 import { EngagectlError } from '../../errors.js';
+import type { Inputs } from '../../input/open.js';
+import type { NamedValues } from '../../mapping/named-values.js';
 import { isStdout, type OutputOptions } from '../../output/formats.js';
 import { outputOf } from '../output-of.js';
 import type { Words } from '../words.js';
+import { DerivedRecords } from './derived-records.js';
 import type { DerivedRows } from './derived-rows.js';
+import { DerivedTable } from './derived-table.js';
 
 interface OutputWish {
+  readonly files: readonly string[];
   readonly output?: string;
   readonly overwrite?: boolean;
   readonly fresh?: boolean;
 }
 
-/** The output has the format of the input. Throws E-USAGE for a file whose name says another one. */
+/** What is read, and by which values of a row. */
+interface Reading {
+  readonly inputs: Inputs;
+  readonly values: NamedValues<string>;
+}
+
+/**
+ * How the rows are written, in the format of the input, and where to. Throws E-USAGE for tables
+ * among other records and for a file whose name says another format, E-HEADER… for tables that are
+ * not of one kind.
+ */
 export function derivedOutput(
-  { output: name, overwrite = false, fresh = false }: OutputWish,
-  { encoding }: DerivedRows,
+  { files, output: name, overwrite = false, fresh = false }: OutputWish,
+  { inputs, values }: Reading,
   { option }: Words,
-): OutputOptions {
-  const options = outputOf(isStdout(name) ? undefined : name, { overwrite, fresh }, option);
-  const isTable = encoding !== undefined;
+): { readonly rows: DerivedRows; readonly output: OutputOptions } {
+  const table = tableOf(inputs, Math.max(1, files.length));
   const says = /\.([a-z]+)(?:\.gz)?$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? '';
-  const wrong = isTable ? ['ndjson', 'jsonl', 'json'] : ['csv', 'tsv'];
+  const wrong = table ? ['ndjson', 'jsonl', 'json'] : ['csv', 'tsv'];
   if (wrong.includes(says)) {
     throw new EngagectlError('E-USAGE', `${name} cannot hold what is read`, {
-      why: `rows are kept as they are, and these are ${isTable ? 'lines of a table' : 'JSON objects'}`,
-      fix: isTable ? 'name a .csv' : 'name an .ndjson or .json file',
+      why: `rows are kept as they are, and these are ${table ? 'lines of a table' : 'JSON objects'}`,
+      fix: table ? 'name a .csv' : 'name an .ndjson or .json file',
     });
   }
-  return encoding ? { ...options, encoding } : options;
+  const output = outputOf(isStdout(name) ? undefined : name, { overwrite, fresh }, option);
+  if (!table) return { rows: new DerivedRecords(values), output };
+  return { rows: table, output: { ...output, encoding: table.encoding } };
 }
+
+/** Undefined for JSON records. */
+function tableOf({ headers }: Inputs, count: number): DerivedTable | undefined {
+  const [first, ...others] = headers;
+  if (!first) return undefined;
+  if (headers.reduce((sum, { inputs: those }) => sum + those, 0) < count) {
+    throw new EngagectlError('E-USAGE', 'CSV and JSON inputs cannot go into one output', {
+      fix: 'derive from them one by one',
+    });
+  }
+  const unlike = others.find(
+    ({ header, markers }) =>
+      header.join('\n') !== first.header.join('\n') ||
+      !markers.delimiter.equals(first.markers.delimiter),
+  );
+  if (unlike) {
+    throw new EngagectlError(
+      'E-HEADER',
+      `${unlike.source}: its header is not that of ${first.source}`,
+      {
+        why: 'the rows of all inputs go into one output',
+        fix: 'derive from them one by one',
+        file: unlike.source,
+        line: 1,
+      },
+    );
+  }
+  for (const { source, header } of headers) if (header.includes('cuid')) throw taken(source);
+  return new DerivedTable(first);
+}
+
+const taken = (source: string): EngagectlError =>
+  new EngagectlError('E-HEADER-DUPLICATE', `${source}: there is a column "cuid" already`, {
+    why: 'that is the name of the column which is added',
+    fix: 'rename it, or remove it',
+    file: source,
+    line: 1,
+  });
