@@ -38,6 +38,10 @@ let delimiter: i32 = -1;
 let quote: i32 = -1;
 let escape: i32 = -1;
 let comment: i32 = -1;
+/** The first byte of each, 16 times; of a marker that there is none of, one that is looked for anyway. */
+let delimiters: v128 = i8x16.splat(0);
+let quotes: v128 = i8x16.splat(0);
+let escapes: v128 = i8x16.splat(0);
 /** Whether the escape is the quote. */
 let doubles: bool = false;
 /** Whether the delimiter's first byte means nothing within quotes, and can stand in a JSON string. */
@@ -73,12 +77,19 @@ export function useMarkers(ofDelimiter: i32, ofQuote: i32, ofEscape: i32, ofComm
   quote = firstOf(quoteAt, ofQuote);
   escape = firstOf(escapeAt, ofEscape);
   comment = firstOf(commentAt, ofComment);
+  delimiters = lookedFor(delimiter);
+  quotes = lookedFor(quote);
+  escapes = lookedFor(escape);
   isDelimiterPlain =
     delimiter >= 0x20 && delimiter != QUOTE && delimiter != BACKSLASH && delimiter != quote && delimiter != escape;
 }
 
 function firstOf(marker: i32, bytes: i32): i32 {
   return bytes > 0 ? load<u8>(marker) : -1;
+}
+
+function lookedFor(first: i32): v128 {
+  return i8x16.splat(<i8>(first < 0 ? QUOTE : first));
 }
 
 /** Takes up a text that begins between two records. */
@@ -140,14 +151,15 @@ function addFault(what: i32, where: i32): void {
 
 /** The end of the record at `at`, whose cells go to their table; or why it has none. A remark has no cells. */
 function record(): i32 {
-  let to = 8 * columns * count;
-  const toEnd = to + 8 * columns;
+  const first = 8 * columns * count;
+  const room = first + 8 * columns;
   let from = at;
   width = 0;
   lineEnds = 0;
   const remark = markerAt(from, comment, commentAt, commentLength);
   if (remark != 0) return remark < 0 ? beyond : endOfLine();
   while (true) {
+    if (delimiterLength == 1) from = bareCells(from, first, room);
     isPlain = true;
     let cellEnd: i32;
     let next: i32; // what ends the cell: behind its closing quote, if it has one
@@ -164,11 +176,11 @@ function record(): i32 {
       if (cellEnd < 0) return cellEnd;
       next = cellEnd;
     }
-    if (to < toEnd) {
+    const to = first + 8 * width;
+    if (to < room) {
       store<i32>(to, from, cells);
       store<i32>(to, isPlain ? cellEnd : ~cellEnd, cells + 4);
     }
-    to += 8;
     width += 1;
     const delimiting = markerAt(next, delimiter, delimiterAt, delimiterLength);
     if (delimiting < 0) return beyond;
@@ -176,6 +188,36 @@ function record(): i32 {
     from = next + delimiting;
     if (delimiting > 1) passTo(from);
   }
+}
+
+/**
+ * Passes over cells that hold nothing notable and end in a delimiter of one byte, as most do: what is looked at again and again is
+ * in locals here. Returns where the next cell starts.
+ */
+function bareCells(start: i32, first: i32, room: i32): i32 {
+  let from = start;
+  let to = first + 8 * width;
+  let bits = notable;
+  let base = block;
+  while (byteAt(from) != quote) {
+    while (bits == 0) {
+      base += 64;
+      bits = notableAt(base);
+    }
+    const p = base + <i32>ctz(bits);
+    if (byteAt(p) != delimiter) break;
+    bits &= bits - 1;
+    if (to < room) {
+      store<i32>(to, from, cells);
+      store<i32>(to, p, cells + 4);
+    }
+    to += 8;
+    from = p + 1;
+  }
+  notable = bits;
+  block = base;
+  width = (to - first) >> 3;
+  return from;
 }
 
 /** The end of the unquoted cell that comes next. */
@@ -324,11 +366,9 @@ function notableAt(position: i32): u64 {
     i8x16.lt_u(bytes, i8x16.splat(0x20)),
     v128.or(i8x16.eq(bytes, i8x16.splat(<i8>QUOTE)), i8x16.eq(bytes, i8x16.splat(<i8>BACKSLASH))),
   );
-  const marking = v128.or(isFirst(bytes, delimiter), v128.or(isFirst(bytes, quote), isFirst(bytes, escape)));
+  const marking = v128.or(
+    i8x16.eq(bytes, delimiters),
+    v128.or(i8x16.eq(bytes, quotes), i8x16.eq(bytes, escapes)),
+  );
   return i8x16.bitmask(v128.or(unspeakable, marking));
-}
-
-// @ts-ignore
-@inline function isFirst(bytes: v128, first: i32): v128 {
-  return i8x16.eq(bytes, i8x16.splat(<i8>(first < 0 ? QUOTE : first)));
 }

@@ -6,7 +6,7 @@ import type { RowFault } from './rows.js';
 import { standardCells } from './standard-cells.js';
 
 /** A window seldom holds more. */
-const usualBytes = 256 * 1024;
+const usualBytes = 512 * 1024;
 
 /**
  * Cuts CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a

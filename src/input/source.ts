@@ -5,8 +5,8 @@ import { EngagectlError } from '../errors.js';
 import { fifoStream } from '../files/fifo-stream.js';
 import type { Runtime } from '../runtime.js';
 
-/** Small enough that the event loop turns between reads, large enough to be fast. */
-const readBytes = 128 * 1024;
+/** Small enough that the event loop turns between reads, large enough that asking for them costs little. */
+const readBytes = 256 * 1024;
 
 /** Where bytes come from: a file, or standard input. */
 export interface Source {

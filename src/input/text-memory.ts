@@ -1,5 +1,5 @@
 /** Room of a buffer: a chunk of a file, and what was left of the text before it. */
-const usualBytes = 160 * 1024;
+const usualBytes = 288 * 1024;
 
 /** A small text, such as a whole file, is mostly the only one; large buffers fit the next large text, too. */
 function roomFor(length: number): number {
