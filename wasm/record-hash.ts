@@ -1,4 +1,4 @@
-// Hashes of records and of their keys, for `src/text/record-hashes.ts`: XXH64 (https://github.com/Cyan4973/xxHash), with a seed
+// Hashes of records and of their keys, for `src/text/record-hashes.ts`, and of pages: XXH64 (https://github.com/Cyan4973/xxHash), with a seed
 // that nobody who writes a record knows. Up to 7 bytes behind the text may be read.
 
 const prime1: u64 = 0x9e3779b185ebca87;
@@ -45,6 +45,11 @@ export function hashRecords(count: i32, bounds: usize, kinds: usize, text: usize
 /** Of a key, whose namespace is a number; at `out`. */
 export function hashKey(start: usize, end: usize, space: u32, out: usize): void {
   store<u64>(out, notNone(hash(start, end, seed + space)));
+}
+
+/** Of any text, by the seed alone. */
+export function hashText(start: usize, end: usize): u64 {
+  return hash(start, end, seed);
 }
 
 /** 0 says that there is none. */

@@ -54,7 +54,7 @@ export {
   unescape,
   unescapedEnd,
 } from './json-text';
-export { hashKey, hashRecords, setSeed } from './record-hash';
+export { hashKey, hashRecords, hashText, setSeed } from './record-hash';
 export { setShards, shardOf, shardsOfCells, shardsOfLines } from './shards';
 export { beginPage, elementCount, elements, emptyLists, markCount, marks, page, scanPage, stoppedAt } from './page';
 export { escapeFormulas, formulas, setFormulas } from './json/cells';

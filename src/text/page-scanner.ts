@@ -17,6 +17,8 @@ export interface PageMembers {
 
 export interface ScannedPage extends RecordPage {
   readonly members: Readonly<PageMembers>;
+  /** XXH64 of all its records. */
+  readonly hash: () => bigint;
 }
 
 /** What `wasm/text.ts` exports for it; places of its memory, and positions in the page. */
@@ -31,6 +33,7 @@ interface Program {
   beginPage(): void;
   emptyLists(): void;
   scanPage(end: number): number;
+  readonly hashText: (start: number, end: number) => bigint;
 }
 
 /** What comes of `scanPage`. */
@@ -104,7 +107,14 @@ export class PageScanner {
     if (!this.#finished) throw new PageSyntaxError('the body ends too early');
     const bytes = this.#bytes.subarray(0, this.#length);
     if (!isUtf8(bytes)) throw new PageSyntaxError('the body is not UTF-8');
-    return { bytes, bounds: this.#bounds, count: this.#recordCount(), members: this.#members };
+    const [bounds, count, members] = [this.#bounds, this.#recordCount(), this.#members];
+    const hash = () => this.#hash(bounds[0]!, bounds[2 * count - 1]!);
+    return { bytes, bounds, count, members, hash };
+  }
+
+  #hash(start: number, end: number): bigint {
+    const { page, hashText } = this.#program;
+    return hashText(page.value + start, page.value + end);
   }
 
   /** Takes what the program has listed out of its memory. */

@@ -180,6 +180,17 @@ describe('pages that lead nowhere', () => {
     expect(existsSync(world.path('out.ndjson'))).toBe(false);
   });
 
+  it('but pages that differ in one byte far from both ends are pages', async () => {
+    const { code, stdout } = await against((target, body) => {
+      const page = Number(/cursor=c(\d+)/.exec(target)?.[1] ?? -1);
+      const list = Array.from({ length: 2000 }, (_, at) => `{"a":${at === 999 ? page : 7}}`);
+      const next = page < 5 ? `,"next_cursor":"c${page + 1}"` : '';
+      const whole = `{"status":"success","records":[${list.join()}]${next}}`;
+      return { pieces: [plain(page < 0 ? success(target, body) : whole)] };
+    }, exportProfiles);
+    expect([code, stdout.split('\n').length - 1]).toEqual([0, 12_000]);
+  });
+
   it('a failure that names a cursor is no opening', async () => {
     const { code, asked } = await against(
       () => ({ pieces: [plain('{"status":"fail","cursor":"c0"}')] }),

@@ -8,7 +8,7 @@ import {
 // Pages looked at byte by byte in JavaScript: slow, and easy to see through. The program's own scanner, in WebAssembly, is
 // held against it.
 
-/** The same as PageScanner. */
+/** The same as PageScanner, but for the hash of what it found. */
 export class PageOracle {
   readonly #envelope = new PageEnvelope();
   readonly #page = new HeapBytes();
@@ -41,7 +41,7 @@ export class PageOracle {
     return this.#envelope.members.next_cursor;
   }
 
-  end(): ScannedPage {
+  end(): Omit<ScannedPage, 'hash'> {
     if (!this.#tokens.finished) throw new PageSyntaxError('the body ends too early');
     const bytes = this.#tokens.bytes.subarray(0, this.#length);
     if (!isUtf8(bytes)) throw new PageSyntaxError('the body is not UTF-8');

@@ -1,18 +1,16 @@
-import { createHash } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName, grouped } from '../../errors.js';
-import type { RecordPage } from '../../text/record-page.js';
+import type { ScannedPage } from '../../text/page-scanner.js';
 
 /** Most pages in a row that bring nothing new. */
 const mostStale = 1000;
 
 /**
  * Sees to it that the pages of a cursor come to an end: each has another cursor, but what is on it? A
- * service may go round in a circle of pages, so all of them are remembered, by a mark each.
+ * service may go round in a circle of pages, so all of them are remembered, by a hash each.
  */
 export class PageWatch {
   readonly #option: OptionName;
-  readonly #seen = new Set<string>();
+  readonly #seen = new Set<bigint>();
   #stale = 0;
 
   constructor(option: OptionName) {
@@ -20,32 +18,16 @@ export class PageWatch {
   }
 
   /** Throws E-CURSOR for an earlier page once more, and for too many in a row that bring nothing new. */
-  pass(page: RecordPage): void {
-    const mark = markOf(page);
-    const isNew = mark !== undefined && !this.#seen.has(mark);
+  pass({ count, hash }: ScannedPage): void {
+    const own = count === 0 ? undefined : hash();
+    const isNew = own !== undefined && !this.#seen.has(own);
     // A single record may well be there twice.
-    if (mark !== undefined && !isNew && page.count > 1) throw samePage(page.count, this.#option);
+    if (own !== undefined && !isNew && count > 1) throw samePage(count, this.#option);
     this.#stale = isNew ? 0 : this.#stale + 1;
     if (this.#stale >= mostStale) throw nothingNew(this.#option);
-    if (isNew) this.#seen.add(mark);
+    if (isNew) this.#seen.add(own);
   }
 }
-
-/**
- * Of its records; undefined without any. The checksum is over all of them. It is short, and pages are
- * many: so the beginning and the end go into a digest, too, which would take long over a whole page.
- */
-function markOf({ bytes, bounds, count }: RecordPage): string | undefined {
-  if (count === 0) return undefined;
-  const records = bytes.subarray(bounds[0], bounds[2 * count - 1]);
-  const ends = createHash('sha256')
-    .update(records.subarray(0, digested))
-    .update(records.subarray(-digested));
-  return `${count} ${records.length} ${crc32(records)} ${ends.digest('base64')}`;
-}
-
-/** Bytes at each end of a page. */
-const digested = 4096;
 
 const samePage = (count: number, option: OptionName): EngagectlError =>
   new EngagectlError(
