@@ -166,6 +166,18 @@ describe('--shard', () => {
     expect(identities).toHaveLength(ours.length);
   });
 
+  // As the recipes of docs/scale.md start all parts at once.
+  it('begins by --resume, too, where another part is not finished', async () => {
+    const { service, world } = await serve();
+    await service.fault({ times: 1, answer: { status: 401 } });
+    writeFileSync(world.path('users.csv'), asCsv(['A', 'B', 'C', 'D']));
+    const part = async (shard: string) =>
+      run(world, ['upload', 'users.csv', '--shard', shard, '--resume']);
+    expect((await part('1/2')).code).toBe(4);
+    const { code, stderr } = await part('2/2');
+    expect(code, stderr).toBe(0);
+  });
+
   it('shares the requests in flight, and refuses more shards than there are', async () => {
     const { world } = await serve();
     writeFileSync(world.path('users.csv'), asCsv(['A']));

@@ -138,7 +138,10 @@ function refuseOther(found: RunFolder, wanted: WantedRun, words: Words): void {
 function refuseOtherAccount(runs: readonly RunFolder[], wanted: WantedRun, words: Words): void {
   const files = JSON.stringify(wanted.files);
   const other = runs.find(
-    ({ header }) => header.command === wanted.command && JSON.stringify(header.files) === files,
+    ({ header }) =>
+      header.command === wanted.command &&
+      (header.accountId !== wanted.accountId || header.host !== wanted.host) &&
+      JSON.stringify(header.files) === files,
   );
   if (!other) return;
   const { run, accountId, host } = other.header;
