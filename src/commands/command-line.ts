@@ -14,6 +14,7 @@ export const ofInput = [
   ofRehearsal,
   ['input-format', 'delimiter', 'quote', 'escape', 'comment', 'encoding', 'limit', 'rejects'],
   ['resume', 'fresh', 'run', 'run-name'],
+  ['shard', 'shards'], // what is corrected may fall to any
 ].flat();
 
 /** The command line that was typed, as a shell takes it, for these files and without some flags. */

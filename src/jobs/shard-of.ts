@@ -11,6 +11,9 @@ export const shardName = ({ index, count }: Shard): string => `${index}-of-${cou
 /** As a person types it: `2/8`. */
 export const shardText = ({ index, count }: Shard): string => `${index}/${count}`;
 
+/** Of `2/8`, how many there are: those of another number, or none, hold some of the same records. */
+export const shardCount = (shard: string | undefined): string | undefined => shard?.split('/')[1];
+
 /** A file's name with the shard's before its extension: `users.2-of-8.ndjson.gz`. */
 export function shardFile(file: string, shard: Shard | undefined): string {
   if (!shard) return file;

@@ -169,13 +169,40 @@ describe('--shard', () => {
   // As the recipes of docs/scale.md start all parts at once.
   it('begins by --resume, too, where another part is not finished', async () => {
     const { service, world } = await serve();
-    await service.fault({ times: 1, answer: { status: 401 } });
-    writeFileSync(world.path('users.csv'), asCsv(['A', 'B', 'C', 'D']));
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    writeFileSync(world.path('users.csv'), asCsv(['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']));
     const part = async (shard: string) =>
-      run(world, ['upload', 'users.csv', '--shard', shard, '--resume']);
+      run(world, ['upload', 'users.csv', '--chunk-size', '1', '--shard', shard, '--resume']);
     expect((await part('1/2')).code).toBe(4);
     const { code, stderr } = await part('2/2');
     expect(code, stderr).toBe(0);
+  });
+
+  it('sends no event in a second part: neither in parts of another number nor undivided', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path('users.csv'), asCsv(['A', 'B', 'C', 'D']));
+    const flags = ['--type', 'event', '--event-name', 'E', '--ts', 'now'];
+    const send = async (...more: string[]) =>
+      run(world, ['upload', 'users.csv', ...flags, ...more]);
+    for (const shard of ['1/2', '2/2']) expect((await send('--shard', shard)).code).toBe(0);
+    for (const more of [['--shard', '1/3'], ['--shard', '1/3', '--resume'], [], ['--resume']]) {
+      const { code, stderr } = await send(...more);
+      expect(code).toBe(8);
+      expect(stderr).toMatch(/E-ALREADY-SENT.*as shard \d\/2, by run/);
+    }
+    expect((await send('--shard', '1/2', '--resume')).summary.accepted).toBe(0);
+    expect((await send('--again')).summary.accepted).toBe(4);
+    expect((await send('--resume')).summary.accepted).toBe(0);
+    const divided = await send('--shard', '1/3', '--resume');
+    expect(divided.code).toBe(8);
+  });
+
+  it('tells to send what was corrected undivided: it may fall to another part', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path('users.csv'), 'identity,n\n,2\n');
+    const { stderr } = await run(world, ['upload', 'users.csv', '--shard', '1/2', '--drop', 'n']);
+    const fix = 'engagectl upload users.csv.1-of-2.rejects.ndjson --drop n';
+    expect(JSON.parse(stderr.split('\n').at(-2)!).error.fix).toMatch(new RegExp(`${fix}$`));
   });
 
   it('shares the requests in flight, and refuses more shards than there are', async () => {

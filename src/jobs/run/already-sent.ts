@@ -54,6 +54,35 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
   return sentOf(some);
 }
 
+/** Throws E-ALREADY-SENT where one of `lines` sent other parts of the inputs. */
+export async function refuseOtherParts(
+  inputs: Inputs,
+  {
+    lines,
+    shard,
+    words: { option },
+  }: Pick<Asked, 'lines' | 'words'> & { readonly shard: string | undefined },
+): Promise<void> {
+  if (lines.length === 0) return;
+  const known = knownFrom(lines);
+  for (const [input, name] of inputs.names.entries()) {
+    const sent = await matched(inputs, { input, name }, known);
+    if (!sent) continue;
+    const { run, finished, shard: other } = sent.line;
+    const [was, is] = [other, shard].map((one) => (one ? `shard ${one}` : 'a whole'));
+    const day = finished.slice(0, 10);
+    throw new EngagectlError(
+      'E-ALREADY-SENT',
+      `${name} was sent on ${day} as ${was}, by run ${run}`,
+      {
+        why: `as ${is} it would send some of the same records, which do harm when they are sent twice`,
+        fix: `divide it as before, or send it knowingly by ${option('again')}`,
+        file: name,
+      },
+    );
+  }
+}
+
 /** Of a pipe: what the last run of its name sent, if it begins like that. It is not read any further. */
 export async function pipedBefore(
   inputs: Inputs,

@@ -33,6 +33,8 @@ export interface LedgerLine {
   readonly exitCode: number;
   /** Kinds of records it sent that do harm when they are sent twice. */
   readonly once: readonly OnceKind[];
+  /** The part of the records that it sent, like `2/8`. */
+  readonly shard?: string;
   /** Of a run that sent only what had changed: where that is remembered. */
   readonly stream?: string;
 }

@@ -3,7 +3,7 @@ import type { WriteEntry } from '../../bulk/write/write-entries.js';
 import { EngagectlError, grouped } from '../../errors.js';
 import type { Inputs } from '../../input/open.js';
 import type { TextDigests } from '../../input/text-digests.js';
-import { pipedBefore, sentBefore, type SentBefore } from './already-sent.js';
+import { pipedBefore, refuseOtherParts, sentBefore, type SentBefore } from './already-sent.js';
 import { ledgerSources } from './finished-run.js';
 import { appendLedger, ledgerOf, readLedger, type LedgerLine } from './ledger.js';
 import type { Remembered } from '../write/open-memory.js';
@@ -11,13 +11,15 @@ import { folderOfRuns, type OpenRun } from './open-run.js';
 import type { WriteResult } from '../results.js';
 import { pipeName } from './pipe-name.js';
 import { digest } from './run-folder.js';
-import { shardText } from '../shard-of.js';
+import { shardCount, shardText } from '../shard-of.js';
 import type { World } from '../world.js';
-import type { WriteKind, WriteRequest } from '../write/write-request.js';
 import type { Writing } from '../write/writing.js';
 
 /** A write, as the ledger knows it. */
-type LedgerRun = Pick<LedgerLine, 'command' | 'accountId' | 'host' | 'meaning' | 'stream'>;
+type LedgerRun = Pick<
+  LedgerLine,
+  'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'stream'
+>;
 
 interface LedgerPlace {
   readonly world: World;
@@ -47,9 +49,10 @@ export function openLedger(
   const runs = folderOfRuns(world);
   if (runs === undefined) return undefined;
   const { accountId, host } = connection;
-  const meaning = meaningOf(kind, request);
+  const meaning = digest(kind.meaning);
+  const shard = request.shard && { shard: shardText(request.shard) };
   const stream = remembered && { stream: remembered.stream };
-  const run = { command: kind.name, accountId, host, meaning, ...stream };
+  const run = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
   return new RunLedger(ledgerOf(runs), run, {
     again,
@@ -58,10 +61,6 @@ export function openLedger(
     pipe: request.runName === undefined ? undefined : pipeName(request),
   });
 }
-
-/** A shard's part of the records is not that of another. */
-const meaningOf = ({ meaning }: WriteKind, { shard }: WriteRequest): string =>
-  digest(shard ? [meaning, shardText(shard)] : meaning);
 
 /** Lets a run that begins now begin behind what other runs sent. Throws E-ALREADY-SENT. */
 export async function sentByOthers(
@@ -84,6 +83,8 @@ export class RunLedger {
   readonly #world: World;
   /** Of runs whose records would do harm, sent again by this command. */
   readonly #lines: readonly LedgerLine[];
+  /** The same of runs that sent other parts, which hold some of the same records. */
+  readonly #otherParts: readonly LedgerLine[];
   readonly #isAgain: boolean;
   /** The events of its stream are remembered one by one: those that were accepted are not sent. */
   readonly #remembers: boolean;
@@ -98,7 +99,8 @@ export class RunLedger {
     this.#remembers = remembers;
     this.#pipe = pipe;
     const { lines, damage } = readLedger(file, (line) => this.#doesHarm(line));
-    this.#lines = lines;
+    this.#lines = lines.filter(({ shard }) => shard === run.shard);
+    this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     if (damage === undefined) return;
     const error = unreadable(file, damage, world);
     world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
@@ -108,8 +110,11 @@ export class RunLedger {
   /** What of the inputs need not be sent. Throws E-ALREADY-SENT, E-INPUT-CHANGED. */
   async sentBefore(inputs: Inputs, resume: boolean): Promise<SentBefore | undefined> {
     if (this.#isAgain) return undefined;
-    const asked = { lines: this.#lines, resume, words: this.#world.words };
-    const sent = await sentBefore(inputs, asked);
+    const { words } = this.#world;
+    const sent = await sentBefore(inputs, { lines: this.#lines, resume, words });
+    if (!sent) {
+      await refuseOtherParts(inputs, { lines: this.#otherParts, shard: this.#run.shard, words });
+    }
     this.#say(sent);
     return sent;
   }

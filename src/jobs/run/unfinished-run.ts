@@ -11,6 +11,7 @@ import {
   type RunIdentity,
   type UnreadableRun,
 } from './run-folder.js';
+import { shardCount } from '../shard-of.js';
 import type { World } from '../world.js';
 
 /** The run that is asked for. */
@@ -104,7 +105,7 @@ function refuseOtherShards(runs: readonly RunFolder[], wanted: WantedRun, words:
   const other = runs.find(
     ({ header }) =>
       header.key === runKey({ ...wanted, shard: header.shard }) &&
-      countOf(header.shard) !== countOf(wanted.shard),
+      shardCount(header.shard) !== shardCount(wanted.shard),
   );
   if (!other) return;
   const { run, shard } = other.header;
@@ -115,8 +116,6 @@ function refuseOtherShards(runs: readonly RunFolder[], wanted: WantedRun, words:
     file: other.path,
   });
 }
-
-const countOf = (shard: string | undefined): string | undefined => shard?.split('/')[1];
 
 const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words): EngagectlError =>
   new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with other options`, {
