@@ -35,7 +35,7 @@ function errorsOf(cuid: string): CuidFinding[] {
   const found: CuidFinding[] = [];
   const length = lengthOf(cuid);
   if (length < 5 || length > 50)
-    found.push(error('length', 'CUID_LENGTH', `has ${length} characters: 5 to 50 are allowed`));
+    found.push(error('length', 'CUID_LENGTH', `must have 5 to 50 characters, not ${length}`));
   if (!/^[A-Za-z0-9]/.test(cuid))
     found.push(invalid('first-character', 'must begin with an ASCII letter or a digit'));
   if (/[^A-Za-z0-9_]/.test(cuid))

@@ -139,6 +139,8 @@ it('Ctrl-C ends the call that a listener is in, and leaves', async () => {
   const placed = await place('bob_1', 'ann_1').says('CallInProgress');
   listener.signal('SIGINT');
   expect(await listener.ended()).toBe(130);
+  expect(listener.stderr).toContain('ann_1 has left: stopped by SIGINT');
+  expect(listener.stderr).not.toContain('--resume');
   expect(listener.events).toEqual(['Answered', 'CallInProgress', 'Ended']);
   expect(await placed.ended()).toBe(0);
 });

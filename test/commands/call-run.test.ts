@@ -20,7 +20,7 @@ it('every receiver, and every end', async () => {
     'bob_6,ann_6,Order 6,no-microphone,,,,',
     'bob_7,ann_7,Order 7,notifications-off,,,,',
     'bob_8,ann_8,Order 8,absent,,,,',
-    'bob_9,bob_9,Order 9,absent,SELF_CALL,,,',
+    'bob_9,bob_9,Order 9,,SELF_CALL,,,',
   ];
   writeFileSync(world.path('calls.csv'), script(...rows));
   const running = run(['run', 'calls.csv']);
@@ -130,3 +130,15 @@ it('a missed call shows its buttons, one of them is clicked once, and the listen
   const listed = await world.run(['call', 'missed', 'list', '--json'], { env });
   expect(JSON.parse(listed.stdout)).toMatchObject({ missed: [{ callId }] });
 });
+
+it.each([['log'], ['missed list'], ['missed click some-call later']])(
+  'call %s with a wrong key says that of the calling account',
+  async (argv) => {
+    const { world, env } = await callingWorld();
+    const wrong = { ...env, ENGAGECTL_CALL_API_KEY: 'wrong-k3y' };
+    const { code, stderr } = await world.run(['call', ...argv.split(' ')], { env: wrong });
+    expect(code).toBe(4);
+    expect(stderr).toContain('wrong account id or API key');
+    expect(stderr).not.toMatch(/passcode|k3y/i);
+  },
+);

@@ -39,7 +39,7 @@ const listen: CommandSpec<ListenFlags> = {
   description:
     'Waits for calls. What is told of them goes to stdout as NDJSON, an event a line. Ctrl-C hangs up and leaves.',
   examples: `
-    # in one terminal; in another: engagectl call place --cuid bob_1 --to ann_1 --context hello --region local
+    # in one terminal; in another one, "call place" calls it
     engagectl call listen --cuid ann_1 --region local
     # the next call alone, which it declines
     engagectl call listen --cuid ann_1 --answer decline --once --region local
@@ -71,7 +71,7 @@ const place: CommandSpec<PlaceFlags> = {
     'Places a call and follows it. What is told of it goes to stdout as NDJSON, an event a line. Exit code 0 when the ' +
     'call was in progress and ended, 5 when the receiver could not be reached, 3 at any other end. Ctrl-C hangs up.',
   examples: `
-    # in one terminal; in another: engagectl call listen --cuid ann_1 --region local
+    # while "call listen --cuid ann_1" waits in another terminal
     engagectl call place --cuid bob_1 --to ann_1 --context hello --region local
     # five seconds of talking, or ten of ringing
     engagectl call place --cuid bob_1 --to ann_1 --context "Order 25" --hangup-after 5s --cancel-after 10s --region local

@@ -3,7 +3,7 @@ import { stateFolder } from '../../config/standard-folders.js';
 import { checkCuid } from '../../jobs/calling/check-placement.js';
 import { listenForCalls, type ListenOptions } from '../../jobs/calling/listen-job.js';
 import { readMissedActions } from '../../jobs/calling/missed-actions.js';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, interruption } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/ask.js';
 import { messages } from '../../ui/messages.js';
@@ -59,10 +59,20 @@ export async function runListen({ flags, settings, runtime }: Call<ListenFlags>)
       },
     );
     await lines.flushed();
+  } catch (error) {
+    throw error === runtime.signal.reason ? hasLeft(cuid, runtime.signal) : error;
   } finally {
     await voice.close();
     await calling.close();
   }
+}
+
+/** A signal is how this command ends; its exit code still says so. */
+function hasLeft(cuid: string, { reason }: AbortSignal): EngagectlError {
+  const { id, message } = interruption(reason);
+  return new EngagectlError(id, `${cuid} has left: ${message}`, {
+    fix: 'to wait for calls again, run the same command: what it misses until then is told to it',
+  });
 }
 
 const nobodyToAsk = (): EngagectlError =>

@@ -10,8 +10,10 @@ const ids: Readonly<Partial<Record<SignedCallError['errorName'], ErrorId>>> = {
   BAD_NETWORK: 'E-UNAVAILABLE',
 };
 
+export const checkCallingAccount = 'check the calling account and its key: engagectl config show';
+
 const fixes: Readonly<Partial<Record<SignedCallError['errorName'], string>>> = {
-  AUTH_FAILURE: 'check the calling account and its key: engagectl config show',
+  AUTH_FAILURE: checkCallingAccount,
   NO_NETWORK: 'check the address of the calling system, and that it runs',
   NOT_REACHABLE: 'the receiver has to be at the router once: engagectl call listen --cuid <cuid>',
   CUID_ELSEWHERE: 'end the other program that uses this cuid, or take another one',

@@ -9,6 +9,7 @@ import type { FileOptions } from '../job-options.js';
 import { openProfileSink } from '../profile-sink.js';
 import { tellingOf } from '../open-connection.js';
 import type { World } from '../world.js';
+import { checkCallingAccount } from './call-error.js';
 import type { CallingAccount } from './phone.js';
 
 /** What requests to the calling system need besides its account. */
@@ -78,22 +79,26 @@ export async function clickMissed(
   account: CallsAccount,
   world: JobWorld,
 ): Promise<void> {
-  const { signal } = world.runtime;
-  const made = await withClient(account, world, (client) => client.click(callId, actionId, signal));
-  if (made.ok) return;
-  const { failure } = made;
-  const status = failure.kind === 'refused' ? failure.status : 0;
-  const what = `POST ${account.url}/call/v1/missed`;
-  if (status !== 404 && status !== 409) throw failureError(failure, { what, attempts: 1 });
-  const gone = status === 409;
-  throw new EngagectlError(
-    'E-NOT-FOUND',
-    `action ${actionId} of call ${callId} cannot be clicked`,
-    {
-      why: gone ? 'a button of this notification was clicked before' : 'there is no such button',
-      fix: 'engagectl call missed list shows calls and their actions',
-    },
-  );
+  await withClient(account, world, async (client) => {
+    const made = await client.click(callId, actionId, world.runtime.signal);
+    if (made.ok) return;
+    const { failure } = made;
+    const status = failure.kind === 'refused' ? failure.status : 0;
+    const what = `POST ${account.url}/call/v1/missed`;
+    if (status !== 404 && status !== 409) throw failureError(failure, { what, attempts: 1 });
+    const why =
+      status === 409
+        ? 'a button of this notification was clicked before'
+        : 'there is no such button';
+    throw new EngagectlError(
+      'E-NOT-FOUND',
+      `action ${actionId} of call ${callId} cannot be clicked`,
+      {
+        why,
+        fix: 'engagectl call missed list shows calls and their actions',
+      },
+    );
+  });
 }
 
 async function withClient<T>(
@@ -115,7 +120,17 @@ async function withClient<T>(
   });
   try {
     return await work(client);
+  } catch (error) {
+    throw error instanceof EngagectlError && error.id === 'E-CREDENTIALS' ? notLetIn(error) : error;
   } finally {
     await client.close();
   }
 }
+
+/** In the words of the calling system: its account has an API key, and no passcode. */
+const notLetIn = (cause: EngagectlError): EngagectlError =>
+  new EngagectlError('E-CREDENTIALS', 'the calling system did not let this account in', {
+    why: 'wrong account id or API key',
+    fix: checkCallingAccount,
+    cause,
+  });

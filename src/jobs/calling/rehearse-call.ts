@@ -26,8 +26,9 @@ export async function rehearseCall(
   account: CallingAccount,
   world: Pick<World, 'runtime' | 'said'>,
 ): Promise<RehearsedCall> {
-  const receiver =
-    row.calleeDoes === 'absent' ? undefined : await openReceiver(row, account, world);
+  // A cuid is on one phone: who calls itself has none to take the call with.
+  const isAbsent = row.calleeDoes === 'absent' || row.callee === row.caller;
+  const receiver = isAbsent ? undefined : await openReceiver(row, account, world);
   try {
     const { caller: cuid, callee: to, context, hangupAfter, cancelAfter } = row;
     const options = {
