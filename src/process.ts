@@ -1,4 +1,6 @@
 import { setMaxListeners } from 'node:events';
+import { closeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime, type Runtime } from './runtime.js';
@@ -18,6 +20,7 @@ export async function runProcess(): Promise<void> {
       setTimeout(() => process.exit(error.exitCode), graceMilliseconds + 1000).unref();
     });
   }
+  process.on('exit', closeLostStreams);
   await actAsTerminals(process.env['ENGAGECTL_FORCE_TTY']);
   const onStatusRequest = listenForStatusRequests();
   let unwritten: EngagectlError | undefined;
@@ -61,6 +64,20 @@ function quietStderr(): NodeJS.WriteStream {
   const { stderr } = process;
   if (stderr.listenerCount('error') === 0) stderr.on('error', () => undefined); // there is nowhere left to tell it
   return stderr;
+}
+
+/**
+ * Node sets the modes of its terminals again when it ends, and aborts (SIGABRT) where one of them is gone. What is closed it
+ * leaves alone.
+ */
+function closeLostStreams(): void {
+  for (const stream of [0, 1, 2]) {
+    try {
+      if (!isatty(stream)) closeSync(stream);
+    } catch {
+      // it was closed before
+    }
+  }
 }
 
 /** Takes away what may stand in a terminal's last line. */

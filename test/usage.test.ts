@@ -82,17 +82,32 @@ it.each([
   expect(stderr).toContain('E-USAGE');
 });
 
-it('a name like no other is answered with where the names are', async () => {
-  const { code, stderr } = await makeWorld().run(['config', 'zzz']);
-  expect({ code, stderr }).toEqual({
-    code: 2,
-    stderr: `error E-USAGE: unknown command 'zzz'
-  why: the command line is wrong; nothing was sent
-  fix: engagectl config --help
-  more: engagectl help errors E-USAGE
-`,
-  });
-});
+it.each([
+  ['config zzz', 'command', 'set, use, remove, list, path, show, check', 'config --help'],
+  ['help config zzz', 'command', 'set, use, remove, list, path, show, check', 'help config'],
+  ['zzz', 'command', /upload, .*completion, version, help/, '--help'],
+  ['help zzz', 'command or topic', /upload, .*help, .*exit-codes, errors, .*security/, 'help'],
+])(
+  '%s: a name like no other is answered with the names there are',
+  async (line, what, names, fix) => {
+    const { code, stderr } = await makeWorld().run(line.split(' '));
+    const [error, why, ...rest] = stderr.split('\n');
+    expect([code, error]).toEqual([2, `error E-USAGE: unknown ${what} 'zzz'`]);
+    expect(why).toMatch(typeof names === 'string' ? `  why: known are ${names}` : names);
+    expect(why).not.toContain('__');
+    expect(rest).toEqual([`  fix: engagectl ${fix}`, '  more: engagectl help errors E-USAGE', '']);
+    expect((await makeWorld().run(fix.split(' '))).code).toBe(0);
+  },
+);
+
+it.each(['upload --quiet=true', 'upload --help=x', 'config set --json=1'])(
+  '%s: a flag that takes no value is said to be one',
+  async (line) => {
+    const { code, stderr } = await makeWorld().run(line.split(' '));
+    const flag = /--\w+/.exec(line)?.[0];
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`option '${flag}' takes no value`)]);
+  },
+);
 
 it('all flags that there have to be are named at once', async () => {
   const world = makeWorld();

@@ -14,26 +14,33 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const command = commandOf(program, argv);
   const help = argv.find((word) => !word.startsWith('-')) === 'help';
   const [first = '', nearest = ''] = thrown.message.replace(/^error: /, '').split('\n');
-  const message = messageOf(thrown, command, first);
-  const typed = /^unknown (?:command|option) '([^']+)'/.exec(message)?.[1];
+  const said = messageOf(thrown, command, first);
+  const typed = /^unknown (?:command|option) '([^']+)'/.exec(said)?.[1];
   const known = typed?.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
   const names: string[] =
     typed === undefined ? misspelt(thrown, command, argv) : [...namesLike(typed, known, nearest)];
   const path = pathOf(command, help);
   const id = typed?.toUpperCase() ?? '';
   if (id in errorIds) names.push(`errors ${id}`);
+  const isCommand = said.startsWith('unknown command');
+  const isTopicToo = isCommand && help && command.parent === null;
+  const message = isTopicToo ? said.replace('command', 'command or topic') : said;
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
   const isTold = (problem: string) => message.includes(problem.replace(/\.$/, ''));
   const others = problemsOf(program).filter((problem) => !isTold(problem));
+  const isUnlike = isCommand && names.length === 0;
   return new EngagectlError('E-USAGE', oneAfterAnother([message, ...others]), {
-    fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : `${path} --help`,
+    why: isUnlike ? `known are ${known.filter(isForPeople).join(', ')}` : undefined,
+    fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : help ? path : `${path} --help`,
     cause: thrown,
   });
 }
 
 function messageOf({ code }: { code: string }, command: Command, first: string): string {
-  if (code === 'commander.help') return 'a subcommand is missing';
-  if (code !== 'commander.missingMandatoryOptionValue') return withoutValue(first);
+  if (code === 'commander.help')
+    return command.parent === null ? 'a command is missing' : 'a subcommand is missing';
+  if (code !== 'commander.missingMandatoryOptionValue')
+    return withoutValue(first, flagsOf(command));
   const missing = command.options.filter(
     (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
   );
@@ -49,8 +56,13 @@ function misspelt({ code }: Error & { code: string }, command: Command, argv: re
 }
 
 /** `--passcode=…` is no flag, but a passcode may stand in it. */
-const withoutValue = (message: string): string =>
-  message.replace(/^(unknown option '-[^=']*)=[^]*'$/, "$1'");
+function withoutValue(message: string, known: readonly string[]): string {
+  const flag = /^unknown option '(-[^=']*)=[^]*'$/.exec(message)?.[1];
+  if (flag === undefined) return message;
+  return flag === '--help' || known.includes(flag)
+    ? `option '${flag}' takes no value`
+    : `unknown option '${flag}'`;
+}
 
 /** The command whose words `argv` begins with; option values in between do no harm but to a hint. */
 function commandOf(program: Command, argv: readonly string[]): Command {
@@ -76,6 +88,9 @@ const commandsOf = (command: Command, help: boolean): string[] => [
   ...command.commands.map((child) => child.name()),
   ...(help && command.parent === null ? Object.keys(topics) : []),
 ];
+
+/** `__complete` is for scripts. */
+const isForPeople = (name: string): boolean => !name.startsWith('_');
 
 /** Whether a name begins with what was typed but for one slip: two letters swapped, one wrong, left out or added. */
 function beginsBut(typed: string, name: string): boolean {

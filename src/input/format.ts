@@ -49,9 +49,40 @@ export async function expectArray(window: TextWindow, name: string): Promise<voi
     why: line.length === 0 ? 'it is empty; no records are []' : 'it does not start with [',
     fix:
       line[0] === openingBrace
-        ? 'for one JSON object a line, add --input-format ndjson'
+        ? 'for one JSON object a line, add --input-format ndjson; records within an object have to be taken out of it'
         : 'name its format with --input-format csv, tsv or ndjson',
   });
+}
+
+/** Throws EngagectlError E-FORMAT for an array of objects where one object a line is expected. */
+export async function expectLines(window: TextWindow, name: string): Promise<void> {
+  const line = await firstLine(window);
+  if (!/^\[\s*(?:\{|$)/.test(line.toString('latin1', 0, 100))) return;
+  throw new EngagectlError('E-FORMAT', `${name} is a JSON array, and not one JSON object a line`, {
+    file: name,
+    line: 1,
+    why: 'it starts with [',
+    fix: 'add --input-format json',
+  });
+}
+
+/** Throws EngagectlError E-HEADER for a first line that tells a spreadsheet the delimiter, like `sep=;`. */
+export async function expectHeader(window: TextWindow, name: string): Promise<void> {
+  const line = (await firstLine(window)).toString('latin1', 0, 10);
+  const delimiter = /^"?sep=(.)"?\r?$/i.exec(line)?.[1];
+  if (delimiter === undefined) return;
+  const flag =
+    delimiter === ',' ? '' : `, and add --delimiter '${delimiter === '\t' ? '\\t' : delimiter}'`;
+  throw new EngagectlError(
+    'E-HEADER',
+    `${name}: the first line, "sep=${delimiter}", is no header`,
+    {
+      file: name,
+      line: 1,
+      why: 'it tells a spreadsheet what separates the cells',
+      fix: `delete that line${flag}`,
+    },
+  );
 }
 
 /** The first that is neither blank nor a comment. */

@@ -7,7 +7,7 @@ import { decode } from './decode.js';
 import { DigestedText } from './digested-text.js';
 import { markersOf } from './csv-markers.js';
 import { expectDelimiter } from './expect-delimiter.js';
-import { expectArray, formatOfName, formatOfText } from './format.js';
+import { expectArray, expectHeader, expectLines, formatOfName, formatOfText } from './format.js';
 import { gunzip } from './gunzip.js';
 import { takeHeader, takeListHeader, type HeaderInput } from './header.js';
 import { JsonCutter } from './json.js';
@@ -95,11 +95,15 @@ async function cutterFor(
   options: InputOptions,
   state: string | undefined,
 ): Promise<{ cutter: Cutter; line: number }> {
-  if (format === 'ndjson') return { cutter: new NdjsonCutter(), line: 1 };
+  if (format === 'ndjson') {
+    if (options.format === undefined) await expectLines(input.window, input.name);
+    return { cutter: new NdjsonCutter(), line: 1 };
+  }
   if (format === 'json') {
     await expectArray(input.window, input.name);
     return { cutter: new JsonCutter(state), line: 1 };
   }
+  if (format !== 'list') await expectHeader(input.window, input.name);
   const markers = markersOf(format, options);
   const { names, nextLine } =
     format === 'list'

@@ -31,6 +31,7 @@ export interface OpenSource {
 
 /** Finds the file, without reading it. Throws EngagectlError E-FILE-READ. */
 export function fileSource(name: string, cwd: string): Source {
+  if (name === '') throw noName();
   const path = resolve(cwd, name);
   let found: Stats;
   try {
@@ -145,6 +146,12 @@ const shorter = (name: string, is: number, was: number): EngagectlError =>
     file: name,
     why: `it ended after ${is} of ${was} bytes: another program cut it, or writes it anew`,
     fix: 'wait until nothing writes to it, then run again',
+  });
+
+const noName = (): EngagectlError =>
+  new EngagectlError('E-USAGE', 'the name of an input file is empty', {
+    why: 'one of the arguments is "": perhaps a variable that is not set',
+    fix: 'name the file, or - for standard input',
   });
 
 const isDirectory = (name: string): EngagectlError =>

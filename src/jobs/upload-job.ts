@@ -1,7 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { zoneOf } from '../zone.js';
 import { knownRefusals } from './write/known-refusals.js';
-import { misspeltMembers } from './write/misspelt-members.js';
+import { firstLook } from './write/first-look.js';
 import { columnMapping } from '../mapping/mapping-file.js';
 import type { MappingFile } from '../mapping/mapping-file-schema.js';
 import { uploadMapper } from '../mapping/upload.js';
@@ -35,7 +35,7 @@ export async function upload(
       keys: [mapping.identity, mapping.objectId ?? 'objectId'],
       minRecords: mapping.expected?.minRecords,
       refusals: (headers) => knownRefusals({ ...mapping, zone }, headers),
-      doubts: () => misspeltMembers({ ...mapping, zone }),
+      doubts: () => firstLook({ ...mapping, zone }),
     },
     request,
     world,

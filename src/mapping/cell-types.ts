@@ -19,7 +19,7 @@ type Write = (text: CellText, records: RecordBuilder, zone: Zone) => string | un
 const writers: Readonly<Record<PlainType, Write>> = {
   string: writeString,
   integer: (text, records) => (isInteger(text) ? copy(text, records) : 'is not an integer'),
-  number: (text, records) => (isNumber(text) ? copy(text, records) : 'is not a number'),
+  number: (text, records) => (isNumber(text) ? copy(text, records) : noNumber(text)),
   boolean(text, { out }) {
     for (const { bytes, json } of booleanWords) {
       if (!isWord(text, bytes)) continue;
@@ -41,6 +41,11 @@ const writers: Readonly<Record<PlainType, Write>> = {
     return undefined;
   },
 };
+/** A spreadsheet writes numbers as its country does. */
+const noNumber = ({ bytes, start, end }: CellText): string =>
+  /^[-+]?\d+(?:[. ]\d{3})*,\d+$/.test(bytes.toString('latin1', start, end))
+    ? 'is not a number: its decimal sign is a comma, and has to be a point'
+    : 'is not a number';
 const booleanWords = ['true', 'false', '1', '0', 'yes', 'no'].map((word, index) => ({
   bytes: Buffer.from(word),
   json: Buffer.from(String(index % 2 === 0)),

@@ -32,7 +32,7 @@ export function explainFault(fault: number, bytes: Buffer, place: Place): string
     case tooDeep:
       return `nests deeper than ${deepest}`;
     case goesOn:
-      return 'goes on after its end';
+      return `goes on after its end, with ${JSON.stringify(characterAt(bytes, faultAt))}`;
     case repeatsKey: {
       const key = bytes.toString('utf8', faultAt + 1, keyEnd);
       return `repeats the key "${key.slice(0, 100)}"`;
@@ -44,6 +44,8 @@ export function explainFault(fault: number, bytes: Buffer, place: Place): string
 
 function unexpected(expected: string, bytes: Buffer, { faultAt, limit }: Place): string {
   if (faultAt >= limit) return `ends where ${expected} should be`;
-  const found = bytes.toString('utf8', faultAt, faultAt + 4).codePointAt(0)!;
-  return `has ${JSON.stringify(String.fromCodePoint(found))}, not ${expected}`;
+  return `has ${JSON.stringify(characterAt(bytes, faultAt))}, not ${expected}`;
 }
+
+const characterAt = (bytes: Buffer, at: number): string =>
+  String.fromCodePoint(bytes.toString('utf8', at, at + 4).codePointAt(0)!);

@@ -19,7 +19,7 @@ export async function confirm(
   const from = { input: stdin, output: stderr, terminal: false };
   const typed = (await ask(`Type ${inert(word)} to go on: `, from, signal)).trim();
   if (typed === word || (noun === 'number' && typed.replaceAll(',', '') === word)) return;
-  throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was sent', {
+  throw new EngagectlError('E-CONFIRM', 'not confirmed: nothing was done', {
     why: `what was typed is not ${noun === 'number' ? word : `the ${noun}, ${word}`}`,
     fix: `run it again and type the ${noun}, or add --yes`,
   });

@@ -46,11 +46,11 @@ function description(demerge: Demerge): string {
   const shown = firstIdentities.map((identity) => `  ${inert(identity).replaceAll('\n', ' ')}\n`);
   const more = count - firstIdentities.length;
   return (
-    `Demerge ${grouped(count)} identities of ${inert(files.join(', '))} in ` +
+    `Demerge ${count === 1 ? '1 identity' : `${grouped(count)} identities`} of ${inert(files.join(', '))} in ` +
     `${production ? 'PRODUCTION ' : ''}account ${inert(accountId)}, region ${inert(region)}:\n` +
     shown.join('') +
     (more > 0 ? `  and ${grouped(more)} more\n` : '') +
-    'Every merged profile falls apart, and event data of the profiles may be lost. ' +
+    'Merged profiles come apart, and event data of theirs may be lost. ' +
     'This cannot be undone.\n'
   );
 }

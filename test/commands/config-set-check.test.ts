@@ -31,19 +31,20 @@ test('says that account, passcode and region fit together', async () => {
 });
 
 test.each<[string, FaultRuleInput, string[], string]>([
-  ['refuses them', { answer: { status: 401 } }, [], 'saved, but it does not fit: '],
-  ['fails', { answer: { status: 503 } }, [], 'saved, but it could not be tried: '],
+  ['refuses them', { answer: { status: 401 } }, [], 'account ACC-1 does not fit: '],
+  ['fails', { answer: { status: 503 } }, [], 'account ACC-1 could not be tried: '],
   [
     'does not answer in time',
     { action: 'hang' },
     ['--timeout', '100ms'],
-    'saved, but it could not be tried: ',
+    'account ACC-1 could not be tried: ',
   ],
 ])(
   'is a warning, and no failure, where the service %s; it is asked once',
   async (_, rule, flags, message) => {
     const { code, stderr, service } = await set(rule, ...flags);
     expect([code, stderr]).toEqual([0, expect.stringContaining(`warning: ${message}`)]);
+    expect(stderr.split('saved')).toHaveLength(2); // it is said once
     expect(stderr).toContain('engagectl config check --profile default --region eu1 says more');
     expect(service.requests()).toHaveLength(1);
   },

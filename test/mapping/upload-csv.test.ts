@@ -154,7 +154,7 @@ describe('a column with a type', () => {
     ['integer', '007', 'is not an integer'],
     ['integer', ' 7', 'is not an integer'],
     ['integer', '+7', 'is not an integer'],
-    ['number', '1,5', 'is not a number'],
+    ['number', '1,5', 'is not a number: its decimal sign is a comma, and has to be a point'],
     ['number', 'NaN', 'is not a number'],
     ['number', '1.', 'is not a number'],
     ['boolean', 'ja', 'is not true, false, 1, 0, yes or no'],

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startService, type TestService } from '../../src/testing.js';
 import { hasCommand } from '../support/has-command.js';
 
@@ -148,6 +148,37 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     });
     expect(code, shown).toBe(143);
     expectTidy(shown);
+  });
+
+  it('that is closed, as by a lost connection, ends it with 129, and no crash', async () => {
+    const cwd = mkdtempSync(path.join(root, 'gone-'));
+    const rows = Array.from({ length: 20_000 }, (_, n) => `u${n},Oslo\n`);
+    writeFileSync(path.join(cwd, 'users.csv'), `identity,City\n${rows.join('')}`);
+    // The leader of the session is told that the terminal is gone, and tells the program.
+    const leader = `
+      const child = require('node:child_process').spawn(process.execPath, process.argv.slice(2), { stdio: 'inherit' });
+      process.on('SIGHUP', () => child.kill('SIGHUP'));
+      child.on('close', (code, signal) => {
+        fs.writeFileSync('ended.new', String(code ?? signal));
+        fs.renameSync('ended.new', 'ended');
+      });`;
+    writeFileSync(path.join(cwd, 'leader.cjs'), `const fs = require('node:fs');${leader}`);
+    const command = `stty cols 80 rows 24; exec "${process.execPath}" leader.cjs "${bin}" upload users.csv --concurrency 1`;
+    const child = spawn('script', ['-qec', command, '/dev/null'], {
+      cwd,
+      env: {
+        PATH: process.env['PATH'],
+        SHELL: '/bin/sh',
+        TERM: 'xterm',
+        ENGAGECTL_STATE_DIR: path.join(cwd, 'state'),
+        ...service.env,
+      },
+    });
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    const ended = path.join(cwd, 'ended');
+    await vi.waitFor(() => expect(existsSync(ended)).toBe(true), 20_000);
+    expect(readFileSync(ended, 'utf8')).toBe('129');
   });
 
   it('SIGUSR1 is answered by a line that stays, and opens no debugger', async () => {

@@ -45,16 +45,16 @@ export async function trySaved(
       const message = `account ${accountId} and its passcode fit region ${region} (${baseUrl})`;
       return { status, message };
     }
-    const what = status === 'refused' ? 'it does not fit' : 'it could not be tried';
+    const what = status === 'refused' ? 'does not fit' : 'could not be tried';
     return {
       status,
-      message: `saved, but ${what}: ${error?.message ?? ''}; ${asCalled(advice(profile, region), runtime.program)}`,
+      message: `account ${accountId} ${what}: ${error?.message ?? ''}; ${asCalled(advice(profile, region), runtime.program)}`,
     };
   } catch (error) {
     if (!(error instanceof EngagectlError) || runtime.signal.aborted) throw error;
     const { message, details } = error;
     const why = [message, details.why].filter(Boolean).join(': ');
-    return { status: 'no answer', message: `saved, but it could not be tried: ${why}` };
+    return { status: 'no answer', message: `the account could not be tried: ${why}` };
   }
 }
 

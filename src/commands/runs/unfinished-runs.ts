@@ -1,5 +1,5 @@
 import { asCalled } from '../../as-called.js';
-import { grouped } from '../../ui/figures.js';
+import { count, grouped } from '../../ui/figures.js';
 import { basename } from 'node:path';
 import {
   listRuns,
@@ -16,7 +16,7 @@ import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
 import { forgetRuns } from '../../jobs/run/forget-runs.js';
 import { progressOf } from '../../jobs/run/run-progress.js';
-import { confirm } from '../../ui/ask.js';
+import { confirm, mayAsk } from '../../ui/ask.js';
 import { asFinished, finishedRuns, listFinished } from './finished-runs.js';
 import { flagsOf, withoutFlags } from '../command-line.js';
 import type { Call } from '../command-spec.js';
@@ -143,18 +143,19 @@ export async function pruneRuns({
   if (json) return void runtime.stdout.write(jsonAnswer(forgotten));
   for (const file of forgotten.removed) said.note(`removed ${file}`);
   for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
+  if (runs.length === 0) return said.note('no unfinished runs');
   said.note(
-    `forgot ${grouped(forgotten.pruned.length)} of ${grouped(runs.length)} unfinished runs`,
+    `forgot ${grouped(forgotten.pruned.length)} of ${count(runs.length, 'unfinished run')}`,
   );
 }
 
 /** Names what goes, and has the number typed. Throws E-CONFIRM. */
 async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promise<void> {
-  const { stdin, stderr } = runtime;
-  if (stdin.isTTY !== true || stderr.isTTY !== true) {
+  const { stderr } = runtime;
+  if (!mayAsk(runtime)) {
     throw new EngagectlError(
       'E-CONFIRM',
-      `${grouped(old.length)} unfinished ${old.length === 1 ? 'run' : 'runs'} would be forgotten`,
+      `${count(old.length, 'unfinished run')} would be forgotten`,
       {
         why: 'they could not be resumed any more, and nobody can be asked here',
         fix: 'add --yes when you are sure; or name an age: --older-than 30d',

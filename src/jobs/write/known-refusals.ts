@@ -33,5 +33,5 @@ export function knownRefusals(
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
 
-const quotedIn = (text: string): string[] =>
+export const quotedIn = (text: string): string[] =>
   [...text.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([found]) => JSON.parse(found) as string);

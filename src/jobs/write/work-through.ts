@@ -127,7 +127,7 @@ function looking(
   const map: WriteJob['map'] = (rows) => {
     const block = job.map(rows);
     refusals?.look(block);
-    for (const doubt of doubtsIn?.(block) ?? []) world.said.warn(doubt);
+    for (const { text, personal } of doubtsIn?.(block) ?? []) world.said.warn(text, {}, personal);
     return block;
   };
   return { ...job, map };

@@ -25,14 +25,15 @@ export interface WriteKind {
   /** Looks at what a check reads, for what the service is known to refuse. */
   refusals?(headers: readonly (readonly string[])[]): Refusals;
   /** Of the records of a block: what is to be said of them, though they are sent. */
-  doubts?(): (block: RecordBlock) => readonly string[];
+  doubts?(): (block: RecordBlock) => readonly Remark[];
   /** Identities that occurred, of which none is sent twice. */
   readonly seen?: IdentitySet;
   /** What is about to be done, found by reading the input once more. */
   survey?(inputs: Inputs, mapper: Mapper): Promise<IdentitySurvey>;
 }
 
-interface Refusal {
+/** What is said of an input. */
+export interface Remark {
   readonly text: string;
   /** Identities and addresses in it. */
   readonly personal: readonly string[];
@@ -42,7 +43,7 @@ interface Refusal {
 export interface Refusals {
   look(block: RecordBlock): void;
   /** A sentence for each kind. */
-  found(): readonly Refusal[];
+  found(): readonly Remark[];
 }
 
 /** What the command line may ask for besides. */

@@ -109,7 +109,7 @@ const fieldRules: Readonly<Record<string, FieldRule>> = {
   'shortened-number': {
     saw: 'scientific',
     what: ({ some, value }) => `${some} like ${value}: a spreadsheet has shortened it`,
-    fix: 'export the column as text',
+    fix: 'its digits are lost; export it anew, with the column formatted as text',
   },
   // service-facts, Upload: default fields
   'field-spelling': {

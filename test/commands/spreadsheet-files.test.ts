@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { startService } from '../../src/testing.js';
+import { onTestFinished } from 'vitest';
+import { makeWorld } from '../support/world.js';
+
+// Files as spreadsheets and hurried people make them: what is wrong is said where it can be put right.
+
+async function upload(name: string, text: string, ...flags: string[]) {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const world = makeWorld({ env: service.env });
+  writeFileSync(world.path(name), text);
+  return { ...(await world.run(['upload', name, ...flags])), service };
+}
+
+describe('a line that tells a spreadsheet the delimiter', () => {
+  it.each([
+    ['sep=;\r\nidentity;City\r\nu1;Oslo\r\n', [], "delete that line, and add --delimiter ';'"],
+    ['sep=;\nidentity;City\nu1;Oslo\n', ['--delimiter', ';'], 'delete that line'],
+    [
+      '\uFEFF"sep=\t"\nidentity\tCity\nu1\tOslo\n',
+      [],
+      "delete that line, and add --delimiter '\\t'",
+    ],
+    ['sep=,\nidentity,City\nu1,Oslo\n', [], 'fix: delete that line\n'],
+  ])('is no header: %j %j', async (text, flags, fix) => {
+    const { code, stderr, service } = await upload('users.csv', text, ...flags);
+    expect([code, stderr]).toEqual([8, expect.stringContaining(fix)]);
+    expect(stderr).toContain('is no header');
+    expect(service.requests()).toEqual([]);
+  });
+});
+
+it.each([[], ['--check']])(
+  'long numbers that a spreadsheet has shortened are told in every run: %j',
+  async (...flags) => {
+    const rows = 'identity,City\n9.17891234567E+11,Oslo\n9.17891234567E+11,Rome\n';
+    const { code, stderr } = await upload('users.csv', rows, ...flags);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(
+      /^warning: users\.csv: "identity" all 2 values are like "9\.17…": a spreadsheet has shortened it: .*text$/m,
+    );
+    const ids = 'identity,City\nE10,1e\n917891234567,Rome\n';
+    expect((await upload('users.csv', ids, ...flags)).stderr).not.toContain('warning');
+  },
+);
+
+it('a decimal comma is named as what it is', async () => {
+  const { code, stderr } = await upload(
+    'users.csv',
+    'identity,Score,Points\nu1,"1.234,5",x\n',
+    '--types',
+    'Score:number,Points:number',
+  );
+  expect(code).toBe(3);
+  expect(stderr).toContain(
+    '"1.234,5" is not a number: its decimal sign is a comma, and has to be a point',
+  );
+  expect(stderr).toContain('"x" is not a number\n');
+});
+
+describe('JSON under a wrong name', () => {
+  it.each(['[\n{"identity":"u1"}\n]\n', ' [{"identity":"u1"}]'])(
+    'an array in a .ndjson is refused, and goes with the flag that is named: %j',
+    async (text) => {
+      const { code, stderr } = await upload('users.ndjson', text);
+      expect([code, stderr]).toEqual([8, expect.stringContaining('fix: add --input-format json')]);
+      expect((await upload('users.ndjson', text, '--input-format', 'json')).code).toBe(0);
+    },
+  );
+
+  it('lines that end in a comma are rejected, and the comma is named', async () => {
+    const { code, stderr } = await upload('users.ndjson', '{"identity":"u1"},\n[1]\n');
+    expect([code, stderr]).toEqual([3, expect.stringContaining('goes on after its end, with ","')]);
+  });
+
+  it('an object around the records is said to be one', async () => {
+    const { code, stderr } = await upload('users.json', '{"users":[{"identity":"u1"}]}');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('have to be taken out of it')]);
+  });
+});
+
+it('an empty name of a file is a variable that was not set', async () => {
+  const { code, stderr } = await makeWorld().run(['upload', '', '--region', 'local']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('variable that is not set')]);
+});
