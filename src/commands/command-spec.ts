@@ -76,7 +76,8 @@ export function addCommand(
   // commander hands over the operands one by one, the flags, and the command itself.
   command.action(async (...given: unknown[]) => {
     refuseProblems(command);
-    const operands = given.slice(0, -2).flat() as string[];
+    const typed = given.slice(0, -2).flat() as (string | undefined)[];
+    const operands = typed.filter((word) => word !== undefined);
     const settings = () => resolveSettings(command, world.runtime);
     const runtime =
       command.optsWithGlobals()['input'] === false ? silent(world.runtime) : world.runtime;

@@ -15,8 +15,10 @@ export interface StoreCheck {
  * E-UNAVAILABLE, E-CONFIG.
  */
 export async function checkStore(store: QueueStore, url: string): Promise<StoreCheck> {
-  const lanes = await answered(store, new FleetLists(store).lanes());
-  const version = await answered(store, store.kind === 'Redis' ? ofRedis(url) : ofPostgres(url));
+  const lanes = await answered(store, async () => new FleetLists(store).lanes());
+  const version = await answered(store, async () =>
+    store.kind === 'Redis' ? ofRedis(url) : ofPostgres(url),
+  );
   return { store: `${store.kind} at ${store.shown}`, version, lanes: lanes.length };
 }
 

@@ -14,7 +14,7 @@ export type FleetCommand = (typeof fleetCommands)[number];
 
 /** What is to be done, without secrets: in the work folder, where every worker reads it. */
 export interface FleetRun {
-  readonly version: 1;
+  readonly version: number;
   readonly run: string;
   readonly command: FleetCommand;
   /** The command's arguments, and the folder they were typed in. */
@@ -56,6 +56,22 @@ export interface ShardResult {
   readonly output: string | null;
 }
 
+export const fleetVersion = 1;
+
+/** All of a run, in order. */
+export const shardsIn = ({ shards }: Pick<FleetRun, 'shards'>): Shard[] =>
+  Array.from({ length: shards }, (_, at) => ({ index: at + 1, count: shards }));
+
+/** Throws E-FILE-READ. */
+function read<T>(file: string, fix: string): T {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as T;
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new EngagectlError('E-FILE-READ', `cannot read ${file}`, { why, fix, file, cause });
+  }
+}
+
 /** The same for the same work: what is submitted twice is one run. */
 export function fleetRunId(run: Omit<FleetRun, 'run' | 'version'>, workDir: string): string {
   const files = run.files.map(({ file, digest: content }) => [file, content]);
@@ -77,7 +93,9 @@ export class WorkFolder {
 
   /** Throws E-FILE-WRITE, as all that writes here. */
   create(run: FleetRun): void {
-    this.#written(() => makeFolder(path.join(this.path, 'shards')));
+    this.#written(() => {
+      for (const shard of shardsIn(run)) makeFolder(this.shard(shard));
+    });
     this.#put(this.#runFile, run);
   }
 
@@ -85,23 +103,28 @@ export class WorkFolder {
     return existsSync(this.#runFile);
   }
 
-  /** Throws E-FILE-READ: the folder is not one that this machine sees. */
+  /** Throws E-FILE-READ: the folder is not one that this machine sees; E-RUN-VERSION. */
   read(): FleetRun {
-    try {
-      return JSON.parse(readFileSync(this.#runFile, 'utf8')) as FleetRun;
-    } catch (cause) {
-      throw new EngagectlError('E-FILE-READ', `cannot read the run in ${this.path}`, {
-        why: (cause as Error).message,
-        fix: 'the work folder has to be the same for submit, collect and all workers',
-        file: this.#runFile,
-        cause,
-      });
-    }
+    const fix = 'the work folder has to be the same for submit, collect and all workers';
+    const run = read<FleetRun>(this.#runFile, fix);
+    if (run.version === fleetVersion) return run;
+    throw new EngagectlError('E-RUN-VERSION', `the run in ${this.path} is of another version`, {
+      why: `it is of version ${run.version}, and this program knows ${fleetVersion}`,
+      fix: 'use the same version of engagectl for submit, collect and all workers',
+      file: this.#runFile,
+    });
   }
 
+  /** Throws E-FILE-READ. */
   result(shard: Shard): ShardResult | undefined {
     const file = this.#resultFile(shard);
-    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ShardResult) : undefined;
+    if (!existsSync(file)) return undefined;
+    return read(file, 'remove it: fleet retry then finds by the journal what is left to do');
+  }
+
+  /** Of the shards that are done, in order. Throws E-FILE-READ. */
+  results(run: Pick<FleetRun, 'shards'>): ShardResult[] {
+    return shardsIn(run).flatMap((shard) => this.result(shard) ?? []);
   }
 
   setResult(shard: Shard, result: ShardResult): void {

@@ -110,16 +110,23 @@ export async function openStore(
 const giveUp = (attempt: number): number | null => (attempt > 2 ? null : 200);
 
 /** What a store answers. Throws E-UNAVAILABLE when it does not. */
-export async function answered<T>(store: QueueStore, answer: Promise<T>): Promise<T> {
+export async function answered<T>({ shown }: QueueStore, ask: () => Promise<T>): Promise<T> {
   try {
-    return await answer;
+    return await ask();
   } catch (cause) {
     if (cause instanceof EngagectlError) throw cause;
-    const error = cause as Error;
-    const isBare = error.name === 'SchemaMigrationRequiredError';
-    throw new EngagectlError('E-UNAVAILABLE', `the queue at ${store.shown} does not answer`, {
-      why: error.message || error.name,
-      fix: isBare ? 'engagectl fleet init' : 'start it, or correct ENGAGECTL_QUEUE',
+    const { name, message, code = '' } = cause as Error & { readonly code?: string };
+    const isBare = name === 'SchemaMigrationRequiredError';
+    // Of Redis, and of PostgreSQL: class 28, invalid authorization specification.
+    const isRefused = /^(?:NOAUTH|WRONGPASS|NOPERM)/.test(message) || code.startsWith('28');
+    const does = isRefused ? 'refuses the user or the password' : 'does not answer';
+    throw new EngagectlError('E-UNAVAILABLE', `the queue at ${shown} ${does}`, {
+      why: message || name,
+      fix: isBare
+        ? 'engagectl fleet init'
+        : isRefused
+          ? 'correct them in ENGAGECTL_QUEUE'
+          : 'start it, or correct ENGAGECTL_QUEUE',
       cause,
     });
   }

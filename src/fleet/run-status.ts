@@ -7,12 +7,13 @@ import {
   type ErrorId,
   type ExitCode,
 } from '../errors.js';
-import { WorkFolder, type FleetRun } from './fleet-run.js';
+import type { Shard } from '../jobs/job-options.js';
+import { shardsIn, WorkFolder, type FleetRun } from './fleet-run.js';
 import { FleetLists, laneKindOf, laneName } from './lanes.js';
 import { answered, type QueueStore } from './queue-store.js';
 import { shardJobId, type ShardProgress } from './shard-job.js';
 
-/** Of a shard. `missing`: the store has lost it, or it was never put there. */
+/** Of a shard. `missing`: the store has lost it, or the work folder its result. */
 export type ShardState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' | 'missing';
 
 export interface ShardStatus {
@@ -40,6 +41,8 @@ export interface RunStatus {
   /** Sums of the figures of shards that are done. */
   readonly figures: Readonly<Record<string, number>>;
   readonly exitCode: ExitCode;
+  /** Of that exit code; null for 0. */
+  readonly errorId: ErrorId | null;
   readonly parts: readonly ShardStatus[];
 }
 
@@ -60,7 +63,7 @@ export async function findRun(
   id: string,
   workDir: string | undefined,
 ): Promise<KnownRun> {
-  const listed = await answered(store, new FleetLists(store).run(id));
+  const listed = await answered(store, async () => new FleetLists(store).run(id));
   const place = workDir ?? listed?.workDir;
   if (place === undefined) {
     throw new EngagectlError('E-USAGE', `the queue at ${store.shown} knows no run ${id}`, {
@@ -76,11 +79,9 @@ export async function findRun(
 
 export async function statusOf(store: QueueStore, known: KnownRun): Promise<RunStatus> {
   const { run, folder, lane } = known;
-  const indexes = Array.from({ length: run.shards }, (_, at) => at + 1);
-  const [parts, workers, budget] = await answered(
-    store,
+  const [parts, workers, budget] = await answered(store, async () =>
     Promise.all([
-      Promise.all(indexes.map(async (index) => shardStatus(known, index))),
+      Promise.all(shardsIn(run).map(async (shard) => shardStatus(known, shard))),
       lane.getWorkers(),
       lane.getGlobalConcurrency(),
     ]),
@@ -88,8 +89,8 @@ export async function statusOf(store: QueueStore, known: KnownRun): Promise<RunS
   const counts = { waiting: 0, running: 0, done: 0, failed: 0, cancelled: 0, missing: 0 };
   for (const { state } of parts) counts[state] += 1;
   const state = stateOf(counts, folder.isCancelled);
-  const codes = parts.flatMap(({ exitCode }) => exitCode ?? []);
   const isDead = state === 'running' && workers.length === 0;
+  const errorId = isDead ? 'E-UNAVAILABLE' : state === 'running' ? null : errorIn(parts);
   return {
     run: run.run,
     command: run.command,
@@ -99,13 +100,20 @@ export async function statusOf(store: QueueStore, known: KnownRun): Promise<RunS
     workers: workers.length,
     budget,
     figures: figuresOf(known),
-    exitCode: isDead
-      ? exitCodes.unavailable
-      : state === 'running'
-        ? exitCodes.ok
-        : mostSerious(codes),
+    exitCode: errorId ? errorIds[errorId] : exitCodes.ok,
+    errorId,
     parts,
   };
+}
+
+/** The most serious of what shards ended with. */
+function errorIn(parts: readonly ShardStatus[]): ErrorId | null {
+  const worst = mostSerious(parts.flatMap(({ exitCode }) => exitCode ?? []));
+  const failed = parts.find(({ error, exitCode }) => error !== null && exitCode === worst);
+  if (failed) return errorIdIn(failed.error!);
+  if (worst === exitCodes.ok) return null;
+  if (worst === exitCodes.unknown) return 'E-UNKNOWN';
+  return worst === exitCodes.interrupted ? 'E-INTERRUPTED' : 'E-REJECTED';
 }
 
 function stateOf(counts: RunStatus['counts'], isCancelled: boolean): RunStatus['state'] {
@@ -119,13 +127,13 @@ function stateOf(counts: RunStatus['counts'], isCancelled: boolean): RunStatus['
  * Shards end while they are looked at. The state is asked for first, since what explains it (the
  * result of a shard that is done, the reason of one that failed) is there before the state tells it.
  */
-async function shardStatus({ run, folder, lane }: KnownRun, index: number): Promise<ShardStatus> {
-  const id = shardJobId(run.run, index);
+async function shardStatus({ run, folder, lane }: KnownRun, shard: Shard): Promise<ShardStatus> {
+  const id = shardJobId(run, shard);
   const state = await lane.getJobState(id);
   const job = await lane.getJob(id);
-  const result = folder.result({ index, count: run.shards });
+  const result = folder.result(shard);
   const shared = {
-    shard: index,
+    shard: shard.index,
     worker: null,
     share: null,
     seconds: null,
@@ -145,16 +153,16 @@ async function shardStatus({ run, folder, lane }: KnownRun, index: number): Prom
   if (error === 'cancelled' || (!job && folder.isCancelled)) {
     return { ...begun, state: 'cancelled', exitCode: exitCodes.interrupted };
   }
-  if (!job) return { ...begun, state: 'missing' };
+  if (!job || state === 'completed') return { ...begun, state: 'missing' };
   if (state === 'active') return { ...begun, state: 'running' };
-  if (error) return { ...begun, state: 'failed', error, exitCode: exitCodeIn(error) };
+  if (error) return { ...begun, state: 'failed', error, exitCode: errorIds[errorIdIn(error)] };
   return { ...begun, state: 'waiting', worker: null };
 }
 
 /** The reason of a shard that failed begins with the id of its error. */
-function exitCodeIn(reason: string): ExitCode {
-  const id = /^(E-[A-Z-]+):/.exec(reason)?.[1] ?? 'E-DEFECT';
-  return Object.hasOwn(errorIds, id) ? errorIds[id as ErrorId] : exitCodes.defect;
+function errorIdIn(reason: string): ErrorId {
+  const id = /^(E-[A-Z-]+):/.exec(reason)?.[1] ?? '';
+  return Object.hasOwn(errorIds, id) ? (id as ErrorId) : 'E-DEFECT';
 }
 
 /** Sums over the shards that are done. */
@@ -163,8 +171,7 @@ export function figuresOf({
   folder,
 }: Pick<KnownRun, 'run' | 'folder'>): Record<string, number> {
   const sums: Record<string, number> = {};
-  for (let index = 1; index <= run.shards; index += 1) {
-    const { figures = {} } = folder.result({ index, count: run.shards }) ?? {};
+  for (const { figures } of folder.results(run)) {
     for (const [name, figure] of Object.entries(figures)) sums[name] = (sums[name] ?? 0) + figure;
   }
   return sums;

@@ -1,6 +1,6 @@
+import { existsSync } from 'node:fs';
 import type { Job } from 'bullmq';
 import { EngagectlError, interruption } from '../errors.js';
-import { makeFolder } from '../files/make-folder.js';
 import type { Ports } from '../jobs/ports.js';
 import type { Runtime } from '../runtime.js';
 import { shardName } from '../jobs/shard-of.js';
@@ -63,7 +63,7 @@ export class RunningShard {
     if (known) return known;
     const run = this.#folder.read();
     const folder = this.#folder.shard(shard);
-    makeFolder(folder);
+    if (!existsSync(folder)) throw folderGone(folder, this.#data);
     ownFiles(folder);
     this.lease.assertHeld();
     const { done, error } = await this.#world.perform({
@@ -103,3 +103,11 @@ export class RunningShard {
     if (done) this.#folder.setResult(shard, { shard: shard.index, worker, ended, ...outcome });
   }
 }
+
+/** It was there when the run was submitted. What it held may have been sent. */
+const folderGone = (file: string, { shard }: ShardJob): EngagectlError =>
+  new EngagectlError('E-JOURNAL', `the folder of shard ${shardName(shard)} is gone`, {
+    why: 'what was sent was noted there, so nobody can tell what is left to do',
+    fix: 'put it back; or submit to another --work-dir, which sends all of it',
+    file,
+  });

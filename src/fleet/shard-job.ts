@@ -1,6 +1,6 @@
 import type { Job, JobsOptions, Queue } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
-import type { FleetRun } from './fleet-run.js';
+import { shardsIn, type FleetRun } from './fleet-run.js';
 
 /** What a job of the queue says: whose shard of which run, and where that is. Nothing else. */
 export interface ShardJob {
@@ -22,27 +22,29 @@ export interface ShardProgress {
 /** A shard whose lease was lost is tried again; what nothing would change fails at once. */
 const options: JobsOptions = { attempts: 1000, backoff: { type: 'fixed', delay: 500 } };
 
-export const shardJobId = (run: string, index: number): string => `${run}-${index}`;
+export const shardJobId = ({ run }: Pick<FleetRun, 'run'>, { index }: Shard): string =>
+  `${run}-${index}`;
 
 /** Puts those shards into the queue that are not there. */
 export async function addShards(
   lane: Queue,
-  { run, shards }: Pick<FleetRun, 'run' | 'shards'>,
+  run: Pick<FleetRun, 'run' | 'shards'>,
   workDir: string,
 ): Promise<void> {
-  const jobs = Array.from({ length: shards }, (_, at) => {
-    const shard = { index: at + 1, count: shards };
-    const opts = { ...options, jobId: shardJobId(run, shard.index) };
-    return { name: 'shard', data: { run, workDir, shard } satisfies ShardJob, opts };
+  const jobs = shardsIn(run).map((shard) => {
+    const opts = { ...options, jobId: shardJobId(run, shard) };
+    const data = { run: run.run, workDir, shard } satisfies ShardJob;
+    return { name: 'shard', data, opts };
   });
   await lane.addBulk(jobs);
 }
 
-/** The jobs of a run that the store knows, in the order of their shards. */
+/** The shards of a run in order, each with its job where the store knows it. */
 export async function jobsOf(
   lane: Queue,
-  { run, shards }: Pick<FleetRun, 'run' | 'shards'>,
-): Promise<(Job | undefined)[]> {
-  const indexes = Array.from({ length: shards }, (_, at) => at + 1);
-  return Promise.all(indexes.map(async (index) => lane.getJob(shardJobId(run, index))));
+  run: Pick<FleetRun, 'run' | 'shards'>,
+): Promise<{ readonly shard: Shard; readonly job: Job | undefined }[]> {
+  return Promise.all(
+    shardsIn(run).map(async (shard) => ({ shard, job: await lane.getJob(shardJobId(run, shard)) })),
+  );
 }

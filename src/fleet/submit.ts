@@ -21,18 +21,15 @@ export async function submitRun(
   const folder = new WorkFolder(workDir, run.run);
   const kind = laneKindOf(run.command);
   const lane = laneName({ ...run, kind });
-  return answered(
-    store,
-    (async () => {
-      const lists = new FleetLists(store);
-      const isKnown = (await lists.run(run.run)) !== undefined;
-      if (!folder.exists) folder.create(run);
-      folder.uncancel();
-      const queue = store.queue(lane);
-      const limit = await setBudget(queue, kind, budget);
-      await addShards(queue, run, workDir);
-      await lists.addRun({ run: run.run, workDir, lane });
-      return { budget: limit, isKnown };
-    })(),
-  );
+  return answered(store, async () => {
+    const lists = new FleetLists(store);
+    const isKnown = (await lists.run(run.run)) !== undefined;
+    if (!folder.exists) folder.create(run);
+    folder.uncancel();
+    const queue = store.queue(lane);
+    const limit = await setBudget(queue, kind, budget);
+    await addShards(queue, run, workDir);
+    await lists.addRun({ run: run.run, workDir, lane });
+    return { budget: limit, isKnown };
+  });
 }

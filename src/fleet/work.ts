@@ -27,7 +27,7 @@ export async function work(store: QueueStore, options: WorkOptions): Promise<voi
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
   const look = async (): Promise<void> => {
-    const names = await answered(store, lists.lanes());
+    const names = await answered(store, async () => lists.lanes());
     if (signal.aborted) return;
     for (const name of names) {
       if (!lanes.has(name)) lanes.set(name, new LaneWorker(name, store, options));

@@ -92,8 +92,7 @@ const reported = ({ figures, ...result }: ShardResult): ReportedShard => ({
 
 /** Throws E-RUN-UNFINISHED where a shard has no result. */
 function resultsOf({ run, folder }: KnownRun): ShardResult[] {
-  const indexes = Array.from({ length: run.shards }, (_, at) => at + 1);
-  const results = indexes.flatMap((index) => folder.result({ index, count: run.shards }) ?? []);
+  const results = folder.results(run);
   const missing = run.shards - results.length;
   if (missing === 0) return results;
   throw new EngagectlError('E-RUN-UNFINISHED', `${missing} of ${run.shards} shards are not done`, {

@@ -67,8 +67,8 @@ export async function retry(call: Call<RunFlags>): Promise<void> {
     const { retryRun } = await import('../../fleet/change-run.js');
     const known = await runNamed(store, call);
     const count = await retryRun(store, known);
-    const { run } = known.run;
-    tell(call, { run, retried: count }, `run ${run}: ${count} shards are tried again`);
+    const { run, shards } = known.run;
+    tell(call, { run, retried: count }, `run ${run}: ${count} of ${shards} shards are tried again`);
   });
 }
 
@@ -93,7 +93,7 @@ export async function budget(call: Call<BudgetFlags>): Promise<void> {
       import('../../fleet/queue-store.js'),
     ]);
     const lane = store.queue(laneName({ accountId, host, kind: flags.lane }));
-    await answered(store, setBudget(lane, flags.lane, wanted));
+    await answered(store, async () => setBudget(lane, flags.lane, wanted));
     const most = `at most ${wanted} requests in flight (${flags.lane})`;
     tell(
       call,

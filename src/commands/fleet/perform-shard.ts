@@ -24,7 +24,7 @@ export const shardPerformer =
   async (part: ShardPart): Promise<ShardOutcome> => {
     const { run, signal } = part;
     const runtime = { ...call.runtime, cwd: run.cwd, signal };
-    const within = await commandWithin(run.argv, { program: call.program, runtime });
+    const within = await commandWithin(run.argv, { program: call.program, runtime }).catch(unknown);
     refuseChanged(run);
     const settings = settingsOf(run, call.settings());
     const said = messages({ ...settings, quiet: !settings.verbose }, runtime);
@@ -40,6 +40,15 @@ export const shardPerformer =
     const outcome = await perform(within, part, checked);
     return { ...outcome, error: errorWithoutPersonal(outcome.error, settings) };
   };
+
+/** Throws E-RUN-VERSION: whoever submitted it has read it, too. */
+function unknown(cause: Error): never {
+  throw new EngagectlError('E-RUN-VERSION', 'this worker does not understand the command', {
+    why: cause.message,
+    fix: 'use the same version of engagectl for submit and all workers',
+    cause,
+  });
+}
 
 async function writeShard(
   { name, flags, files }: CommandWithin,

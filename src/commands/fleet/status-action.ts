@@ -1,7 +1,8 @@
-import { EngagectlError, exitCodes, type ErrorId } from '../../errors.js';
+import { EngagectlError } from '../../errors.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
 import { jsonAnswer } from '../../ui/json-answer.js';
+import { messages } from '../../ui/messages.js';
 import { showFleet } from '../../ui/show-fleet.js';
 import type { Call } from '../command-spec.js';
 import { runNamed, withQueue, type RunFlags } from './fleet-flags.js';
@@ -17,6 +18,7 @@ export async function status(call: Call<RunFlags>): Promise<void> {
     if (call.flags.watch) return follow(call, store, { known, shows: true });
     const found = await statusNow(store, known);
     show(found, call);
+    sayMissing(found, call);
     return judge(found);
   });
 }
@@ -48,51 +50,39 @@ function show(found: RunStatus, { settings, runtime }: Pick<Call, 'settings' | '
   else showFleet({ color: false }, runtime).print(found);
 }
 
+function sayMissing({ run, state, counts, shards }: RunStatus, { settings, runtime }: Call): void {
+  if (state !== 'running' || counts.missing === 0) return;
+  const lost = `${counts.missing} of ${shards} shards are not in the queue`;
+  messages(settings(), runtime).warn(`${lost}: engagectl fleet retry ${run} puts them back`);
+}
+
 async function listRuns(store: QueueStore, { settings, runtime }: Call<RunFlags>): Promise<void> {
   const [{ FleetLists }, { answered }] = await Promise.all([
     import('../../fleet/lanes.js'),
     import('../../fleet/queue-store.js'),
   ]);
-  const runs = await answered(store, new FleetLists(store).runs());
+  const runs = await answered(store, async () => new FleetLists(store).runs());
   const { json } = settings();
   if (json) return void runtime.stdout.write(jsonAnswer({ runs }));
   for (const { run, workDir } of runs) runtime.stdout.write(`${run}  ${workDir}\n`);
 }
 
 /** Throws what the command ends with. */
-function judge({ run, state, exitCode, counts, parts, shards }: RunStatus): void {
-  if (exitCode === exitCodes.ok) return;
+function judge({ run, state, errorId, counts, parts, shards }: RunStatus): void {
+  if (errorId === null) return;
   if (state === 'running') {
-    throw new EngagectlError('E-UNAVAILABLE', `no worker is alive that could go on with ${run}`, {
+    throw new EngagectlError(errorId, `no worker is alive that could go on with ${run}`, {
       why: `${counts.done} of ${shards} shards are done`,
       fix: 'engagectl fleet work, on as many machines as you like',
     });
   }
-  const failed = parts.find((part) => part.state === 'failed');
-  const id = exitIds.find(([code]) => code === exitCode)?.[1] ?? 'E-DEFECT';
-  throw new EngagectlError(id, `run ${run}: ${ending(state, counts)}`, {
-    why: failed?.error ?? undefined,
-    fix:
-      state === 'done'
-        ? `engagectl fleet collect ${run} puts the rejected records into one file`
-        : `engagectl fleet retry ${run}`,
+  if (state === 'done') {
+    throw new EngagectlError(errorId, `run ${run}: done, but not with every record`, {
+      fix: `engagectl fleet collect ${run} puts the rejected records into one file`,
+    });
+  }
+  throw new EngagectlError(errorId, `run ${run}: ${counts[state]} of ${shards} shards ${state}`, {
+    why: parts.find(({ error }) => error?.startsWith(errorId))?.error ?? undefined,
+    fix: `engagectl fleet retry ${run}`,
   });
 }
-
-const ending = (state: RunStatus['state'], counts: RunStatus['counts']): string =>
-  state === 'done'
-    ? 'done, but not with every record'
-    : `${counts[state as 'failed']} shards ${state}`;
-
-/** An error for each exit code that a shard can have. */
-const exitIds: readonly (readonly [number, ErrorId])[] = [
-  [exitCodes.unknown, 'E-UNKNOWN'],
-  [exitCodes.protocol, 'E-ANSWER'],
-  [exitCodes.file, 'E-FILE-READ'],
-  [exitCodes.credentials, 'E-CREDENTIALS'],
-  [exitCodes.unavailable, 'E-UNAVAILABLE'],
-  [exitCodes.refused, 'E-RUN-CHANGED'],
-  [exitCodes.usage, 'E-USAGE'],
-  [exitCodes.rejected, 'E-REJECTED'],
-  [exitCodes.interrupted, 'E-INTERRUPTED'],
-];

@@ -29,12 +29,12 @@ export async function submit(call: Call<SubmitFlags>): Promise<void> {
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
   const plan = await closing(connection, confirmedPlan(planned, call));
   const workDir = path.resolve(runtime.cwd, flags.workDir);
-  const [{ fleetRunId }, { findRun }, { refuseSentBefore }] = await Promise.all([
+  const [{ fleetRunId, fleetVersion }, { findRun }, { refuseSentBefore }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
     import('../../fleet/run-status.js'),
     import('../../fleet/earlier-run.js'),
   ]);
-  const run: FleetRun = { version: 1, run: fleetRunId(plan, workDir), ...plan };
+  const run: FleetRun = { version: fleetVersion, run: fleetRunId(plan, workDir), ...plan };
   const doesHarm =
     within.name === 'demerge' || (within.flags as { readonly type?: string }).type === 'event';
   if (doesHarm && !within.flags.again) refuseSentBefore(run, workDir);
