@@ -41,23 +41,40 @@ async function watched() {
   };
 }
 
-it('an upload is stored in slices, one in a turn of the loop, and nobody comes in between', async () => {
-  const { service, store, turns, now } = await watched();
-  const users = () => store.get<{ n: number }>('SELECT count(*) AS n FROM profiles', [])?.n;
-  const store250 = store.transaction.bind(store);
-  const seen: [turn: number, users: number | undefined][] = [];
-  let others: Promise<unknown> | undefined;
-  vi.spyOn(store, 'transaction').mockImplementation((work) => {
-    const result = store250(work);
-    seen.push([now(), users()]);
-    others ??= turns.next().then(users);
-    return result;
-  });
-  await service.upload(...Array.from({ length: 1000 }, (_, n) => profileRecord(`u${n}`)));
-  expect(seen.map(([, stored]) => stored)).toEqual([250, 500, 750, 1000]);
-  expect(new Set(seen.map(([turn]) => turn)).size).toBe(4);
-  expect(await others).toBe(1000);
-});
+/** A profile of some 100,000 characters. */
+const largeProfile = (_: unknown, n: number) =>
+  profileRecord(
+    `u${n}`,
+    Object.fromEntries(Array.from({ length: 200 }, (_, key) => [`key${key}`, 'x'.repeat(490)])),
+  );
+
+it.each([
+  [
+    'small records, by their number',
+    Array.from({ length: 1000 }, (_, n) => profileRecord(`u${n}`)),
+    [250, 500, 750, 1000],
+  ],
+  ['large records, by their text', Array.from({ length: 7 }, largeProfile), [2, 4, 6, 7]],
+])(
+  'an upload is stored in slices, one in a turn of the loop, and nobody comes in between: %s',
+  async (_, records, sums) => {
+    const { service, store, turns, now } = await watched();
+    const users = () => store.get<{ n: number }>('SELECT count(*) AS n FROM profiles', [])?.n;
+    const storeSlice = store.transaction.bind(store);
+    const seen: [turn: number, users: number | undefined][] = [];
+    let others: Promise<unknown> | undefined;
+    vi.spyOn(store, 'transaction').mockImplementation((work) => {
+      const result = storeSlice(work);
+      seen.push([now(), users()]);
+      others ??= turns.next().then(users);
+      return result;
+    });
+    await service.upload(...records);
+    expect(seen.map(([, stored]) => stored)).toEqual(sums);
+    expect(new Set(seen.map(([turn]) => turn)).size).toBe(sums.length);
+    expect(await others).toBe(records.length);
+  },
+);
 
 it.each(['events', 'profiles'] as const)(
   'a page of all %s is read in chunks, one in a turn of the loop',

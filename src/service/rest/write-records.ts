@@ -29,8 +29,10 @@ interface Write<Checked extends object> {
   readonly isDryRun: boolean;
 }
 
-/** Those of a transaction: it holds the loop, and with it all that is to be taken in or sent. */
+/** Those of a transaction at most: it holds the loop, and with it all that is to be taken in or sent. */
 const sliceRecords = 250;
+/** Characters of them; one record alone may be longer. */
+const sliceText = 256 * 1024;
 
 /**
  * Stores the records that pass the check, in the order of the request. Between slices of them the loop is
@@ -73,11 +75,27 @@ async function inSlices<Result>(
   work: (slice: readonly string[]) => readonly Result[],
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (let at = 0; at < records.length; at += sliceRecords) {
-    if (at > 0) await nextTurn();
-    results.push(...work(records.slice(at, at + sliceRecords)));
+  for (const slice of slicesOf(records)) {
+    if (results.length > 0) await nextTurn();
+    results.push(...work(slice));
   }
   return results;
+}
+
+function* slicesOf(records: readonly string[]): Generator<readonly string[]> {
+  let slice: string[] = [];
+  let length = 0;
+  for (const record of records) {
+    const isFull = slice.length === sliceRecords || length + record.length > sliceText;
+    if (isFull && slice.length > 0) {
+      yield slice;
+      slice = [];
+      length = 0;
+    }
+    slice.push(record);
+    length += record.length;
+  }
+  if (slice.length > 0) yield slice;
 }
 
 export const isFault = (checked: object): checked is Fault =>
