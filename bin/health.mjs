@@ -11,8 +11,14 @@ if (words.includes('serve')) ask();
 function ask() {
   const isTls = words.some((word) => word.startsWith('--tls'));
   const { get } = isTls ? https : http;
-  const url = `${isTls ? 'https' : 'http'}://127.0.0.1:${valueOf('--port') ?? 8787}/_local/health`;
-  // It is this container's own loopback: whose certificate it is needs no proof.
+  const host = valueOf('--host') ?? '127.0.0.1';
+  const name = ['0.0.0.0', '::'].includes(host)
+    ? '127.0.0.1'
+    : host.includes(':')
+      ? `[${host}]`
+      : host;
+  const url = `${isTls ? 'https' : 'http'}://${name}:${valueOf('--port') ?? 8787}/_local/health`;
+  // It is this very container: whose certificate it is needs no proof.
   get(url, { rejectUnauthorized: false, timeout: 2000 }, ({ statusCode }) =>
     process.exit(statusCode === 200 ? 0 : 1),
   )

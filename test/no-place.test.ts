@@ -56,6 +56,16 @@ describe.each(places)('a state folder %s', (_name, lay) => {
     expect(stderr).toContain(`E-FILE-WRITE: ${state}: `);
   });
 
+  it('ends serve --tls, which writes its certificate there', async () => {
+    const world = withUsers();
+    const state = lay(world);
+    const env = { ...accountAt('http://127.0.0.1:9', 'p'), ENGAGECTL_STATE_DIR: state };
+    const argv = ['serve', '--port', '0', '--memory', '--tls'];
+    const { code, stderr } = await world.run(argv, { env });
+    expect([code, stderr]).toEqual([9, expect.stringContaining(`E-FILE-WRITE: ${state}/local: `)]);
+    expect(stderr).toContain('fix: choose another folder: ENGAGECTL_STATE_DIR');
+  });
+
   it('as a config folder ends config set', async () => {
     const world = withUsers();
     const folder = lay(world);

@@ -232,6 +232,15 @@ describe('serve', () => {
     });
     expect(nowhere).toMatchObject({ code: 2, stdout: '' });
     expect(nowhere.stderr).toContain('no such address');
+    expect(nowhere.stderr).toContain('fix: leave out --host');
+  });
+
+  test('its health check asks the address that it listens on', async () => {
+    const { url } = await serve(['--memory', '--host', '127.0.0.2'], env);
+    const cmdline = world.path('cmdline');
+    const words = ['node', 'engagectl', 'serve', '--host', '127.0.0.2', '--port'];
+    writeFileSync(cmdline, [...words, new URL(url).port].join('\0'));
+    expect(spawnSync(process.execPath, [health, cmdline]).status).toBe(0);
   });
 
   test('speaks TLS with a certificate of its own, which clients trust by its file', async () => {
@@ -297,6 +306,9 @@ describe('serve', () => {
     ['--max-concurrent', '0,3'],
     ['--pending', '1.5'],
     ['--echo', 'loud'],
+    ['--allow-host', 'http://engage'],
+    ['--allow-host', 'engage:8787'],
+    ['--allow-host', 'a b'],
     ['--data=x', '--memory'],
   ])('refuses %s %s with exit 2', async (...args) => {
     expect(await world.run(['serve', ...args])).toMatchObject({ code: 2, stdout: '' });

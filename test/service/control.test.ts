@@ -39,6 +39,22 @@ it('health needs no credentials, all else does', async () => {
     expect((await fetch(`${service.url}/_local/${path}`)).status).toBe(401);
 });
 
+it.each([
+  ['clock', 'application/x-www-form-urlencoded', '{"now":0}'],
+  ['faults', 'application/json', '{"endpoint":'],
+])('%s: a body that is not sent as JSON is refused with what is wanted', async (to, type, body) => {
+  const { service } = await controlled();
+  const answer = await fetch(`${service.url}/_local/${to}`, {
+    method: to === 'clock' ? 'PUT' : 'POST',
+    headers: { ...headers, 'Content-Type': type },
+    body,
+  });
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toMatchObject({
+    error: 'body: JSON is wanted, with Content-Type: application/json',
+  });
+});
+
 describe('requests', () => {
   it('are listed with bodies as sent and without credentials', async () => {
     const { service, ask } = await controlled();

@@ -40,6 +40,12 @@ export function byteCount(text: string): number {
   return Number(match[1]) * unit;
 }
 
+/** As it stands in a URL; an address of IPv6 in brackets. */
+export function hostName(text: string): string {
+  if (/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(text)) return text;
+  throw new InvalidArgumentError('Use a name alone, like engage, without http:// and port.');
+}
+
 /** A whole number within bounds, both inclusive. */
 export function integer({
   min = 0,

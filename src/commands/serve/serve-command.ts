@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { CommandSpec } from '../command-spec.js';
 import type { OptionRow, OptionTable } from '../flags/option-table.js';
-import { choice, integer, notEmpty, share } from '../flags/option-values.js';
+import { choice, hostName, integer, notEmpty, share } from '../flags/option-values.js';
 import { callOptionRows } from './serve-calls.js';
 import type { ServeFlags } from './serve.js';
 
@@ -22,7 +22,7 @@ const reachOptions: OptionTable = [
   [
     '--allow-host <name...>',
     'names by which clients may call it, besides localhost',
-    { parse: notEmpty, repeatable: true },
+    { parse: hostName, repeatable: true },
   ],
   ['--tls', 'speak TLS, with a certificate made for this run'],
   ['--tls-cert <file>', 'PEM of your own certificate', notEmpty],

@@ -33,8 +33,17 @@ export async function tlsOf(
   if (!tls) return undefined;
   const { makeCertificate, writeCertificate } = await import('../../service/test-certificate.js');
   const made = await makeCertificate([...(host === undefined ? [] : [host]), ...allowHost]);
-  const file = writeCertificate(made.cert, folder);
-  return { ...made, file, remove: () => rmSync(file, { force: true }) };
+  try {
+    const file = writeCertificate(made.cert, folder);
+    return { ...made, file, remove: () => rmSync(file, { force: true }) };
+  } catch (error) {
+    throw new EngagectlError('E-FILE-WRITE', `${folder}: the certificate cannot be kept there`, {
+      why: (error as Error).message,
+      fix: 'choose another folder: ENGAGECTL_STATE_DIR; or give a certificate: --tls-cert, --tls-key',
+      file: folder,
+      cause: error,
+    });
+  }
 }
 
 function givenTls(certFile = '', keyFile = '', { cwd }: Pick<Runtime, 'cwd'>): Tls {

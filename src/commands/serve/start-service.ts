@@ -33,13 +33,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 function portRefused({ port, host }: ServiceOptions, code: string): EngagectlError {
   const where = host === undefined ? `port ${port}` : `port ${port} of ${host}`;
-  const reasons: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'another program listens on it',
-    EADDRNOTAVAIL: 'this machine has no such address',
-    ENOTFOUND: 'this machine has no such address',
-  };
-  return new EngagectlError('E-USAGE', `${where} cannot be listened on (${code})`, {
-    why: reasons[code] ?? 'this user may not use it',
+  const what = `${where} cannot be listened on (${code})`;
+  if (/^(EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN)$/.test(code))
+    return new EngagectlError('E-USAGE', what, {
+      why: 'this machine has no such address',
+      fix: 'leave out --host for this machine alone; --host 0.0.0.0 takes all of its addresses',
+    });
+  return new EngagectlError('E-USAGE', what, {
+    why: code === 'EADDRINUSE' ? 'another program listens on it' : 'this user may not use it',
     fix: 'choose another with --port <n>; --port 0 takes any free one',
   });
 }
@@ -49,7 +50,7 @@ function seedRefused(error: SeedError): EngagectlError {
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
   return new EngagectlError(code === undefined ? 'E-FORMAT' : 'E-FILE-READ', error.message, {
     why: code ?? 'a seed holds upload records, or profiles and events as an export has them',
-    fix: 'correct the file; nothing of it was kept',
+    fix: `${code === undefined ? 'correct the file' : 'check its path and who may read it'}; nothing of it was kept`,
     ...(error.file === undefined ? {} : { file: error.file, line: error.line }),
     cause: error,
   });

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { decoded } from '../decoded.js';
 import { authenticate } from '../rest/authenticate.js';
 import { readBody } from '../rest/read-body.js';
@@ -32,8 +33,7 @@ export function controlRoute(
     async answer(exchange, service) {
       try {
         authenticate(exchange.request.headers, service.options);
-        const text = await readBody(exchange.request);
-        const body = text === undefined ? undefined : (JSON.parse(text) as unknown);
+        const body = await bodyOf(exchange.request);
         const origin = `${service.options.tls ? 'https' : 'http'}://${exchange.request.headers.host}`;
         const rest = path.includes('*') ? decoded(exchange.path.slice(path.indexOf('*'))) : '';
         sendJson(
@@ -47,6 +47,15 @@ export function controlRoute(
       }
     },
   };
+}
+
+/** The API's own words say nothing of what is wrong: these requests are typed by hand. */
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const text = await readBody(request).catch((error: unknown) => {
+    if (!(error instanceof Refusal) || error.httpStatus !== 400) throw error;
+    throw wrong('body', 'JSON is wanted, with Content-Type: application/json');
+  });
+  return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }
 
 function sendJson({ response }: Exchange, status: number, text: string): void {
