@@ -51,17 +51,10 @@ const usualTimes: ClientTimes = {
   reconnectScale: 1,
 };
 
-/** The environment with nothing left out. */
-export interface Environment {
-  readonly url: string;
-  readonly core: { readonly accountId: string } | undefined;
+/** The environment with nothing left out, but for what a platform may not have. */
+export interface Environment extends Required<Omit<SignedCallEnv, 'core' | 'WebSocket' | 'log'>> {
+  readonly core: NonNullable<SignedCallEnv['core']> | undefined;
   readonly WebSocket: SocketClass | undefined;
-  readonly media: MediaAdapter;
-  readonly device: DeviceCapabilities;
-  readonly platform: Platform;
-  readonly deviceId: string;
-  readonly clock: Clock;
-  readonly random: () => number;
   readonly log: Logger;
   readonly times: ClientTimes;
 }

@@ -1,6 +1,5 @@
-import type { ErrorName } from './error-table.js';
+import { errorTable, type ErrorName } from './error-table.js';
 import type { Answer } from './link.js';
-import type { RefusalName } from './protocol.js';
 import type { Fault } from './response.js';
 
 /** What an answer means for who asked; undefined: all is well. */
@@ -18,18 +17,6 @@ export function faultOf(answer: Answer): Fault | undefined {
   }
 }
 
-/** A later router may refuse by names that this client does not know. */
-function errorNameOf(refusal: RefusalName): ErrorName {
-  switch (refusal) {
-    case 'BAD_REQUEST':
-    case 'AUTH_FAILURE':
-    case 'CUID_ELSEWHERE':
-    case 'NOT_REACHABLE':
-    case 'SELF_CALL':
-    case 'CALL_IN_PROGRESS':
-    case 'FEATURE_OFF':
-      return refusal;
-    default:
-      return 'CALL_FAILED';
-  }
-}
+/** The names of errors are refused by; another one is of the protocol alone, or of a later router. */
+const errorNameOf = (refusal: string): ErrorName =>
+  Object.hasOwn(errorTable, refusal) ? (refusal as ErrorName) : 'CALL_FAILED';

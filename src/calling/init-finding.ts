@@ -48,6 +48,31 @@ export function found(
   };
 }
 
+/** What the value of a property has to be. */
+export interface Shape {
+  readonly rule: InitRule;
+  readonly test: (value: unknown) => boolean;
+  /** Behind "must be". */
+  readonly words: string;
+  readonly isRequired?: boolean;
+}
+export type Shapes = Readonly<Record<string, Shape>>;
+
+/** Errors for properties whose values do not have their shapes. */
+export function* misshapen(
+  properties: Properties,
+  shapes: Shapes,
+  errorName: ErrorName,
+  path: readonly string[] = [],
+): Findings {
+  for (const [name, { rule, test, words, isRequired = false }] of Object.entries(shapes)) {
+    const value = properties[name];
+    if (value === undefined ? !isRequired : test(value)) continue;
+    const broken = value === undefined ? 'required' : rule;
+    yield found([...path, name], broken, errorName, `must be ${words}`);
+  }
+}
+
 /** Warnings for keys that are none of the known ones: the SDK ignores them. */
 export function* unknownKeys(
   properties: Properties,
@@ -61,10 +86,6 @@ export function* unknownKeys(
     yield found([...path, key], 'unknown-key', null, `is not a known property${hint}`);
   }
 }
-
-/** Colours as the platforms read them: `#RGB`, `#RRGGBB` or `#AARRGGBB`. */
-export const isHexColour = (value: unknown): boolean =>
-  typeof value === 'string' && /^#(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})$/i.test(value);
 
 /** By its form only: not every platform has a whole URL class. */
 export const isUrl = (value: unknown, schemes: 'https' | 'https?'): boolean =>

@@ -1,27 +1,86 @@
-import type { Platform } from './protocol.js';
+import type { ErrorName } from './error-table.js';
 import {
   found,
   isProperties,
+  isUrl,
+  misshapen,
   unknownKeys,
   type Findings,
   type InitFinding,
   type Properties,
+  type Shape,
+  type Shapes,
 } from './init-finding.js';
-import { lintBranding } from './lint-branding.js';
-import { lintPushPrimer } from './lint-push-primer.js';
+import type { Platform } from './protocol.js';
 import { validateCuid } from './validate-cuid.js';
 
+const matches = (form: RegExp) => (value: unknown) => typeof value === 'string' && form.test(value);
+const yesOrNo = (words: string): Shape => ({
+  rule: 'type',
+  test: (value) => typeof value === 'boolean',
+  words,
+});
+const oneOf = (...values: string[]): Shape => ({
+  rule: 'choice',
+  test: (value) => values.includes(value as string),
+  words: values.join(' or '),
+});
+const required = (shape: Shape): Shape => ({ ...shape, isRequired: true });
+
+const text = required({ rule: 'type', test: matches(/./s), words: 'a non-empty string' });
+const flag = yesOrNo('true or false');
+const colour: Shape = {
+  rule: 'hex-colour',
+  test: matches(/^#(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})$/i),
+  words: '#RGB, #RRGGBB or #AARRGGBB',
+};
+
+const identity: Shapes = { accountId: text, apiKey: text };
+const persistence: Shapes = {
+  allowPersistSocketConnection: required(yesOrNo('true or false on Android')),
+};
+const production: Shapes = { production: required(yesOrNo('true or false on iOS')) };
+const phoneState: Shapes = { promptReceiverReadPhoneStatePermission: flag };
 const known = [
-  'accountId',
-  'apiKey',
+  ...Object.keys({ ...identity, ...persistence, ...production, ...phoneState }),
   'cuid',
   'overrideDefaultBranding',
-  'production',
-  'allowPersistSocketConnection',
   'promptPushPrimer',
-  'promptReceiverReadPhoneStatePermission',
   'missedCallActions',
 ];
+
+const branding: Shapes = {
+  bgColor: colour,
+  fontColor: colour,
+  logoUrl: { rule: 'url', test: (value) => isUrl(value, 'https'), words: 'an https URL' },
+  buttonTheme: oneOf('light', 'dark'),
+  showPoweredBySignedCall: flag,
+};
+
+const primer: Shapes = {
+  inAppType: required(oneOf('half-interstitial', 'alert')),
+  titleText: text,
+  messageText: text,
+  positiveBtnText: text,
+  negativeBtnText: text,
+  followDeviceOrientation: flag,
+  fallbackToSettings: flag,
+  imageUrl: { rule: 'url', test: (value) => isUrl(value, 'https?'), words: 'an http or https URL' },
+};
+/** Of a primer that is half-interstitial. */
+const primerStyle: Shapes = {
+  backgroundColor: colour,
+  btnBorderColor: colour,
+  titleTextColor: colour,
+  messageTextColor: colour,
+  btnTextColor: colour,
+  btnBackgroundColor: colour,
+  btnBorderRadius: {
+    rule: 'numeric-string',
+    test: matches(/^\d+(?:\.\d+)?$/),
+    words: 'a number in a string, as "4"',
+  },
+};
 
 /**
  * All that is to be said of the object for `initialize`, in the order in which the SDK looks at it: its first
@@ -36,55 +95,31 @@ export function lintInitProperties(
 }
 
 function* lint(properties: Properties, platform: Platform): Findings {
-  yield* lintIdentity(properties);
-  if (platform === 'android') yield* lintPersistence(properties);
-  else yield* lintProduction(properties);
-  const { overrideDefaultBranding: branding, promptPushPrimer: primer } = properties;
-  if (branding !== undefined) yield* lintBranding(branding);
+  yield* misshapen(properties, identity, 'ACCOUNT_OR_KEY_MISSING');
+  for (const { rule, errorName, message } of validateCuid(properties['cuid']))
+    yield found(['cuid'], rule, errorName, message);
+  if (platform === 'android') yield* misshapen(properties, persistence, 'PERSIST_REQUIRED');
+  else yield* misshapen(properties, production, 'PRODUCTION_REQUIRED');
+  yield* lintBranding(properties);
   if (platform === 'android') {
-    yield* lintMissedCallActions(properties['missedCallActions']);
-    if (primer !== undefined) yield* lintPushPrimer(primer);
-    yield* lintPhoneState(properties['promptReceiverReadPhoneStatePermission']);
+    yield* lintMissedCallActions(properties);
+    yield* lintPushPrimer(properties);
+    yield* misshapen(properties, phoneState, 'INIT_CONFIG');
   }
   yield* unknownKeys(properties, known);
 }
 
-function* lintIdentity(properties: Properties): Findings {
-  for (const name of ['accountId', 'apiKey']) {
-    const value = properties[name];
-    if (typeof value === 'string' && value !== '') continue;
-    const rule = value === undefined ? 'required' : 'type';
-    yield found([name], rule, 'ACCOUNT_OR_KEY_MISSING', 'must be a non-empty string');
-  }
-  for (const { rule, errorName, message } of validateCuid(properties['cuid']))
-    yield found(['cuid'], rule, errorName, message);
+function* lintBranding(properties: Properties): Findings {
+  const at = 'overrideDefaultBranding';
+  const given = yield* objectAt(properties, at, 'BRANDING');
+  if (given === undefined) return;
+  yield* misshapen(given, branding, 'BRANDING', [at]);
+  yield* unknownKeys(given, Object.keys(branding), [at]);
 }
 
-function* lintPersistence({ allowPersistSocketConnection: persist }: Properties): Findings {
-  if (typeof persist === 'boolean') return;
-  const rule = persist === undefined ? 'required' : 'type';
-  yield found(
-    ['allowPersistSocketConnection'],
-    rule,
-    'PERSIST_REQUIRED',
-    'must be true or false on Android',
-  );
-}
-
-function* lintProduction({ production }: Properties): Findings {
-  if (typeof production === 'boolean') return;
-  const rule = production === undefined ? 'required' : 'type';
-  yield found(['production'], rule, 'PRODUCTION_REQUIRED', 'must be true or false on iOS');
-}
-
-function* lintMissedCallActions(actions: unknown): Findings {
+function* lintMissedCallActions(properties: Properties): Findings {
   const at = 'missedCallActions';
-  if (actions === undefined) return;
-  if (!isProperties(actions)) {
-    yield found([at], 'type', 'INIT_CONFIG', 'must be an object of identifiers and labels');
-    return;
-  }
-  const entries = Object.entries(actions);
+  const entries = Object.entries((yield* objectAt(properties, at, 'INIT_CONFIG')) ?? {});
   if (entries.length > 3)
     yield found([at], 'at-most-3', 'INIT_CONFIG', `has ${entries.length} entries: 3 fit`);
   for (const [id, label] of entries) {
@@ -93,12 +128,26 @@ function* lintMissedCallActions(actions: unknown): Findings {
   }
 }
 
-function* lintPhoneState(prompt: unknown): Findings {
-  if (prompt !== undefined && typeof prompt !== 'boolean')
-    yield found(
-      ['promptReceiverReadPhoneStatePermission'],
-      'type',
-      'INIT_CONFIG',
-      'must be true or false',
-    );
+function* lintPushPrimer(properties: Properties): Findings {
+  const at = 'promptPushPrimer';
+  const given = yield* objectAt(properties, at, 'INIT_CONFIG');
+  if (given === undefined) return;
+  yield* misshapen(given, primer, 'INIT_CONFIG', [at]);
+  if (given['inAppType'] === 'alert') {
+    for (const name of Object.keys(primerStyle).filter((style) => given[style] !== undefined))
+      yield found([at, name], 'ignored', null, 'is ignored: it belongs to half-interstitial');
+  } else yield* misshapen(given, primerStyle, 'INIT_CONFIG', [at]);
+  yield* unknownKeys(given, Object.keys({ ...primer, ...primerStyle }), [at]);
+}
+
+/** The value of a property that may be missing. */
+function* objectAt(
+  properties: Properties,
+  name: string,
+  errorName: ErrorName,
+): Generator<InitFinding, Properties | undefined> {
+  const value = properties[name];
+  if (value === undefined || isProperties(value)) return value;
+  yield found([name], 'type', errorName, 'must be an object');
+  return undefined;
 }

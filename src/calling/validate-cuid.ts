@@ -17,8 +17,6 @@ export interface CuidFinding {
   readonly message: string;
 }
 
-const unremarkable = /^(?=[0-9_]*[A-Za-z])[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*$/;
-
 /**
  * What is to be said of a cuid: nothing, or errors in the order in which the SDK looks for them, or
  * warnings. That it is unique per user and device cannot be seen from one of them.
@@ -26,7 +24,6 @@ const unremarkable = /^(?=[0-9_]*[A-Za-z])[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*$/;
 export function validateCuid(cuid: unknown): readonly CuidFinding[] {
   if (typeof cuid !== 'string' || cuid === '')
     return [error('required', 'CUID_MISSING', 'is missing: a non-empty string is needed')];
-  if (cuid.length >= 5 && cuid.length <= 50 && unremarkable.test(cuid)) return [];
   const errors = errorsOf(cuid);
   return errors.length > 0 ? errors : warningsOf(cuid);
 }

@@ -5,17 +5,17 @@ import {
   logCalls,
   type CallRecord,
   type CallsAccount,
+  type CallsWorld,
 } from '../../jobs/calling/kept-calls-job.js';
 import { datedOutput } from '../../jobs/export/dated-output.js';
 import type { FileOptions } from '../../jobs/job-options.js';
 import { inertJson } from '../../ui/inert.js';
 import { jsonAnswer } from '../../ui/json-answer.js';
-import { messages, type Messages } from '../../ui/messages.js';
 import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job/job-words.js';
 import { isStdout } from '../flags/output-flags.js';
-import { openCalling, type CallingFlags } from './open-calling.js';
+import { withCalling, type CallingFlags } from './open-calling.js';
 
 export interface LogFlags extends CallingFlags, FileOptions {
   /** Milliseconds before now. */
@@ -30,7 +30,7 @@ export async function runLog(call: Call<LogFlags>): Promise<void> {
   const { json, timezone = 'UTC' } = call.settings();
   const today = { zone: zoneOf(timezone), now: call.runtime.now() };
   const output = datedOutput(how.output, today);
-  await withCalling(call, async (account, world) => {
+  await withAccount(call, async (account, world) => {
     const records = await logCalls({ ...how, ...(output && { output }), since }, account, world);
     if (!json) return world.said.note(records === 1 ? '1 call' : `${grouped(records)} calls`);
     const { stdout, stderr } = call.runtime;
@@ -42,7 +42,7 @@ export async function runLog(call: Call<LogFlags>): Promise<void> {
 /** `call missed list`: missed calls whose notification has buttons. */
 export async function listMissed(call: Call<CallingFlags & { readonly since?: number }>) {
   const since = sinceOf(call.flags.since, call);
-  await withCalling(call, async (account, world) => {
+  await withAccount(call, async (account, world) => {
     const missed = (await listCalls(since, account, world)).filter(
       ({ status, actions = {} }) => status === 'missed' && Object.keys(actions).length > 0,
     );
@@ -62,7 +62,7 @@ export async function listMissed(call: Call<CallingFlags & { readonly since?: nu
 /** `call missed click`: what the receiver would do on the phone. */
 export async function click(call: Call<CallingFlags>): Promise<void> {
   const [callId = '', actionId = ''] = call.operands;
-  await withCalling(call, async (account, world) => {
+  await withAccount(call, async (account, world) => {
     await clickMissed(callId, actionId, account, world);
     const { json } = call.settings();
     const summary = { command: 'call missed click', callId, actionId, exitCode: 0 };
@@ -80,23 +80,13 @@ const shownMissed = ({ endedAt, status: _, ...record }: CallRecord) => {
   return { callId, callerCuid, calleeCuid, callContext, missedAt, actions };
 };
 
-interface CallsWorld {
-  readonly runtime: Call['runtime'];
-  readonly words: typeof jobWords;
-  readonly said: Messages;
-}
-
-async function withCalling(
-  { flags, settings, runtime }: Call<CallingFlags>,
+async function withAccount(
+  call: Call<CallingFlags>,
   work: (account: CallsAccount, world: CallsWorld) => Promise<void>,
 ): Promise<void> {
-  const set = settings();
-  const said = messages(set, runtime);
-  const calling = await openCalling(set, flags, { runtime, messages: said });
-  try {
-    const { timeoutMs } = set;
-    await work({ ...calling, timeoutMs, policy: set }, { runtime, words: jobWords, said });
-  } finally {
-    await calling.close();
-  }
+  const policy = call.settings();
+  const { timeoutMs } = policy;
+  await withCalling(call, (calling, said) =>
+    work({ ...calling, timeoutMs, policy }, { runtime: call.runtime, words: jobWords, said }),
+  );
 }

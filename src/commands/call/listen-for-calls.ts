@@ -6,10 +6,9 @@ import { readMissedActions } from '../../jobs/calling/missed-actions.js';
 import { EngagectlError, interruption } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/ask.js';
-import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { EventLines, stoppedWith } from './event-lines.js';
-import { closingOnFailure, openCalling } from './open-calling.js';
+import { withCalling } from './open-calling.js';
 import type { PhoneFlags } from './phone-flags.js';
 
 export interface ListenFlags extends PhoneFlags {
@@ -22,49 +21,42 @@ export interface ListenFlags extends PhoneFlags {
 }
 
 /** `call listen`: events on stdout, a line each; what a phone would show on stderr. */
-export async function runListen({ flags, settings, runtime }: Call<ListenFlags>): Promise<void> {
+export async function runListen(call: Call<ListenFlags>): Promise<void> {
+  const { flags, runtime } = call;
   const { cuid, missedActions: file } = flags;
   checkCuid(cuid, '--cuid');
   if (flags.answer === 'prompt' && runtime.stdin.isTTY !== true) throw nobodyToAsk();
-  const set = settings();
-  const said = messages(set, runtime);
   const missedCallActions = file === undefined ? undefined : await readMissedActions(file, runtime);
-  const options: ListenOptions = {
-    ...flags,
-    deviceIdFile: path.join(stateFolder(runtime), 'devices', cuid),
-    ...(missedCallActions && { missedCallActions }),
-  };
   const lines = new EventLines(runtime);
-  const calling = await openCalling(set, flags, { runtime, messages: said });
-  const stopped = stoppedWith(runtime, lines);
-  const voice = await closingOnFailure(calling, openVoice(flags, { runtime }));
-  try {
-    await listenForCalls(
-      { ...options, ...(voice.media && { media: voice.media }) },
-      calling,
-      { runtime: stopped, said },
-      {
+  await withCalling(call, async (calling, said) => {
+    const voice = await openVoice(flags, { runtime });
+    const options: ListenOptions = {
+      ...flags,
+      deviceIdFile: path.join(stateFolder(runtime), 'devices', cuid),
+      ...(missedCallActions && { missedCallActions }),
+      ...(voice.media && { media: voice.media }),
+    };
+    const world = { runtime: stoppedWith(runtime, lines), said };
+    try {
+      await listenForCalls(options, calling, world, {
         event: lines.put,
         ready: () => said.note(`${cuid} waits for calls; Ctrl-C hangs up and leaves`),
         rings: ({ callDetails: { callerCuid, callContext } }) =>
           said.note(`${callerCuid} calls: ${callContext}`),
         missed: ({ callId, callDetails: { callerCuid }, actions }) => {
-          const buttons = Object.entries(actions).map(([id, label]) => `${label} (${id})`);
-          said.note(
-            `missed call ${callId} of ${callerCuid}${buttons.map((one) => `, ${one}`).join('')}`,
-          );
+          const buttons = Object.entries(actions).map(([id, label]) => `, ${label} (${id})`);
+          said.note(`missed call ${callId} of ${callerCuid}${buttons.join('')}`);
         },
         ask: async ({ callDetails: { callerCuid } }, over) =>
           askYesNo(`Take the call of ${callerCuid}? [y/n] `, runtime, over),
-      },
-    );
-    await lines.flushed();
-  } catch (error) {
-    throw error === runtime.signal.reason ? hasLeft(cuid, runtime.signal) : error;
-  } finally {
-    await voice.close();
-    await calling.close();
-  }
+      });
+      await lines.flushed();
+    } catch (error) {
+      throw error === runtime.signal.reason ? hasLeft(cuid, runtime.signal) : error;
+    } finally {
+      await voice.close();
+    }
+  });
 }
 
 /** A signal is how this command ends; its exit code still says so. */

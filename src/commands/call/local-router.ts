@@ -20,6 +20,8 @@ const lookMilliseconds = 250;
 /** For which a router may be on its way up. */
 const patienceMilliseconds = 15_000;
 const answerMilliseconds = 2000;
+/** In which a router hears what phones say without an answer: which events they have seen. */
+const lastWords = 100;
 
 /**
  * Joins the router of `--region local`. The first command that needs it runs it inside itself, and
@@ -42,7 +44,9 @@ export async function joinLocalRouter(
     close: async () => {
       stop.abort();
       const own = first.own ?? (await successor);
-      await own?.close();
+      if (!own) return;
+      await runtime.sleep(lastWords);
+      await own.close();
     },
   };
 }

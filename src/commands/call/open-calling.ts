@@ -1,9 +1,8 @@
 import type { SavedCallingAccount } from '../../config/calling-account.js';
-import type { Runtime } from '../../runtime.js';
-import type { Messages } from '../../ui/messages.js';
+import { messages, type Messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
 import type { OptionTable } from '../flags/option-table.js';
 import { notEmpty } from '../flags/option-values.js';
-import type { Settings } from '../settings.js';
 
 export interface CallingFlags {
   readonly callUrl?: string;
@@ -18,41 +17,28 @@ export const callingOptions: OptionTable = [
   ],
 ];
 
-/** A calling system to work with. Who opens, closes. */
-export interface Calling extends SavedCallingAccount {
-  close(): Promise<void>;
-}
-
-/** Milliseconds in which the router hears what phones say without an answer: which events they have seen. */
-const lastWords = 100;
-
-/** What is opened behind a calling system, which is closed when that fails. */
-export async function closingOnFailure<T>(calling: Calling, opened: Promise<T>): Promise<T> {
-  try {
-    return await opened;
-  } catch (error) {
-    await calling.close();
-    throw error;
-  }
-}
-
-/** That of the region; of region `local` the router, here or in another process. */
-export async function openCalling(
-  settings: Settings,
-  { callUrl }: CallingFlags,
-  { runtime, messages }: { readonly runtime: Runtime; readonly messages: Messages },
-): Promise<Calling> {
+/** Works with the calling system of the region; of region `local` with its router, here or in another process. */
+export async function withCalling<Result>(
+  {
+    flags: { callUrl },
+    settings,
+    runtime,
+  }: Pick<Call<CallingFlags>, 'flags' | 'settings' | 'runtime'>,
+  work: (calling: SavedCallingAccount, said: Messages) => Promise<Result>,
+): Promise<Result> {
+  const set = settings();
+  const said = messages(set, runtime);
   const { resolveCallingAccount } = await import('../../config/calling-account.js');
-  const saved = await resolveCallingAccount(settings, callUrl, runtime);
-  if (saved) return { ...saved, close: () => Promise.resolve() };
+  const saved = await resolveCallingAccount(set, callUrl, runtime);
+  if (saved) return work(saved, said);
   const { resolveAccount } = await import('../../config/account.js');
-  const account = await resolveAccount(settings, runtime);
+  const account = await resolveAccount(set, runtime);
   const { joinLocalRouter } = await import('./local-router.js');
-  const router = await joinLocalRouter(account, runtime, messages);
+  const router = await joinLocalRouter(account, runtime, said);
   const { profile = null, region, headerPrefix } = account;
-  const close = async () => {
-    await runtime.sleep(lastWords);
+  try {
+    return await work({ profile, region, headerPrefix, ...router }, said);
+  } finally {
     await router.close();
-  };
-  return { profile, region, headerPrefix, ...router, close };
+  }
 }

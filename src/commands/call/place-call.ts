@@ -2,11 +2,10 @@ import { CallError } from '../../jobs/calling/call-error.js';
 import { checkPlacement } from '../../jobs/calling/check-placement.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call-job.js';
 import { versioned } from '../../ui/json-answer.js';
-import { messages } from '../../ui/messages.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import type { Call } from '../command-spec.js';
 import { EventLines, stoppedWith } from './event-lines.js';
-import { closingOnFailure, openCalling } from './open-calling.js';
+import { withCalling } from './open-calling.js';
 import type { PhoneFlags } from './phone-flags.js';
 
 export interface PlaceFlags extends PhoneFlags {
@@ -17,28 +16,32 @@ export interface PlaceFlags extends PhoneFlags {
 }
 
 /** `call place`: events on stdout, a line each, or with --json all of it in one object. */
-export async function runPlace({ flags, settings, runtime }: Call<PlaceFlags>): Promise<void> {
+export async function runPlace(call: Call<PlaceFlags>): Promise<void> {
+  const { flags, runtime } = call;
   checkPlacement(flags);
-  const set = settings();
-  const said = messages(set, runtime);
+  const { json } = call.settings();
   const lines = new EventLines(runtime);
-  const world = { runtime: stoppedWith(runtime, lines), said };
-  const calling = await openCalling(set, flags, { runtime, messages: said });
-  const voice = await closingOnFailure(calling, openVoice(flags, world));
-  try {
-    const heard = set.json ? undefined : lines.put;
-    const { media } = voice;
-    const result = await placeCall({ ...flags, ...(media && { media }) }, calling, world, heard);
-    const { error } = result;
-    if (set.json) lines.put(summaryOf(result));
-    else if (error instanceof CallError) lines.put({ ts: ts(runtime), ...error.answered });
-    await lines.flushed();
-    if (error) throw error;
-    said.note(`the call to ${flags.to} was in progress, and ended after ${result.seconds} s`);
-  } finally {
-    await voice.close();
-    await calling.close();
-  }
+  await withCalling(call, async (calling, said) => {
+    const world = { runtime: stoppedWith(runtime, lines), said };
+    const voice = await openVoice(flags, world);
+    try {
+      const heard = json ? undefined : lines.put;
+      const result = await placeCall(
+        { ...flags, ...(voice.media && { media: voice.media }) },
+        calling,
+        world,
+        heard,
+      );
+      const { error } = result;
+      if (json) lines.put(summaryOf(result));
+      else if (error instanceof CallError) lines.put({ ts: ts(runtime), ...error.answered });
+      await lines.flushed();
+      if (error) throw error;
+      said.note(`the call to ${flags.to} was in progress, and ended after ${result.seconds} s`);
+    } finally {
+      await voice.close();
+    }
+  });
 }
 
 const ts = ({ now }: Pick<Call['runtime'], 'now'>): string => new Date(now()).toISOString();

@@ -1,11 +1,10 @@
 import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls-job.js';
-import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { needInput } from '../flags/input-flags.js';
 import { runJob } from '../job/run-job.js';
 import { shownWrite } from '../job/shown-write.js';
 import { EventLines, stoppedWith } from './event-lines.js';
-import { openCalling, type CallingFlags } from './open-calling.js';
+import { withCalling, type CallingFlags } from './open-calling.js';
 
 export type RunFlags = Omit<RunCallsOptions, 'files'> & CallingFlags;
 
@@ -25,18 +24,16 @@ export async function runScript(call: Call<RunFlags>): Promise<void> {
       nouns: 'calls',
       reads: !settings.json,
       stopping: 'stopping: calls are hung up; again leaves at once',
-      job: async (world, hooks) => {
-        const said = messages(settings, runtime);
-        const calling = await openCalling(settings, flags, { runtime, messages: said });
-        const stopped = { ...world, runtime: stoppedWith(runtime, lines) };
-        try {
+      job: async (world, hooks) =>
+        withCalling(call, async (calling) => {
+          const stopped = { ...world, runtime: stoppedWith(runtime, lines) };
           const heard = { ...hooks, ...(outcome && { outcome }) };
-          return await runCalls({ ...flags, files }, calling, stopped, heard);
-        } finally {
-          await lines.flushed();
-          await calling.close();
-        }
-      },
+          try {
+            return await runCalls({ ...flags, files }, calling, stopped, heard);
+          } finally {
+            await lines.flushed();
+          }
+        }),
       shown: shownWrite,
     },
     settings,

@@ -19,7 +19,7 @@ export interface CallsAccount extends CallingAccount {
   readonly policy: RetryPolicy;
 }
 
-type JobWorld = Pick<World, 'runtime' | 'said' | 'words'>;
+export type CallsWorld = Pick<World, 'runtime' | 'said' | 'words'>;
 
 /** A call as the calling system keeps it. Times in milliseconds since 1970. */
 export interface CallRecord {
@@ -36,7 +36,7 @@ export interface CallRecord {
 export async function listCalls(
   since: number,
   account: CallsAccount,
-  world: JobWorld,
+  world: CallsWorld,
 ): Promise<readonly CallRecord[]> {
   const { runtime, said } = world;
   const { random, sleep, monotonic, signal } = runtime;
@@ -56,7 +56,7 @@ export async function listCalls(
 export async function logCalls(
   { since, output, ...how }: FileOptions & { readonly since: number; readonly output?: string },
   account: CallsAccount,
-  world: JobWorld,
+  world: CallsWorld,
 ): Promise<number> {
   const calls = await listCalls(since, account, world);
   const sink = await openProfileSink(output, how, world);
@@ -77,7 +77,7 @@ export async function clickMissed(
   callId: string,
   actionId: string,
   account: CallsAccount,
-  world: JobWorld,
+  world: CallsWorld,
 ): Promise<void> {
   await withClient(account, world, async (client) => {
     const made = await client.click(callId, actionId, world.runtime.signal);
@@ -103,7 +103,7 @@ export async function clickMissed(
 
 async function withClient<T>(
   { url, callAccountId, callApiKey, headerPrefix, timeoutMs }: CallsAccount,
-  { runtime: { env, now, monotonic }, said }: JobWorld,
+  { runtime: { env, now, monotonic }, said }: CallsWorld,
   work: (client: CallsClient) => Promise<T>,
 ): Promise<T> {
   const client = await createCallsClient({

@@ -1,6 +1,7 @@
 import { CallEvent, isTerminal } from '../../calling/call-event.js';
 import { EngagectlError } from '../../errors.js';
 import type { World } from '../world.js';
+import { aborted } from './aborted.js';
 import { Answering, type AnsweringOptions, type AskPerson } from './answering.js';
 import { openPhone, type CallingAccount, type PhoneHooks, type PhoneOptions } from './phone.js';
 
@@ -68,7 +69,7 @@ export async function listenForCalls(
   const opened = await phone;
   try {
     hooks.ready?.();
-    await until(over.signal, signal);
+    await aborted(AbortSignal.any([over.signal, signal]));
     if (opened.getCallState() !== 'NoCall') {
       answering.stop();
       opened.hangup();
@@ -88,12 +89,3 @@ const replaced = (cuid: string, errorName: string): EngagectlError =>
     why: 'the router does not let this phone back: another process has its cuid now, or its key is no good any more',
     fix: 'end the other program that uses this cuid, or take another one',
   });
-
-/** Resolves when one of them is aborted. */
-async function until(...signals: AbortSignal[]): Promise<void> {
-  const any = AbortSignal.any(signals);
-  if (any.aborted) return;
-  await new Promise<void>((resolve) =>
-    any.addEventListener('abort', () => resolve(), { once: true }),
-  );
-}

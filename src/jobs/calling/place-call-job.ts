@@ -2,6 +2,7 @@ import { CallEvent } from '../../calling/call-event.js';
 import type { CallProperties, SignedCall } from '../../calling/calling.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
 import type { World } from '../world.js';
+import { aborted } from './aborted.js';
 import { CallCourse } from './call-course.js';
 import { CallError } from './call-error.js';
 import { openPhone, type CallingAccount, type PhoneEvent, type PhoneOptions } from './phone.js';
@@ -96,12 +97,8 @@ async function follow(
     }
     await Promise.race([course.over, course.inProgress, after(longestSilence)]);
     if (!course.isOver && course.wasInProgress) {
-      const hungUp = aborted(signal);
-      await Promise.race([
-        course.over,
-        hungUp,
-        hangupAfter === undefined ? never : after(hangupAfter),
-      ]);
+      const longEnough = hangupAfter === undefined ? [] : [after(hangupAfter)];
+      await Promise.race([course.over, aborted(signal), ...longEnough]);
       if (!course.isOver) hangup();
       await Promise.race([course.over, after(longestEnd)]);
     }
@@ -113,13 +110,6 @@ async function follow(
 }
 
 const ignore = () => undefined;
-const never = new Promise<never>(() => {});
-
-const aborted = async (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 
 const silence = (to: string): EngagectlError =>
   new EngagectlError('E-UNAVAILABLE', `nothing more was heard of the call to ${to}`, {

@@ -80,9 +80,8 @@ export class CallRouter {
       case 'answer':
         return this.#decide(user, frame.callId, { type: 'answer' }, reply);
       case 'decline': {
-        const { callId, reasonCode } = frame;
-        const code = reasonCode === undefined ? {} : { reasonCode };
-        return this.#decide(user, callId, { type: 'decline', ...code }, reply);
+        const { t: type, id: _, callId, ...code } = frame;
+        return this.#decide(user, callId, { type, ...code }, reply);
       }
       case 'ready':
         return this.#step(user, frame.callId, (by) => ({ type: 'ready', by }), reply);
@@ -103,19 +102,15 @@ export class CallRouter {
     }
   }
 
-  #place(user: User, { to, context, ...rest }: Frame<'call'>, reply: Reply): void {
+  #place(user: User, frame: Frame<'call'>, reply: Reply): void {
+    const { t: _t, id: _id, to, context: callContext, ...images } = frame;
     if (user.loggedOut) return reply.refuse('WRONG_ORDER', 'this cuid is logged out');
     if (this.rules.isOff) return reply.refuse('FEATURE_OFF', 'calling is not enabled');
     if (to === user.cuid) return reply.refuse('SELF_CALL', 'this is your own cuid');
     if (user.call) return reply.refuse('CALL_IN_PROGRESS', 'there is another call');
     const receiver = this.directory.find(to);
     if (!receiver) return reply.refuse('NOT_REACHABLE', 'this cuid never registered');
-    const { initiatorImage, receiverImage } = rest;
-    const call = this.#judge.place(user, receiver, {
-      callContext: context,
-      ...(initiatorImage === undefined ? {} : { initiatorImage }),
-      ...(receiverImage === undefined ? {} : { receiverImage }),
-    });
+    const call = this.#judge.place(user, receiver, { callContext, ...images });
     reply.ok({ callId: call.id });
     this.#judge.begin(call);
   }

@@ -23,12 +23,6 @@ export function newCall(initiator: User, receiver: User, asked: Asked, now: numb
     details,
     state: placedCall.state,
     placedAt: now,
-    answeredAt: undefined,
-    inProgressAt: undefined,
-    endedAt: undefined,
-    ending: undefined,
-    actions: undefined,
-    cancelAlarm: undefined,
   };
 }
 

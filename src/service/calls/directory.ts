@@ -96,7 +96,4 @@ const newUser = (cuid: string, device: Device, inbox: Inbox): User => ({
   inbox,
   loggedOut: false,
   registeredAt: 0,
-  session: undefined,
-  call: undefined,
-  cancelGone: undefined,
 });

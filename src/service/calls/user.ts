@@ -19,11 +19,11 @@ export interface User {
   registeredAt: number;
   readonly inbox: Inbox;
   /** Its socket, while it has one. */
-  session: Session | undefined;
+  session?: Session | undefined;
   /** The call it places, is offered, or is in. */
-  call: Call | undefined;
+  call?: Call | undefined;
   /** Ends the wait for its return. */
-  cancelGone: (() => void) | undefined;
+  cancelGone?: () => void;
 }
 
 /** A client's socket, as the router sees it. */
@@ -45,12 +45,12 @@ export interface Call {
   details: CallDetails;
   state: CallState;
   readonly placedAt: number;
-  answeredAt: number | undefined;
-  inProgressAt: number | undefined;
-  endedAt: number | undefined;
-  ending: Ending | undefined;
+  answeredAt?: number | undefined;
+  inProgressAt?: number | undefined;
+  endedAt?: number | undefined;
+  ending?: Ending | undefined;
   /** Buttons of the receiver's missed-call notification. */
-  actions: MissedCallActions | undefined;
+  actions?: MissedCallActions | undefined;
   /** Stops the time that runs for its present state. */
-  cancelAlarm: (() => void) | undefined;
+  cancelAlarm?: () => void;
 }
