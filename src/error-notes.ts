@@ -79,7 +79,7 @@ export const errorNotes = {
     next: [account, 'engagectl config set --region <name> --base-url https://<host>'],
   },
   'E-CONFIRM': {
-    means: 'the command asks before it does harm, and nobody agreed; nothing was sent',
+    means: 'the command asks before it does harm, and nobody agreed; nothing was done',
     causes: [
       'something else than the number was typed',
       'nobody can be asked: a pipe, cron, continuous integration',

@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { shellQuoted } from '../config/private-file.js';
+import { shellWord } from '../shell-word.js';
 
 /** What was typed. */
 export interface Typed {
@@ -25,7 +25,7 @@ export function commandLine(
 ): string {
   const options = [...command.options, ...(command.parent?.options ?? [])];
   const kept = flagsOf(options, argv, new Set(without.map((name) => `--${name}`)));
-  return `engagectl ${[command.name(), ...files, ...kept].map(shellQuoted).join(' ')}`;
+  return `engagectl ${[command.name(), ...files, ...kept].map(shellWord).join(' ')}`;
 }
 
 /** The flags among the words, each with its value behind it, but for those `without`. */

@@ -1,4 +1,4 @@
-import { shellQuoted } from '../config/private-file.js';
+import { shellWord } from '../shell-word.js';
 import { EngagectlError } from '../errors.js';
 import { previewUpload, type Preview } from '../jobs/write/preview-upload.js';
 import { count, grouped } from '../ui/figures.js';
@@ -30,7 +30,7 @@ export async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Prom
   showPreview(seen, settings, runtime);
   if (flags.writeMapping !== undefined) {
     const typed = { command: call.command, argv: settings.argv };
-    const next = `${commandLine(typed, files, ofDraft)} --check --mapping ${shellQuoted(flags.writeMapping)}`;
+    const next = `${commandLine(typed, files, ofDraft)} --check --mapping ${shellWord(flags.writeMapping)}`;
     messages(settings, runtime).note(`${drafted(seen, flags.writeMapping)}\nnext: ${next}`);
   }
   if (seen.rejected === 0) return;

@@ -102,7 +102,7 @@ async function localAccount(
       fix: `leave out ${baseUrl.source}, or name another region`,
     });
   const folder = localFolder(runtime);
-  const source = `made for region "local", kept in ${folder}`;
+  const source = `the local service, kept in ${folder}`;
   const credentials = await localCredentials(folder, runtime);
   return accountOf(settings, {
     region,

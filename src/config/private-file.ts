@@ -3,6 +3,7 @@ import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
+import { shellWord } from '../shell-word.js';
 
 /**
  * Reads a file of secrets: a regular file, readable by its owner only, in a folder of the same
@@ -50,7 +51,7 @@ function refuseLoose(
   const octal = (mode & 0o777).toString(8).padStart(4, '0');
   throw new EngagectlError('E-CONFIG-FILE', `${file}: others may read it (mode ${octal})`, {
     why: 'it holds, or leads to, a passcode',
-    fix: `chmod ${wanted} ${shellQuoted(file)}`,
+    fix: `chmod ${wanted} ${shellWord(file)}`,
     file,
   });
 }
@@ -59,11 +60,7 @@ function refuseLoose(
 export function notUsable(file: string, why: string): EngagectlError {
   return new EngagectlError('E-CONFIG-FILE', `${file}: cannot be used`, {
     why,
-    fix: `correct it, or remove it (rm ${shellQuoted(file)}) and set it up again`,
+    fix: `correct it, or remove it (rm ${shellWord(file)}) and set it up again`,
     file,
   });
 }
-
-/** A path as it can be pasted into a shell. */
-export const shellQuoted = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -52,6 +52,11 @@ export const configSchema = z.strictObject({
   profiles: z.record(name, savedProfile),
 });
 
+/** Of the file, of a profile, of a region. */
+export const configMembers = [configSchema, savedProfile, savedRegion].flatMap(({ shape }) =>
+  Object.keys(shape),
+);
+
 export type Config = z.infer<typeof configSchema>;
 export type SavedProfile = z.infer<typeof savedProfile>;
 export type SavedRegion = z.infer<typeof savedRegion>;

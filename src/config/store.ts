@@ -4,7 +4,9 @@ import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/make-folder.js';
 import type { Runtime } from '../runtime.js';
 import { configFolder, type Surroundings } from './standard-folders.js';
-import { notUsable, readPrivate, shellQuoted } from './private-file.js';
+import { schemaFaults } from '../schema-faults.js';
+import { shellWord } from '../shell-word.js';
+import { notUsable, readPrivate } from './private-file.js';
 import type { Config } from './schema.js';
 
 type StoreRuntime = Pick<
@@ -61,14 +63,11 @@ async function write(config: Config, file: string): Promise<void> {
 
 /** Loads the schema, and zod with it, which without a config file nobody needs. */
 async function parser(file: string): Promise<(text: string) => Config> {
-  const { configSchema } = await import('./schema.js');
+  const { configMembers, configSchema } = await import('./schema.js');
   return (text) => {
     const parsed = configSchema.safeParse(parseJson(text, file));
     if (parsed.success) return parsed.data;
-    const problems = parsed.error.issues.map(({ path: where, message }) => {
-      return `${where.length === 0 ? 'its content' : where.join('.')}: ${message}`;
-    });
-    throw notUsable(file, problems.join('; '));
+    throw notUsable(file, schemaFaults(parsed.error, configMembers));
   };
 }
 
@@ -93,20 +92,28 @@ export async function privateFolder(
     makeFolder(folder);
     const { mode } = await stat(folder);
     if (platform === 'win32' || (mode & 0o077) === 0) return folder;
-    if ((mode & 0o002) !== 0) throw new Error('everybody may write to this folder');
+    if ((mode & 0o002) !== 0) throw new Error('everybody may write to it');
     await chmod(folder, 0o700);
     return folder;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const tighten = code === undefined ? `chmod 700 ${shellQuoted(folder)}, or ` : '';
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    const tighten = code === '' ? `chmod 700 ${shellWord(folder)}, or ` : '';
     throw new EngagectlError('E-CONFIG-FILE', `${folder}: cannot be used as a private folder`, {
-      why: message,
-      fix: `${tighten}choose another folder: ENGAGECTL_CONFIG_DIR, ENGAGECTL_STATE_DIR; of serve --data`,
+      why: noFolder[code] ?? message,
+      fix: `${tighten}name another folder: by ENGAGECTL_CONFIG_DIR or ENGAGECTL_STATE_DIR, of serve by --data`,
       file: folder,
       cause: error,
     });
   }
 }
+
+const noFolder: Readonly<Record<string, string>> = {
+  ENOENT: 'it is not there, and cannot be made',
+  ENOTDIR: 'a part of its path is a file',
+  EEXIST: 'it is a file',
+  EACCES: 'permission denied',
+  EROFS: 'the file system is read-only',
+};
 
 /**
  * A lock left behind by a killed process is never broken by itself: two that break it at once
@@ -126,7 +133,7 @@ async function lock(file: string, { monotonic, random, sleep, signal }: StoreRun
     if (monotonic() > deadline)
       throw new EngagectlError('E-CONFIG-FILE', 'another engagectl is changing the configuration', {
         why: `its lock has been there for ${lockPatienceMs / 1000} s: ${file}`,
-        fix: `when no other engagectl runs: rm ${shellQuoted(file)}`,
+        fix: `when no other engagectl runs: rm ${shellWord(file)}`,
         file,
       });
     await sleep(10 + random() * 20, signal);

@@ -1,5 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../nearest.js';
+import { shellWord } from '../shell-word.js';
+import { likeliestIdentity } from './draft/guess-identity.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
 /** What a column gives to the record: a part of its own, a member of its data, or nothing. */
@@ -67,7 +69,7 @@ export function columnsOf(
   const missing = namedColumns(options).filter((name) => !header.includes(name));
   if (missing.length > 0) {
     const isUnnamed = missing.includes(identity) && !identityGiven;
-    throw missingColumns(missing, header, source, isUnnamed ? nameIdentity : undefined);
+    throw missingColumns(missing, header, source, isUnnamed ? identityFix(header) : undefined);
   }
   const columns = header.map((name) => columnOf(name, options));
   const roles = new Set(columns.map(({ role }) => role));
@@ -103,8 +105,12 @@ function refuseUnexpected(columns: readonly Column[], source: string): void {
   });
 }
 
-const nameIdentity =
-  'name the column that holds it with --identity <column>, or key by --object-id <column>';
+function identityFix(header: readonly string[]): string {
+  const likely = likeliestIdentity(header);
+  return likely === undefined
+    ? 'name the column that holds it with --identity <column>, or key by --object-id <column>; or put a line of column names above the data'
+    : `add --identity ${shellWord(likely)} if that column says who a row is, or name another one`;
+}
 
 /** What an event needs, and the option that stands in for the column. */
 const eventColumns = [

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { schemaFaults } from '../schema-faults.js';
 import { readText } from '../files/read-text.js';
 import type { MappingFile } from './mapping-file-schema.js';
 import {
@@ -122,11 +123,9 @@ async function readMappingFile(name: string, world: MappingWorld): Promise<Mappi
   const { mappingFileSchema } = await import('./mapping-file-schema.js');
   const parsed = mappingFileSchema.safeParse(await readJson(name, world));
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) =>
-    `${path.join('.')} ${message}`.trim(),
-  );
-  throw new EngagectlError('E-USAGE', `${name}: ${problems.join('; ')}`, {
-    why: 'a mapping file holds identity, objectId, map, types, drop, only, required, columns, records and values',
+  const members = Object.keys(mappingFileSchema.shape);
+  throw new EngagectlError('E-USAGE', `${name}: ${schemaFaults(parsed.error, members)}`, {
+    why: `a mapping file holds ${members.join(', ')}`,
     fix: `correct ${name}`,
     file: name,
   });

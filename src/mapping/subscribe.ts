@@ -43,7 +43,11 @@ export function subscribeMapper(options: SubscribeMapping): Mapper {
     );
     if (missing.length === 0) return;
     const flags = missing.filter((part) => part !== 'value').map((part) => `--${part} <${part}>`);
-    const fix = ['add to the file what is missing', ...flags].join(', or use ');
+    const fix = !missing.includes('value')
+      ? `add to the file what is missing, or use ${flags.join(' and ')}`
+      : flags.length === 0
+        ? 'call the column of the numbers or addresses "value"'
+        : 'call the columns "type", "value" and "status"; a list of values alone needs --type <type> and --status <status>';
     throw missingColumns(missing, header, source, fix);
   };
 

@@ -80,8 +80,8 @@ function share(part: number, whole: number): string {
   return percent < 1 ? '< 1 %' : percent > 99 ? '> 99 %' : `${Math.round(percent)} %`;
 }
 
-function mistakes({ mistakes: all, source }: Preview): string {
-  if (all.length === 0) return 'No likely mistakes\n';
+function mistakes({ mistakes: all, rejected, source }: Preview): string {
+  if (all.length === 0) return rejected === 0 ? 'No likely mistakes\n' : '';
   const lines = all.map(({ column, what, fix, code, line, ...seen }) => {
     const where =
       line === null ? '' : ` (${place({ source: seen.source ?? source, line }, source)})`;
@@ -112,10 +112,10 @@ function estimate({ estimate: of, complete, bytesRead }: Preview): string {
   if (of === null) return `${read}How much there is to send is not known: it comes from a pipe\n`;
   const about = complete ? '' : 'about ';
   const { secondsPerRequest, inFlight } = of.assumed;
-  return (
-    `${read}To be sent: ${about}${count(of.records, 'record')}, ${bytesText(of.bytes)} in ${count(of.requests, 'request')}\n` +
-    `Time: ${secondsText(of.seconds)} if a request takes ${secondsPerRequest} s, ${inFlight} in flight (a guess: nothing was sent)\n`
-  );
+  const size = `${count(of.records, 'record')}, ${bytesText(of.bytes)} in ${count(of.requests, 'request')}`;
+  const time = `${secondsText(of.seconds)} if a request takes ${secondsPerRequest} s, ${inFlight} in flight`;
+  if (of.requests === 0) return `${read}To be sent: nothing\n`;
+  return `${read}To be sent: ${about}${size}\nTime: ${time} (a guess: nothing was sent)\n`;
 }
 
 /** `line 17`, with the file where it is not the first one. */

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../src/testing.js';
-import { onTestFinished } from 'vitest';
 import { makeWorld } from '../support/world.js';
 
 // Files as spreadsheets and hurried people make them: what is wrong is said where it can be put right.
@@ -84,4 +83,56 @@ describe('JSON under a wrong name', () => {
 it('an empty name of a file is a variable that was not set', async () => {
   const { code, stderr } = await makeWorld().run(['upload', '', '--region', 'local']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('variable that is not set')]);
+});
+
+describe('a header without the column identity', () => {
+  it.each([
+    ['Id,City\n1,Oslo\n', 'Id'],
+    ["City,Customer's ID,Email\nOslo,1,a@example.test\n", `'Customer'\\''s ID'`],
+    ['Identity,City\nu1,Oslo\n', 'Identity'],
+  ])(
+    'is answered with the column that says who a row is, if one is called so: %j',
+    async (text, column) => {
+      const { code, stderr } = await upload('users.csv', text);
+      expect([code, stderr]).toEqual([
+        8,
+        expect.stringContaining(`fix: add --identity ${column} if`),
+      ]);
+    },
+  );
+
+  it('may be no header at all', async () => {
+    const { code, stderr } = await upload('users.csv', 'u1,Oslo\nu2,Rome\n');
+    expect([code, stderr]).toEqual([
+      8,
+      expect.stringContaining('put a line of column names above'),
+    ]);
+  });
+});
+
+it('a preview of which all is rejected does not say that there is nothing wrong', async () => {
+  const rows = 'identity,Score\nu1,"1,5"\n';
+  const { code, stdout } = await upload('users.csv', rows, '--types', 'Score:number', '--preview');
+  expect(code).toBe(3);
+  expect(stdout).not.toMatch(/No likely mistakes|Time:/);
+  expect(stdout).toContain('To be sent: nothing\n');
+});
+
+it('a list of addresses without type and status is told what it needs', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('addresses.txt'), 'ann@example.test\n');
+  const { code, stderr } = await world.run(['subscribe', 'addresses.txt', '--region', 'local']);
+  const fix = 'a list of values alone needs --type <type> and --status <status>';
+  expect([code, stderr]).toEqual([8, expect.stringContaining(fix)]);
+});
+
+it('a mapping file is told all of its faults, in words, with the names that were meant', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('users.csv'), 'identity\nu1\n');
+  writeFileSync(world.path('map.json'), '{"identiy":"Id","map":{"a":1}}');
+  const line = ['upload', 'users.csv', '--mapping', 'map.json', '--region', 'local'];
+  const { code, stderr } = await world.run(line);
+  const faults =
+    'map.a has to be string, not number; unknown member "identiy"; did you mean "identity"?';
+  expect([code, stderr]).toEqual([2, expect.stringContaining(faults)]);
 });

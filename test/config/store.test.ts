@@ -129,12 +129,12 @@ describe('reading', () => {
     const { code, stderr } = await world.run(['config', 'show']);
     expect(code).toBe(2);
     for (const problem of [
-      'its content: Unrecognized key: "curent"',
-      'profiles.default.production: ',
-      'profiles.default.regions.eu1.baseUrl: ',
-      'profiles.default.regions.eu1.accountId: ',
-      'profiles.default.regions.eu1: Unrecognized key: "passwort"',
-      'profiles.default.regions.eu1: needs a passcode or a passcode_command, and not both',
+      'unknown member "curent"; did you mean "current"?',
+      'profiles.default.production has to be boolean, not string',
+      'profiles.default.regions.eu1.baseUrl has to be string, not number',
+      'profiles.default.regions.eu1.accountId is missing',
+      'profiles.default.regions.eu1 has an unknown member "passwort"',
+      'profiles.default.regions.eu1 needs a passcode or a passcode_command, and not both',
     ]) {
       expect(stderr).toContain(problem);
     }

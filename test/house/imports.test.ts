@@ -22,7 +22,7 @@ const mayImport: Readonly<Record<string, string>> = {
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, zone, errors, instead, version, as-called, type runtime, import() service, import() calling, import() fleet, commander',
+    'jobs, ui, help, config, contract, zone, errors, instead, shell-word, version, as-called, type runtime, import() service, import() calling, import() fleet, commander',
   ui: 'errors, error-notes, version, as-called, files, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'nearest, errors, error-notes, as-called, type jobs, type runtime, commander',
 
@@ -30,7 +30,8 @@ const mayImport: Readonly<Record<string, string>> = {
   jobs: 'bulk, input, mapping, output, client, contract, nearest, zone, text, errors, files, calling, type runtime',
   bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, errors, files, type runtime',
-  mapping: 'contract, nearest, zone, text, errors, files, type input, type runtime, zod',
+  mapping:
+    'contract, nearest, schema-faults, shell-word, zone, text, errors, files, type input, type runtime, zod',
   output: 'contract, nearest, zone, text, errors, files, type runtime',
   client: 'contract, text, wasm, errors, files, type runtime, undici',
   service: 'contract, zone, text, files, calling, libsql, ws, selfsigned, zod',
@@ -39,12 +40,15 @@ const mayImport: Readonly<Record<string, string>> = {
   fleet: 'jobs, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
-  config: 'contract, nearest, errors, files, type runtime, zod, import() conf',
+  config:
+    'contract, nearest, schema-faults, shell-word, errors, files, type runtime, zod, import() conf',
   text: 'errors, wasm',
   files: 'errors, type runtime, import() libsql',
   contract: 'zod',
   errors: '',
   nearest: '',
+  'schema-faults': 'nearest, type zod',
+  'shell-word': '',
   'as-called': '',
   instead: 'type runtime',
   'error-notes': 'type errors',

@@ -114,13 +114,13 @@ describe('a subscription row', () => {
       ['value'],
       {},
       'columns "type", "status" missing',
-      'add to the file what is missing, or use --type <type>, or use --status <status>',
+      'add to the file what is missing, or use --type <type> and --status <status>',
     ],
     [
       ['type', 'status'],
       { type: 'phone', status: 'Unsubscribe' },
       'column "value" missing',
-      'add to the file what is missing',
+      'call the column of the numbers or addresses "value"',
     ],
     [
       ['value', 'type'],

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { stateFolder } from '../../config/standard-folders.js';
-import { shellQuoted } from '../../config/private-file.js';
+import { shellWord } from '../../shell-word.js';
 import { configPath, readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
 import { tryLock } from '../../jobs/run/try-lock.js';
@@ -31,7 +31,7 @@ export async function checkState(runtime: Runtime): Promise<string | Warning> {
     await unlink(probe);
     const { mode } = await stat(folder);
     if (runtime.platform === 'win32' || (mode & 0o077) === 0) return `${folder}: can be written`;
-    const fix = `chmod 700 ${shellQuoted(folder)}`;
+    const fix = `chmod 700 ${shellWord(folder)}`;
     return { warning: `${folder}: others may look into it`, fix };
   } catch (error) {
     throw new EngagectlError('E-FILE-WRITE', `${folder} cannot be written`, {

@@ -4,7 +4,7 @@ import type { ExportHooks } from '../../jobs/export/perform-export.js';
 import type { ExportProgress, ExportResult } from '../../jobs/results.js';
 import type { World } from '../../jobs/world.js';
 import type { Messages } from '../../ui/messages.js';
-import { shellQuoted } from '../../config/private-file.js';
+import { shellWord } from '../../shell-word.js';
 import type { Call } from '../command-spec.js';
 import type { ExportFlags } from '../flags/export-flags.js';
 import { isStdout } from '../flags/output-flags.js';
@@ -59,7 +59,7 @@ const shown = (parts: string) => (progress: ExportProgress) => {
 /** A look at the file; of one whose name holds the day there are several. */
 function next(output: string | undefined): string | undefined {
   if (output === undefined || isStdout(output) || output.includes('{')) return undefined;
-  const file = shellQuoted(output);
+  const file = shellWord(output);
   return output.endsWith('.gz') ? `gunzip -c ${file} | head -n 3` : `head -n 3 ${file}`;
 }
 

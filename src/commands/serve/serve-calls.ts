@@ -5,6 +5,7 @@ import type { CallOptions } from '../../service/start.js';
 import type { Messages } from '../../ui/messages.js';
 import type { OptionTable } from '../flags/option-table.js';
 import { choice, integer, notEmpty, share } from '../flags/option-values.js';
+import { shellWord } from '../../shell-word.js';
 
 export interface CallFlags {
   readonly calls?: 'on' | 'off';
@@ -91,12 +92,11 @@ async function accountOf(
 ): Promise<CallAccount | undefined> {
   const { environmentCallCredentials } = await import('../../config/credentials.js');
   const { localCallCredentials, localCallKeyFile } = await import('../../config/local-account.js');
-  const { shellQuoted } = await import('../../config/private-file.js');
   const given = await environmentCallCredentials(runtime);
   if (given) return { credentials: given, how: 'and the API key of this environment' };
   try {
     const credentials = await localCallCredentials(folder, runtime);
-    const file = shellQuoted(localCallKeyFile(folder));
+    const file = shellWord(localCallKeyFile(folder));
     return { credentials, how: `ENGAGECTL_CALL_API_KEY_FILE=${file}` };
   } catch (error) {
     if (!(error instanceof EngagectlError)) throw error;

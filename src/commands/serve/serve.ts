@@ -10,6 +10,7 @@ import { requestTeller } from './request-line.js';
 import { servedCalls, type CallFlags } from './serve-calls.js';
 import { tlsOf, type Tls, type TlsFlags } from './serve-tls.js';
 import type { Settings } from '../settings.js';
+import { shellWord } from '../../shell-word.js';
 
 export interface ServeFlags extends Partial<Variants>, TlsFlags, CallFlags {
   readonly port: number;
@@ -125,16 +126,15 @@ async function announce(
   told: Messages,
 ): Promise<void> {
   const { localPasscodeFile } = await import('../../config/local-account.js');
-  const { shellQuoted } = await import('../../config/private-file.js');
   sayWhatIsOpen(told, flags);
   told.note(`data: ${flags.memory ? 'in memory' : folder}`);
   if (flags.seed && !isSeeded) told.warn('the store has users already: the seed is not loaded');
-  const trust = tls?.file ? `NODE_EXTRA_CA_CERTS=${shellQuoted(tls.file)} ` : '';
+  const trust = tls?.file ? `NODE_EXTRA_CA_CERTS=${shellWord(tls.file)} ` : '';
   if (tls?.file) told.note(`certificate to trust: ${tls.file}`);
   const passcode =
     passcodeFolder === undefined
       ? 'and the passcode of this environment'
-      : `ENGAGECTL_PASSCODE_FILE=${shellQuoted(localPasscodeFile(passcodeFolder))}`;
+      : `ENGAGECTL_PASSCODE_FILE=${shellWord(localPasscodeFile(passcodeFolder))}`;
   told.note(
     `use it with: ${trust}ENGAGECTL_BASE_URL=${url} ENGAGECTL_ACCOUNT_ID=${credentials.accountId} ${passcode}`,
   );

@@ -1,4 +1,4 @@
-import { shellQuoted } from '../../config/private-file.js';
+import { shellWord } from '../../shell-word.js';
 import { EngagectlError } from '../../errors.js';
 import type { RunningService, SeedError, ServiceOptions } from '../../service/start.js';
 
@@ -17,7 +17,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (error instanceof service.SeedError) throw seedRefused(error);
     if (syscall === 'listen' || syscall === 'getaddrinfo') throw portRefused(options, code);
     if (options.dataDir === undefined || !/^(SQLITE_|E[A-Z]+$)/.test(code)) throw error;
-    const folder = shellQuoted(options.dataDir);
+    const folder = shellWord(options.dataDir);
     const other = 'take another one: ENGAGECTL_STATE_DIR, serve --data <dir>';
     throw new EngagectlError('E-FILE-WRITE', `${options.dataDir}: the store cannot be opened`, {
       why: message,

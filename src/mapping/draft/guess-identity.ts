@@ -34,6 +34,12 @@ const placeOf = (name: string): number => {
   return kind < 0 ? Number.POSITIVE_INFINITY : 1000 * kind + places[kind]!;
 };
 
+/** By its name alone; undefined where no name tells. */
+export const likeliestIdentity = (header: readonly string[]): string | undefined =>
+  header
+    .filter((name) => Number.isFinite(placeOf(name)))
+    .toSorted((a, b) => placeOf(a) - placeOf(b))[0];
+
 /**
  * The column that was named; else the likeliest by name of those that nearly every row has and,
  * of profiles, that hardly two rows share. Without any row the name alone tells.

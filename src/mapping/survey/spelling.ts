@@ -1,5 +1,6 @@
 import { profileFields } from '../../contract/profile-fields.js';
 import { channels } from '../../contract/subscriptions.js';
+import { shellWord } from '../../shell-word.js';
 
 /** Other words for default fields, letters only. */
 const synonyms: Readonly<Record<string, string>> = {
@@ -47,8 +48,6 @@ export function misspelt(
     return `column ${column} is sent as a property of its own; the service's field is "${meant}": --map ${shellWord(name)}=${meant}`;
   });
 }
-
-const shellWord = (name: string): string => (/^[\w.-]+$/.test(name) ? name : `'${name}'`);
 
 /** A flag that says whether a user may be reached (service-facts, Upload). */
 export const isFlag = (key: string): boolean => flags.includes(key);
