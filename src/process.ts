@@ -27,6 +27,7 @@ export async function runProcess(): Promise<void> {
   process.stdout.on('error', (error) => (unwritten ??= stdoutFailure(error)));
 
   const argv = process.argv.slice(2);
+  process.argv = process.argv.slice(0, 2); // kept once: they may name many thousands of files
   const runtime = nodeRuntime(stop.signal, onStatusRequest);
   Object.defineProperty(runtime, 'stderr', { get: quietStderr });
   const code = await main(argv, runtime);

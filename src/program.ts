@@ -1,7 +1,7 @@
 import { asCalled } from './as-called.js';
 import { withShortValues } from './commands/flags/short-values.js';
 import { Command, CommanderError } from 'commander';
-import { addCommand, type CommandSpec, type Program } from './commands/command-spec.js';
+import { addCommand, type Begin, type CommandSpec, type Program } from './commands/command-spec.js';
 import { globalOptionTable } from './commands/flags/global-options.js';
 import { addOptions } from './commands/flags/option-table.js';
 import { usageError } from './help/usage-error.js';
@@ -48,10 +48,12 @@ type Load = () => Promise<{ readonly command: CommandSpec }>;
  * that is thrown is a defect.
  */
 export async function runProgram(argv: readonly string[], runtime: Runtime): Promise<void> {
-  const program = await buildProgram(runtime, argv);
+  let typed: (() => Promise<void> | void) | undefined;
+  const program = await buildProgram(runtime, argv, (work) => (typed = work));
   try {
     if (argv.length === 0) showCommands(program, runtime);
-    else await program.parseAsync(withShortValues(argv, program), { from: 'user' });
+    else program.parse(withShortValues(argv, program), { from: 'user' });
+    await typed?.();
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
     for (const problem of wrongVariables(program, runtime)) noteProblem(program, problem);
@@ -87,6 +89,7 @@ const examples = `
 export async function buildProgram(
   runtime: Runtime,
   [first]: readonly string[] = [],
+  begin: Begin = () => undefined,
 ): Promise<Command> {
   const program = new Command(runtime.program)
     .description('Bulk data operations on a customer-engagement service.')
@@ -108,11 +111,15 @@ export async function buildProgram(
   addExamples(program, examplesIn(examples));
   addOptions(program, globalOptionTable);
   program.helpCommand(false); // there is one of our own
-  await addCommands(program, runtime, first);
+  await addCommands(program, { runtime, begin }, first);
   return program;
 }
 
-async function addCommands(program: Command, runtime: Runtime, first = ''): Promise<void> {
+async function addCommands(
+  program: Command,
+  world: { readonly runtime: Runtime; readonly begin: Begin },
+  first = '',
+): Promise<void> {
   const all = Object.entries(commands).flatMap(([group, loads]) =>
     Object.entries(loads).map(([name, load]) => ({ group, name, load })),
   );
@@ -122,7 +129,7 @@ async function addCommands(program: Command, runtime: Runtime, first = ''): Prom
   for (const [n, { command }] of loaded.entries()) {
     const { group, name } = wanted[n]!;
     program.commandsGroup(group);
-    addCommand(program, name, { spec: command, program: self, runtime });
+    addCommand(program, name, { spec: command, program: self, ...world });
   }
 }
 

@@ -63,6 +63,8 @@ export interface Client {
     signal: AbortSignal,
     of?: string,
   ): Promise<Attempt<Buffer | undefined>>;
+  /** Throws E-CURSOR for one that cannot go into a URL, or holds the passcode: cursors are journalled. */
+  checkCursor(cursor: string): void;
   /** Makes words of the service fit for messages and files. */
   readonly shown: Shown;
   /** Of the service. */

@@ -8,7 +8,7 @@ import type { Client, CursorQuery } from './client.js';
 import { openExchanges } from './exchanges.js';
 import { foundRecord } from './found-record.js';
 import { spanOf } from './span-of.js';
-import { shownWithout } from './shown.js';
+import { holdsSecret, shownWithout } from './shown.js';
 import { openTransport, type Exchange, type TransportOptions } from './transport.js';
 
 export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown'> {
@@ -27,6 +27,11 @@ export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown
 export async function createClient(options: ClientOptions): Promise<Client> {
   const headers = requestHeaders(options);
   const shown = shownWithout(options.passcode);
+  const isSecret = holdsSecret(options.passcode);
+  const checkCursor = (cursor: string): void => {
+    if (!cursorPattern.test(cursor)) throw badCursor('that cannot go into a URL');
+    if (isSecret(cursor)) throw badCursor('that holds the passcode');
+  };
   reserveMemory(); // undici reads HTTP by WebAssembly: without room for it nothing is sent
   const transport = await openTransport({ ...options, headers, shown });
   const { ask, accept, stream } = openExchanges(transport, { shown, now: options.now });
@@ -49,14 +54,23 @@ export async function createClient(options: ClientOptions): Promise<Client> {
         return undefined;
       }),
     openCursor: (query, signal) =>
-      attempt(async () => cursorOf(await accept(await ask(opening(query), signal)))),
+      attempt(async () => {
+        const cursor = await cursorOf(await accept(await ask(opening(query), signal)));
+        checkCursor(cursor);
+        return cursor;
+      }),
     page: (kind, cursor, signal, of) =>
-      attempt(() => stream(read(paths[kind], `?cursor=${verbatim(cursor)}`, of), signal)),
+      attempt(() => {
+        checkCursor(cursor);
+        // It arrives percent-encoded: encoding it again would make the service refuse it.
+        return stream(read(paths[kind], `?cursor=${cursor}`, of), signal);
+      }),
     profile: (by, value, signal, of) =>
       attempt(async () => {
         const query = `?${by}=${encodeURIComponent(value)}`;
         return foundRecord(await ask(read(paths.profile, query, of), signal), accept);
       }),
+    checkCursor,
     shown,
     silence: transport.silence,
     close: () => transport.close(),
@@ -83,18 +97,18 @@ function opening({ kind, eventName, from, to, batchSize, ...flags }: CursorQuery
   return { method: 'POST', endpoint: paths[kind], query, body, limit: 'silence', of };
 }
 
-/** As received, also when it holds the letters of the passcode. */
+/** As received. */
 async function cursorOf(answer: Answer): Promise<string> {
   const { cursor } = await contentOf(answer, (shapes) => shapes.cursorAnswer);
   if (cursorPattern.test(cursor)) return cursor;
   throw unreadable({ ...answer, text: cursor }, 'a cursor that cannot go into a URL');
 }
 
-/** A cursor arrives percent-encoded: encoding it again would make the service refuse it. */
-function verbatim(cursor: string): string {
-  if (cursorPattern.test(cursor)) return cursor;
-  throw new EngagectlError('E-CURSOR', 'the service sent a cursor that cannot go into a URL');
-}
+const badCursor = (what: string): EngagectlError =>
+  new EngagectlError('E-CURSOR', `the service sent a cursor ${what}`, {
+    why: 'no service has a reason to; a proxy between it and you might',
+    fix: 'check the base URL: engagectl config show',
+  });
 
 /** Throws E-CONFIG for what no header can carry. */
 export function requestHeaders({

@@ -35,6 +35,7 @@ export function observed(client: Client, observer: RequestObserver): Client {
         ({ length, read }, ended) => ({ length, read: notedBody(read, ended) }),
       ),
     profile: (...request) => noted(() => client.profile(...request)),
+    checkCursor: (cursor) => client.checkCursor(cursor),
     shown: client.shown,
     silence: client.silence,
     close: () => client.close(),

@@ -21,6 +21,13 @@ export function shownWithout(passcode: string): Shown {
   return (words) => cut(onOneLine(words.slice(0, mostRead).replaceAll(secret, mask)), words.length);
 }
 
+/** Whether a word that is kept holds the passcode, in any spelling. A short one may stand in it by chance. */
+export function holdsSecret(passcode: string): (word: string) => boolean {
+  if (passcode.length < shortestEncoded) return () => false;
+  const secret = spellingsOf(passcode);
+  return (word) => word.search(secret) >= 0;
+}
+
 /** What is at hand of the service's as text: its words, or the JSON of something else. */
 export function wordsOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;

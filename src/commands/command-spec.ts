@@ -1,6 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { addExamples, examplesIn } from '../help/examples.js';
 import { markNeeds, type Needs } from '../help/help-format.js';
+import { lineage } from '../help/lineage.js';
 import { refuseProblems } from '../help/problems.js';
 import type { Runtime } from '../runtime.js';
 import { addOptions, type OptionTable } from './flags/option-table.js';
@@ -48,10 +49,17 @@ export interface Program {
   tree(runtime: Runtime): Promise<Command>;
 }
 
+/** What was typed, read and right: to be done when commander, which copies all words, is through. */
+export type Begin = (work: () => Promise<void> | void) => void;
+
 export function addCommand(
   parent: Command,
   name: string,
-  { spec, ...world }: { spec: CommandSpec; program: Program; runtime: Runtime },
+  {
+    spec,
+    begin,
+    ...world
+  }: { spec: CommandSpec; begin: Begin; program: Program; runtime: Runtime },
 ): void {
   // Not `addCommand` of commander: such a command would end the process at a wrong flag.
   const command = parent.command(name, { hidden: spec.hidden ?? false });
@@ -71,17 +79,20 @@ export function addCommand(
   addOptions(command, spec.options ?? []);
   if (spec.examples) addExamples(command, examplesIn(spec.examples));
   for (const [child, of] of Object.entries(spec.subcommands ?? {}))
-    addCommand(command, child, { spec: of, ...world });
+    addCommand(command, child, { spec: of, begin, ...world });
   if (!spec.run) return;
   // commander hands over the operands one by one, the flags, and the command itself.
-  command.action(async (...given: unknown[]) => {
+  command.action((...given: unknown[]) => {
     refuseProblems(command);
     const typed = given.slice(0, -2).flat() as (string | undefined)[];
     const operands = typed.filter((word) => word !== undefined);
+    for (const each of lineage(command)) Object.assign(each, { args: [], processedArgs: [] });
     const settings = () => resolveSettings(command, world.runtime);
     const runtime =
       command.optsWithGlobals()['input'] === false ? silent(world.runtime) : world.runtime;
-    await spec.run?.({ operands, flags: command.opts(), command, settings, ...world, runtime });
+    begin(() =>
+      spec.run?.({ operands, flags: command.opts(), command, settings, ...world, runtime }),
+    );
   });
 }
 

@@ -3,6 +3,7 @@ import { subscriptionStatuses, subscriptionTypes } from '../contract/subscriptio
 import { EngagectlError } from '../errors.js';
 import { verifyDefaults, type VerifyOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
+import { pendingTimeoutOption } from './flags/export-flags.js';
 import { inputOptions } from './flags/input-flags.js';
 import { mappingOptions } from './flags/mapping-flags.js';
 import type { OptionTable } from './flags/option-table.js';
@@ -32,6 +33,7 @@ const lookingOptions: OptionTable = [
   ['--seed <n>', 'the same one chooses the same users', integer({ max: 2 ** 32 - 1 })],
   ['--all', 'look up all of them'],
   ['--within <duration>', 'look again at what differs until then: reads may lag', duration],
+  pendingTimeoutOption,
   [
     '--concurrency <n>',
     'most requests in flight',

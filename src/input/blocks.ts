@@ -79,9 +79,8 @@ function blockOf(
   const { count, faults, behind } = cut;
   const { header, markers, program, state } = cutter;
   const delimiter = markers?.delimiter.toString();
-  const memory = window.memory!;
-  memory.hold(count + faults.length);
-  const { bounds, lines, cells: cellBounds } = memory.keep(cut);
+  const { bounds, lines, cells: cellBounds } = window.memory!.keep(cut);
+  const memory = window.memory!.hold(count + faults.length);
   const cells = header && cellBounds && { header, delimiter, program, bounds: cellBounds };
   if (cells && program && program.cells === cut.cells) program.cells = cells.bounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };

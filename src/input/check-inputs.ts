@@ -13,8 +13,8 @@ export interface Table {
 
 /** Inputs whose starts were read. */
 export interface CheckedInputs {
-  /** By input; undefined where it is no table. Those of one form are one object. */
-  readonly tables: readonly (Table | undefined)[];
+  /** Of an input; undefined where it is no table. Those of one form are one object. */
+  tableOf(input: number): Table | undefined;
   /** Those that can be read only once are still open. */
   readonly open: ReadonlyMap<number, OpenInput>;
   /** The first one whose format only its content tells, and how many others there are. */
@@ -33,9 +33,10 @@ export async function checkInputs(
   options: InputOptions,
   context: { readonly csv: CsvProgram; readonly signal: AbortSignal; readonly digests: boolean },
 ): Promise<CheckedInputs> {
-  const tables: (Table | undefined)[] = [];
   const open = new Map<number, OpenInput>();
-  const forms = new Map<string, Table>();
+  const tables: (Table | undefined)[] = [undefined];
+  const forms = new Map<string, number>();
+  const formOf = new Uint32Array(sources.names.length);
   let first: Omit<GuessedInput, 'others'> | undefined;
   let guesses = 0;
   try {
@@ -43,34 +44,27 @@ export async function checkInputs(
       const source = sources.at(input);
       const opened = await openInput(source, options, inputsStart, context);
       const { cutter, guessed: format } = opened;
-      tables.push(tableOf(cutter, forms));
+      const table = tableIn(cutter);
+      if (table) {
+        const form = JSON.stringify(table);
+        formOf[input] = forms.get(form) ?? tables.push(table) - 1;
+        forms.set(form, formOf[input]);
+      }
       if (format) first ??= { name, format };
       if (format) guesses += 1;
       if (source.size === undefined) open.set(input, opened);
       else opened.close();
     }
-    return { tables, open, guessed: first && { ...first, others: guesses - 1 } };
+    const tableOf = (input: number) => tables[formOf[input]!];
+    return { tableOf, open, guessed: first && { ...first, others: guesses - 1 } };
   } catch (error) {
     for (const opened of open.values()) opened.close();
     throw error;
   }
 }
 
-function tableOf(
-  { header, markers }: OpenInput['cutter'],
-  forms: Map<string, Table>,
-): Table | undefined {
-  if (!header || !markers) return undefined;
-  const form = JSON.stringify([
-    header,
-    markerNames.map((name) => markers[name].toString('latin1')),
-  ]);
-  const table = forms.get(form) ?? { header, markers };
-  forms.set(form, table);
-  return table;
-}
-
-const markerNames = ['delimiter', 'quote', 'escape', 'comment'] as const;
+const tableIn = ({ header, markers }: OpenInput['cutter']): Table | undefined =>
+  header && markers && { header, markers };
 
 export const isSame = (header?: readonly string[], other?: readonly string[]): boolean =>
   header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);

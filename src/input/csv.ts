@@ -8,6 +8,9 @@ import { standardCells } from './standard-cells.js';
 /** A window seldom holds more. */
 const usualBytes = 512 * 1024;
 
+/** One for all, for a block keeps it. */
+const none: readonly RowFault[] = [];
+
 /**
  * Cuts CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a
  * line, inside quotes too; blank lines and comments are no records. After a quoting fault it goes on at the
@@ -40,10 +43,11 @@ export class CsvCutter implements Cutter {
   #cut(text: Buffer, line: number, last: boolean): Cut {
     this.#scanner.begin(text, this.header.length, last);
     const records = this.#scanner.cut(line);
-    const cut = {
-      ...records,
-      faults: records.faults.map((fault) => this.#faultOf(fault, text, last)),
-    };
+    const faults =
+      records.faults.length === 0
+        ? none
+        : records.faults.map((fault) => this.#faultOf(fault, text, last));
+    const cut = { ...records, faults };
     return standardCells(text, cut, this.markers);
   }
 

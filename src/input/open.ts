@@ -98,7 +98,8 @@ class SequentialInputs implements Inputs {
   #current: OpenInput | undefined;
   #isClosed = false;
   #bytesBefore = 0;
-  #taken: TextDigest[] = [];
+  /** Inputs that were read to their end since digests were taken. */
+  #endedSince: number[] = [];
   /** Where a pipe goes on. */
   #pipeStart: Position | undefined;
 
@@ -131,11 +132,13 @@ class SequentialInputs implements Inputs {
   }
 
   get headers(): Inputs['headers'] {
-    const { tables } = this.#checked;
     const headers: (TableHeader & { inputs: number })[] = [];
-    for (const [input, table] of tables.entries()) {
-      if (table && table === tables[input - 1]) headers.at(-1)!.inputs += 1;
-      else if (table) headers.push({ source: this.names[input]!, inputs: 1, ...table });
+    let before: Table | undefined;
+    for (const [input, source] of this.names.entries()) {
+      const table = this.#checked.tableOf(input);
+      if (table && table === before) headers.at(-1)!.inputs += 1;
+      else if (table) headers.push({ source, inputs: 1, ...table });
+      before = table;
     }
     return headers;
   }
@@ -151,7 +154,7 @@ class SequentialInputs implements Inputs {
         const open = await this.#open(input, start);
         this.#current = open;
         if (this.#isClosed) return; // meanwhile, by who did not wait for this input
-        const { header } = this.#checked.tables[input] ?? {};
+        const { header } = this.#checked.tableOf(input) ?? {};
         if (!isSame(open.cutter.header, header)) throw changed(open.source);
         let { start: end } = open;
         for await (const block of readBlocks(open)) {
@@ -160,7 +163,7 @@ class SequentialInputs implements Inputs {
         }
         if (open.wasReplaced()) this.warnings.push(replaced(open.source));
         this.#bytesBefore += open.bytesRead();
-        this.#noteDigest(end);
+        this.#noteEnd(open, end);
         this.#current = undefined;
         open.close();
         start = { ...inputsStart, input: input + 1, ordinal: end.ordinal };
@@ -178,24 +181,17 @@ class SequentialInputs implements Inputs {
   }
 
   takeDigests(): readonly TextDigest[] {
-    this.#noteDigest();
-    return this.#taken.splice(0);
+    const ended = this.#endedSince.splice(0).flatMap((input) => this.ended.get(input) ?? []);
+    const current = this.#current && digestOf(this.#current);
+    return current ? [...ended, current] : ended;
   }
 
-  /** Of what was read of the current input so far; `end` is behind its last record. */
-  #noteDigest(end?: Position): void {
-    if (!this.#current) return;
-    const { text, cutter, start } = this.#current;
-    if (!text) return;
-    const { length, hash } = text;
-    const endsInLine = text.endsInLine && cutter.state === undefined;
-    const { input } = start;
-    if (!end) return void this.#taken.push({ input, offset: length, hash, endsInLine });
-    // No copy of the one above with a member more: V8 would keep a hidden class for each of many thousands.
-    const ended = { end, head: text.head };
-    const digest = { input, offset: length, hash, endsInLine, ended };
-    this.#taken.push(digest);
-    this.ended.set(digest);
+  /** As numbers: there may be many thousands. */
+  #noteEnd(open: OpenInput, end: Position): void {
+    const digest = digestOf(open);
+    if (!digest) return;
+    this.ended.set({ ...digest, ended: { end, head: open.text!.head } });
+    this.#endedSince.push(end.input);
   }
 
   async match(input: number, texts: KnownTexts): Promise<MatchedText | undefined> {
@@ -222,6 +218,13 @@ class SequentialInputs implements Inputs {
     for (const open of this.#checked.open.values()) open.close();
     this.#current?.close();
   }
+}
+
+/** Of what was read of it so far; undefined where none is wanted. */
+function digestOf({ text, cutter, start: { input } }: OpenInput): TextDigest | undefined {
+  if (!text) return undefined;
+  const endsInLine = text.endsInLine && cutter.state === undefined;
+  return { input, offset: text.length, hash: text.hash, endsInLine };
 }
 
 const replaced = (name: string): string =>

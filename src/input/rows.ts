@@ -53,7 +53,7 @@ export interface RowBlock {
    * Where the bytes and cells lie, held once for each record and fault: who accounts for a record
    * lets go of it once its outcome is written down.
    */
-  readonly memory?: Pick<TextMemory, 'letGo'>;
+  readonly memory?: Pick<TextMemory, 'letGo'> | undefined;
   readonly count: number;
   /** Record i is `bytes[bounds[2i], bounds[2i+1])`, without its line end. */
   readonly bounds: Int32Array;

@@ -19,6 +19,22 @@ interface Numbers {
   readonly cells: Int32Array | undefined;
 }
 
+const noNumbers = new Int32Array(0);
+
+/** So many numbers, at most, of a small text lie with those of others: there may be thousands of them. */
+const fewNumbers = 256;
+let pool = noNumbers;
+let poolUsed = 0;
+
+function pooled(count: number): Int32Array {
+  if (poolUsed + count > pool.length) {
+    pool = new Int32Array(16 * fewNumbers);
+    poolUsed = 0;
+  }
+  poolUsed += count;
+  return pool.subarray(poolUsed - count, poolUsed);
+}
+
 /** Most buffers that wait to be used again. */
 const mostFree = 64;
 
@@ -29,7 +45,7 @@ const mostFree = 64;
  */
 export class TextMemory {
   readonly bytes: Buffer;
-  #numbers = new Int32Array(0);
+  #numbers = noNumbers;
   #numbersUsed = 0;
   #holders = 1;
   readonly #free: TextMemory[];
@@ -49,8 +65,10 @@ export class TextMemory {
     return memory;
   }
 
-  hold(times: number): void {
+  /** Held so often more. Undefined: it is small and not used again, so nobody needs to let go of it. */
+  hold(times: number): this | undefined {
     this.#holders += times;
+    return this.bytes.length < pooledBytes ? undefined : this;
   }
 
   letGo(times = 1): void {
@@ -58,7 +76,7 @@ export class TextMemory {
     if (this.#holders === 0 && this.#free.length < mostFree) this.#free.push(this);
   }
 
-  /** A copy of the numbers that lives as long as the text: together, for there may be thousands of small texts. */
+  /** A copy of the numbers that lives as long as the text. */
   keep({ bounds, lines, cells }: Numbers): Numbers {
     const kept = this.#room(bounds.length + lines.length + (cells?.length ?? 0));
     kept.set(bounds);
@@ -78,6 +96,7 @@ export class TextMemory {
   }
 
   #room(count: number): Int32Array {
+    if (this.#numbers === noNumbers && count <= fewNumbers) return pooled(count);
     if (this.#numbersUsed === 0 && this.#numbers.length < count) {
       this.#numbers = new Int32Array(count + (count >> 2));
     }

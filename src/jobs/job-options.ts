@@ -219,6 +219,8 @@ export interface VerifyOptions extends Omit<
   readonly settle?: boolean;
   /** Milliseconds in which what differs is looked at again; default 0. */
   readonly within?: number;
+  /** Longest time to wait for a day of events that is not ready, in milliseconds; default 30 minutes. */
+  readonly pendingTimeout?: number;
   /** Most requests in flight; default 3. */
   readonly concurrency?: number;
 }

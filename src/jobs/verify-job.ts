@@ -120,7 +120,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
     runtime,
   });
   hooks.begun?.(() => progressOf(verifying, { tally, inputs, waits }), inputs.first);
-  const { within = 0, concurrency = limits.othersInFlight } = request;
+  const { within = 0, concurrency = limits.othersInFlight, pendingTimeout } = request;
   const readAgain = async () => {
     const again = await openInputs(readingOf(request), runtime);
     try {
@@ -129,7 +129,7 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
       await again.close();
     }
   };
-  const asking = { connection, client, waits, counts, within, concurrency };
+  const asking = { connection, client, waits, counts, within, pendingTimeout, concurrency };
   const checking = { sent, world, readAgain, ...asking };
   const work = async () => {
     await sent.readAll(inputs);

@@ -82,12 +82,23 @@ it('takes a cursor of unknown characters for no answer', async () => {
   expect(failureOf(attempt)).toMatchObject({ kind: 'unreadable' });
 });
 
-it('leaves a cursor whole that holds the letters of the passcode by chance', async () => {
-  const { client } = await rig([answer(200, { status: 'success', cursor: `a${passcode}z` })]);
+const cursorFrom = async (cursor: string, options: { passcode?: string } = {}) => {
+  const { client } = await rig([answer(200, { status: 'success', cursor })], options);
   const query = { kind: 'events', eventName: 'x', from: 20240101, to: 20240101 } as const;
-  const attempt = await client.openCursor({ ...query, batchSize: 23 }, never);
-  expect(attempt).toEqual({ ok: true, answer: `a${passcode}z` });
+  return client.openCursor({ ...query, batchSize: 23 }, never);
+};
+
+it('leaves a cursor whole that holds a short passcode by chance', async () => {
+  const attempt = await cursorFrom('aB-17z', { passcode: 'B-17' });
+  expect(attempt).toEqual({ ok: true, answer: 'aB-17z' });
 });
+
+it.each([passcode, Buffer.from(passcode).toString('base64'), Buffer.from(passcode).toString('hex')])(
+  'refuses a cursor that holds the passcode: %s',
+  async (secret) => {
+    await expect(cursorFrom(`a${secret}z`)).rejects.toMatchObject({ id: 'E-CURSOR' });
+  },
+);
 
 it('hands a page on in chunks, with its length when that is known', async () => {
   const body = `{"status":"success","records":[${'{"a":1.00},'.repeat(50_000)}{}]}`;

@@ -375,6 +375,18 @@ describe('verify of events', () => {
     expect((await verified(world, ['e.ndjson', '--within', '24h'])).code).toBe(0);
   });
 
+  it('waits for a day that is not ready as long as an export does, and says how to wait longer', async () => {
+    const { env } = await serviceOf({ pendingPolls: 1000 });
+    const world = makeWorld({ env });
+    writeFileSync(world.path('e.ndjson'), eventOf('u', 1, noon));
+    await uploaded(world, ['e.ndjson']);
+    const slow = await verified(world, ['e.ndjson', '--pending-timeout', '10s']);
+    expect(slow.code, slow.stderr).toBe(5);
+    expect(slow.stderr).toContain('E-PENDING');
+    expect(slow.stderr).toContain('after 10 s');
+    expect(slow.stderr).toContain('--pending-timeout');
+  });
+
   it('says of events without a time that they cannot be told; users and events may be mixed', async () => {
     const { env } = await serviceOf();
     const world = makeWorld({ env });

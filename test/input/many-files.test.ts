@@ -5,6 +5,9 @@ import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
+import { accountAt } from '../support/account-at.js';
+import { startLoopbackServer } from '../support/loopback-server.js';
+import { makeWorld } from '../support/world.js';
 import { openInputs } from '../../src/input/open.js';
 
 /** Bytes of objects and buffers that are in use. */
@@ -41,6 +44,44 @@ it('of each of many files few bytes are kept when all of them are read', async (
   expect(inputs.ended.get(files.length - 1)).toMatchObject({ offset: 22, endsInLine: false });
   // Some 75, and what the runtime keeps for itself. With an object for each there were 400 more.
   expect(kept).toBeLessThan(320);
+});
+
+it('of each file that is named few bytes are kept while the run waits for answers', async () => {
+  const world = makeWorld();
+  const count = 2000;
+  const inFlight = 8;
+  const names = Array.from({ length: count }, (_, n) => `${n}.csv`);
+  for (const name of names) writeFileSync(world.path(name), `identity,n\n${name},1\n`);
+  writeFileSync(
+    world.path('all.csv'),
+    `identity,n\n${names.map((name) => `${name},1\n`).join('')}`,
+  );
+  /** Bytes that are in use when all slots wait for their answers. */
+  const upload = async (files: readonly string[]) => {
+    let bytes = 0;
+    const held: (() => void)[] = [];
+    await using server = await startLoopbackServer((request, response) => {
+      const answer = { status: 'success', processed: count / inFlight, unprocessed: [] };
+      request.resume().on('end', () => {
+        held.push(() => response.end(JSON.stringify(answer)));
+        if (held.length === inFlight) void look();
+      });
+    });
+    const look = async () => {
+      bytes = await inUse();
+      for (const go of held) go();
+    };
+    const flags = ['--chunk-size', String(count / inFlight), '--concurrency', String(inFlight)];
+    const env = accountAt(server.url, 'a secret');
+    const { code, stderr } = await world.run(['upload', ...files, ...flags], { env });
+    expect(code, stderr).toBe(0);
+    return bytes;
+  };
+  await upload(names); // what is loaded and compiled
+  const one = await upload(['all.csv']);
+  const kept = ((await upload(names)) - one) / count;
+  // Some 1,530. With twelve copies of the list, and more objects for each text, there were 650 more.
+  expect(kept).toBeLessThan(1800);
 });
 
 it('what is known of texts is given back as it was', async () => {

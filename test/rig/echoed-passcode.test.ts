@@ -6,7 +6,7 @@ import { makeWorld, type World } from '../support/world.js';
 import { plain, startRawServer, type RawRequest } from './odd-http.js';
 
 // A service, or a proxy before it, that echoes the passcode: wherever it stands in an answer and however it is spelled,
-// nothing that a command writes may hold it. Of the 8,000 combinations some 200 are tried, all with ENGAGECTL_ECHO=all.
+// nothing that a command writes may hold it. Of the 9,000 combinations some 200 are tried, all with ENGAGECTL_ECHO=all.
 
 const stride = process.env['ENGAGECTL_ECHO'] === 'all' ? 1 : 37;
 
@@ -58,6 +58,10 @@ const places: Readonly<Record<string, (secret: string) => string>> = {
   records: (secret) =>
     plain(`{"status":"success","records":"${secret}","next_cursor":"${secret} x"}`),
   cursor: (secret) => plain(`{"status":"success","cursor":"${secret} x"}`),
+  // Where the secret can stand in a URL it is a good one, and a journal would keep it.
+  'cursor alone': (secret) => plain(`{"status":"success","cursor":"${secret}"}`),
+  'next cursor': (secret) =>
+    plain(`{"status":"success","records":[{"n":1}],"next_cursor":"${secret}"}`),
   record: (secret) => plain(`{"status":"success","record":"${secret}"}`),
   unprocessed: (secret) =>
     plain(
@@ -152,6 +156,17 @@ describe.each(Object.keys(commands))('%s', (name) => {
   });
 });
 
+it.each([
+  ['cursor alone', 'when it opens'],
+  ['next cursor', 'at the end of a page'],
+])('a %s that is the passcode ends an export, and stands in no journal', async (place, told) => {
+  const secret = spellings['in base64']!(latin);
+  const echo = { passcode: latin, answer: places[place]!(secret), told, isHeader: false };
+  const { code, stderr } = await expectUnseen({ name: 'export-events', way: [], ...echo });
+  expect(code).toBe(7);
+  expect(stderr).toContain('the service sent a cursor that holds the passcode');
+});
+
 interface Echo {
   readonly name: string;
   readonly passcode: string;
@@ -161,7 +176,14 @@ interface Echo {
   readonly isHeader: boolean;
 }
 
-async function expectUnseen({ name, passcode, answer, way, told, isHeader }: Echo): Promise<void> {
+async function expectUnseen({
+  name,
+  passcode,
+  answer,
+  way,
+  told,
+  isHeader,
+}: Echo): Promise<{ code: number; stderr: string }> {
   const bytes = Buffer.from(answer, isHeader ? 'latin1' : 'utf8');
   let asked = 0;
   const echo = ({ target, body }: RawRequest) => {
@@ -193,6 +215,7 @@ async function expectUnseen({ name, passcode, answer, way, told, isHeader }: Ech
   }
   expect(asked, `${told}\n${stderr}`).toBeGreaterThan(0);
   expect(code, `${told}\n${stderr}`).not.toBe(1);
+  return { code, stderr };
 }
 
 function filesIn(folder: string): (readonly [string, string])[] {

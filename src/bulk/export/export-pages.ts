@@ -123,10 +123,7 @@ function ask(cursor: string, { kind, of, scanner, job }: Asking): Asked {
   const { client } = job;
   const answer = whenReady(job, () =>
     request(job, `GET ${paths[kind]}`, async (signal) =>
-      readPage(await client.page(kind, cursor, signal, of), scanner, {
-        shown: client.shown,
-        tellNext,
-      }),
+      readPage(await client.page(kind, cursor, signal, of), scanner, { client, tellNext }),
     ),
   );
   // Who waits for the answer is told why it failed.

@@ -1,5 +1,5 @@
 import type { Attempt } from '../../client/attempt.js';
-import type { PageBody } from '../../client/client.js';
+import type { Client, PageBody } from '../../client/client.js';
 import { FailureError, type Failure } from '../../client/failure.js';
 import { wordsOf, type Shown } from '../../client/shown.js';
 import { requestCodes } from '../../contract/codes.js';
@@ -23,15 +23,22 @@ export type PageAnswer =
 export async function readPage(
   attempt: Attempt<PageBody>,
   scanner: PageScanner,
-  { shown, tellNext }: { readonly shown: Shown; readonly tellNext: (cursor: string) => void },
+  { client, tellNext }: Reading,
 ): Promise<Attempt<PageAnswer>> {
   if (!attempt.ok) {
     const answer = refusalAnswer(attempt.failure);
     return answer === undefined ? attempt : { ok: true, answer };
   }
   const page = await scanBody(attempt.answer, scanner, tellNext);
+  const { shown } = client;
   const answer = page.members.status === 'fail' ? failAnswer(page, shown) : pageAnswer(page, shown);
+  if (answer.kind === 'page' && answer.next !== undefined) client.checkCursor(answer.next);
   return { ok: true, answer };
+}
+
+interface Reading {
+  readonly client: Pick<Client, 'shown' | 'checkCursor'>;
+  readonly tellNext: (cursor: string) => void;
 }
 
 async function scanBody(

@@ -1,12 +1,19 @@
 import { InvalidArgumentError } from 'commander';
 import { limits } from '../../contract/limits.js';
 import type { ExportOptions } from '../../jobs/job-options.js';
-import type { OptionTable } from './option-table.js';
+import type { OptionRow, OptionTable } from './option-table.js';
 import { duration, integer } from './option-values.js';
 import { outputOptions, reportOptions, type OutputFlags, type ReportFlag } from './output-flags.js';
 
 /** Flags that both exports share. */
 export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
+
+/** Of whatever is read by cursors. */
+export const pendingTimeoutOption: OptionRow = [
+  '--pending-timeout <duration>',
+  'longest time to wait for data that is not ready',
+  { parse: duration, default: 1_800_000, shown: '30m' },
+];
 
 /** The flags that both exports share; `batchSize` parses the one whose limits differ. */
 export const exportOptions = (
@@ -35,11 +42,7 @@ export const exportOptions = (
     'first pause while the data is not ready; grows to 30s',
     { parse: duration, default: 2000, shown: '2s' },
   ],
-  [
-    '--pending-timeout <duration>',
-    'longest time to wait for it',
-    { parse: duration, default: 1_800_000, shown: '30m' },
-  ],
+  pendingTimeoutOption,
   ...outputOptions(places),
   ...reportOptions,
   'Output:',

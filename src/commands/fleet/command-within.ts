@@ -48,8 +48,8 @@ export async function commandWithin(
   };
   const silent = { writeErr: () => undefined, outputError: () => undefined };
   const root = new Command('engagectl').exitOverride().configureOutput(silent);
-  addCommand(root, name, { spec, program, runtime });
-  await root.parseAsync([name, ...words], { from: 'user' });
+  addCommand(root, name, { spec, program, runtime, begin: (work) => void work() });
+  root.parse([name, ...words], { from: 'user' });
   return {
     name: name as FleetCommand,
     flags: found?.flags ?? {},

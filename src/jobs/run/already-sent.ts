@@ -129,8 +129,8 @@ async function matched(
   return { ...match, ...what, name };
 }
 
-const textOf = ({ bytes, digest, head, endsInLine, ...source }: LedgerSource): TextDigest => {
-  const { offset, line, state, records: ordinal } = source;
+const textOf = ({ bytes, digest, head, ...source }: LedgerSource): TextDigest => {
+  const { offset = bytes, endsInLine = false, line, state, records: ordinal } = source;
   const end = { input: 0, offset, line, ordinal, ...(state !== undefined && { state }) };
   return { input: 0, offset: bytes, hash: digest, endsInLine, ended: { end, head } };
 };

@@ -20,10 +20,10 @@ export function* ledgerSources(
       digest,
       head: ended.head,
       records: ordinal - first,
-      offset,
+      ...(offset !== bytes && { offset }),
       line,
       ...(state !== undefined && { state }),
-      endsInLine,
+      ...(endsInLine && { endsInLine }),
     };
   }
 }

@@ -47,12 +47,12 @@ export interface LedgerSource {
   readonly digest: string;
   readonly head: string;
   readonly records: number;
-  /** Behind its last record; see Position. */
-  readonly offset: number;
+  /** Behind its last record, see Position; its end where that is not said. */
+  readonly offset?: number;
   readonly line: number;
   readonly state?: string;
   /** It did not end with a line end. */
-  readonly endsInLine: boolean;
+  readonly endsInLine?: true;
 }
 
 export interface Ledger {

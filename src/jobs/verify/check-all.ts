@@ -20,13 +20,14 @@ export interface Checking {
   readonly readAgain: () => Promise<void>;
   /** Milliseconds. */
   readonly within: number;
+  readonly pendingTimeout: number | undefined;
   readonly concurrency: number;
 }
 
 /** Everything that can be found out, and what cannot. */
 export async function* checkAll(checking: Checking): AsyncGenerator<Verdict> {
-  const { sent, world, connection, client, waits, counts, within, concurrency, readAgain } =
-    checking;
+  const { sent, world, connection, client, waits, counts, readAgain } = checking;
+  const { within, pendingTimeout, concurrency } = checking;
   for (const { record, why } of sent.untold) {
     const about = { what: 'events', count: 1, records: [record] } as const;
     yield { ...about, verdict: 'untold', differences: [], untold: [why], foldedKeys: 0 };
@@ -38,7 +39,7 @@ export async function* checkAll(checking: Checking): AsyncGenerator<Verdict> {
   yield* checkUsers(sent.users.values(), looking);
   yield* checkAddresses(sent.addresses.values(), looking);
   const watched = { ...connection, client };
-  const exporting = { world, connection: watched, counts, within, concurrency };
+  const exporting = { world, connection: watched, counts, within, pendingTimeout, concurrency };
   yield* checkEvents(sent.events, exporting);
   while (sent.events.turn()) {
     await readAgain();

@@ -14,6 +14,7 @@ interface Exporting {
   readonly counts: { requests: number; retries: number };
   /** Milliseconds. */
   readonly within: number;
+  readonly pendingTimeout: number | undefined;
   readonly concurrency: number;
 }
 
@@ -37,7 +38,7 @@ export async function* checkEvents(book: EventBook, exporting: Exporting): Async
 async function exportDays(
   { name, days }: EventDays,
   book: EventBook,
-  { world, connection, counts, concurrency }: Exporting,
+  { world, connection, counts, pendingTimeout, concurrency }: Exporting,
 ): Promise<void> {
   const sorted = [...days].toSorted((a, b) => a - b);
   const slices = sorted.map((day): SliceOfFile => ({
@@ -60,6 +61,7 @@ async function exportDays(
     to: last,
     eventSummaries: false,
     profileProperties: false,
+    ...(pendingTimeout !== undefined && { pendingTimeout }),
     into: eventsInto(name, book),
   };
   const result = await performExport(kind, request, quiet(world, connection));
