@@ -134,7 +134,7 @@ describe.each(Object.keys(commands))('%s', (name) => {
     ['numbers alone', numeric],
     ['letters that are escaped', odd],
     ['letters beyond ASCII', latin],
-  ])('never shows a passcode of %s', async (_, passcode) => {
+  ])('never shows a passcode of %s', { timeout: 3_600_000 }, async (_, passcode) => {
     let cases = 0;
     for (const [place, answerOf] of Object.entries({ ...places, ...headerPlaces })) {
       const isHeader = place in headerPlaces;
