@@ -93,12 +93,13 @@ it('leaves a cursor whole that holds a short passcode by chance', async () => {
   expect(attempt).toEqual({ ok: true, answer: 'aB-17z' });
 });
 
-it.each([passcode, Buffer.from(passcode).toString('base64'), Buffer.from(passcode).toString('hex')])(
-  'refuses a cursor that holds the passcode: %s',
-  async (secret) => {
-    await expect(cursorFrom(`a${secret}z`)).rejects.toMatchObject({ id: 'E-CURSOR' });
-  },
-);
+it.each([
+  passcode,
+  Buffer.from(passcode).toString('base64'),
+  Buffer.from(passcode).toString('hex'),
+])('refuses a cursor that holds the passcode: %s', async (secret) => {
+  await expect(cursorFrom(`a${secret}z`)).rejects.toMatchObject({ id: 'E-CURSOR' });
+});
 
 it('hands a page on in chunks, with its length when that is known', async () => {
   const body = `{"status":"success","records":[${'{"a":1.00},'.repeat(50_000)}{}]}`;
