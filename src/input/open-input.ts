@@ -59,7 +59,7 @@ export async function openInput(
     const decoded = decode(inflated, name, options.encoding);
     const window = new TextWindow(text ? text.pass(decoded) : decoded);
     await window.grow(); // a source that cannot be read at all shows it here
-    const known = options.format ?? formatOfName(name);
+    const known = options.inputFormat ?? formatOfName(name);
     const format = known ?? (await formatOfText(window, options));
     const { maxRecordBytes } = options;
     const input = { window, csv, name, maxRecordBytes };

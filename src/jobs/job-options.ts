@@ -1,23 +1,12 @@
 import type { OutputFormat } from '../output/formats.js';
+import type { ReadingOptions } from '../input/options.js';
 import { limits } from '../contract/limits.js';
 import type { Shard } from '../mapping/shard.js';
 
 export type { Shard };
 
 /** How an input is read. */
-export interface ReadOptions {
-  /** Else by the file's extension, else by its content. */
-  readonly inputFormat?: 'csv' | 'tsv' | 'ndjson' | 'json' | 'list';
-  /** Between the cells of a CSV; default `,`. */
-  readonly delimiter?: string;
-  /** Around the cells of a CSV; default `"`, empty for none. */
-  readonly quote?: string;
-  /** Before a quote in a quoted cell; default: the quote. */
-  readonly escape?: string;
-  /** Begins the lines of a CSV that are no records. */
-  readonly comment?: string;
-  /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
-  readonly encoding?: string;
+export interface ReadOptions extends ReadingOptions {
   /** A longer record is rejected; default 1 MiB. */
   readonly maxRecordBytes?: number;
   /** Take the first records only. */

@@ -6,7 +6,7 @@ import type { Waits } from '../client/waits.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError, exitCodes, someWere } from '../errors.js';
 import type { RowBlock } from '../input/rows.js';
-import { isIdentifier } from '../mapping/identifier.js';
+import { isIdentifier, type Identifier } from '../mapping/identifier.js';
 import { withReachability } from '../mapping/reachability.js';
 import { sourceRecord } from '../mapping/source-record.js';
 import { isStdout } from '../output/formats.js';
@@ -17,7 +17,7 @@ import { failureOf } from './failure-of.js';
 import { openRejects } from './open-rejects.js';
 import { unkeptRun } from './run/open-run.js';
 import { openUsers, type Users, type WantedUsers } from './open-users.js';
-import { openProfileSink, type ProfileSink } from './profile-sink.js';
+import { openRecordSink, type RecordSink } from './record-sink.js';
 import type { JobHooks } from './job-hooks.js';
 import type { LookUpResult, WriteProgress } from './results.js';
 import { waitsOf, type Connection, type World } from './world.js';
@@ -29,6 +29,11 @@ export interface LookUpRequest extends LookUpOptions, FileOptions {
   /** Undefined is stdout, unless the profiles go `into` something else. */
   readonly output?: string;
   readonly into?: ProfileSink | undefined;
+}
+
+/** Takes whom nobody has, too, and whom each profile was asked for as. */
+export interface ProfileSink extends Omit<RecordSink, 'write'> {
+  write(record: Buffer | undefined, user: Identifier): Promise<void>;
 }
 
 type LookUpHooks = JobHooks<LookUpResult, WriteProgress>;
@@ -93,7 +98,7 @@ async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpRe
   const { request, world, users, connection, tally, traffic } = looking;
   const { runtime, said } = world;
   const started = runtime.monotonic();
-  const sink = request.into ?? (await openProfileSink(request.output, request, world));
+  const sink = request.into ?? (await openRecordSink(request.output, request, world));
   const named = 'input' in request.users ? users.first : undefined;
   hooks.begun?.(() => progressOf(looking), named);
   const work = async () => {

@@ -23,21 +23,8 @@ export const readMeaning = ({
 });
 
 /** What to read; `listColumn` is the column that a bare list stands for. */
-export function inputOptions(
+export const inputOptions = (
   files: readonly string[],
-  options: ReadOptions,
+  { maxRecordBytes = writeDefaults.maxRecordBytes, ...options }: ReadOptions,
   listColumn?: string,
-): InputOptions {
-  const { inputFormat, delimiter, quote, escape, comment, encoding } = options;
-  return {
-    files,
-    maxRecordBytes: options.maxRecordBytes ?? writeDefaults.maxRecordBytes,
-    ...(inputFormat && { format: inputFormat }),
-    ...(delimiter !== undefined && { delimiter }),
-    ...(quote !== undefined && { quote }),
-    ...(escape !== undefined && { escape }),
-    ...(comment !== undefined && { comment }),
-    ...(encoding !== undefined && { encoding }),
-    ...(listColumn !== undefined && { listColumn }),
-  };
-}
+): InputOptions => ({ ...options, files, maxRecordBytes, listColumn });

@@ -18,16 +18,12 @@ import { SentInput } from './verify/read-sent.js';
 import { Settlement } from './verify/settlement.js';
 import { differenceText } from './verify/verdict.js';
 import { VerdictTally } from './verify/verdict-tally.js';
+import type { RecordSink } from './record-sink.js';
 import { watched } from './watched.js';
 import { waitsOf, type Connection, type World } from './world.js';
 
 /** Where lines go: differences, or what could not be settled. */
-export interface LineSink {
-  /** Takes the text of one JSON object. */
-  write(line: Buffer): Promise<void>;
-  finish(): Promise<void>;
-  abort(): Promise<void>;
-}
+type LineSink = Pick<RecordSink, 'write' | 'finish' | 'abort'>;
 
 export interface VerifyRequest extends VerifyOptions {
   readonly files: readonly string[];

@@ -11,7 +11,9 @@ describe('a well-formed CSV', () => {
     await fc.assert(
       fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
         const bytes = encode(document.text, encoding);
-        const { headers, rows, faults } = await readText(chunked(bytes, sizes), { format: 'csv' });
+        const { headers, rows, faults } = await readText(chunked(bytes, sizes), {
+          inputFormat: 'csv',
+        });
         const [header, ...expected] = parse(document.text, {
           record_delimiter: ['\r\n', '\n', '\r'],
           skip_empty_lines: true,
@@ -30,7 +32,7 @@ describe('any text as CSV', () => {
   it('gives the rows and faults of a slow reader of the same rules', async () => {
     await fc.assert(
       fc.asyncProperty(wildTexts, async (text) => {
-        const { rows, faults } = await readText(`a,b\n${text}`, { format: 'csv' });
+        const { rows, faults } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
         expect([...rows.map(outcome), ...faults.map(outcome)].toSorted()).toEqual(
           slowlyRead(text, 2).toSorted(),
         );
@@ -43,8 +45,8 @@ describe('any text as CSV', () => {
     await fc.assert(
       fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
         const bytes = Buffer.from(`a,b\n${text}`);
-        const whole = await readText(bytes, { format: 'csv' });
-        expect(await readText(chunked(bytes, sizes), { format: 'csv' })).toEqual(whole);
+        const whole = await readText(bytes, { inputFormat: 'csv' });
+        expect(await readText(chunked(bytes, sizes), { inputFormat: 'csv' })).toEqual(whole);
       }),
       { numRuns: 500 },
     );
@@ -55,9 +57,9 @@ describe('a delimiter of several bytes', () => {
   it.each(['::', '§', '||;'])('%s gives what a comma in its place gives', async (delimiter) => {
     await fc.assert(
       fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
-        const commas = await readText(`a,b\n${text}`, { format: 'csv' });
+        const commas = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
         const bytes = Buffer.from(`a,b\n${text}`.replaceAll(',', delimiter));
-        const read = await readText(chunked(bytes, sizes), { format: 'csv', delimiter });
+        const read = await readText(chunked(bytes, sizes), { inputFormat: 'csv', delimiter });
         const expected = commas.rows.map(({ line, cells }) => ({
           line,
           cells: cells?.map((cell) => cell.replaceAll(',', delimiter)),
@@ -116,7 +118,7 @@ describe('a fault in a CSV', () => {
       { line: 2, error: 'text after a closing quote, on line 4', raw: '1,"a' },
     ],
   ])('%s: is named, and reading goes on', async (_, text, fault) => {
-    const { rows, faults } = await readText(`id,name\n${text}`, { format: 'csv' });
+    const { rows, faults } = await readText(`id,name\n${text}`, { inputFormat: 'csv' });
     expect(faults).toEqual([{ column: undefined, ...fault }]);
     const lines = text.split('\n').length;
     expect(rows.at(-1)).toMatchObject({ line: lines + 1 });
@@ -124,7 +126,7 @@ describe('a fault in a CSV', () => {
 
   it('does not shift the numbers of later lines, blank ones included', async () => {
     const { rows, faults } = await readText('a,b\r\n\r\n1\r2,"x\r\ny"\n\n3,"\n4,4\r\n', {
-      format: 'csv',
+      inputFormat: 'csv',
     });
     expect(faults.map(({ line }) => line)).toEqual([3, 7]);
     expect(rows.map(({ line }) => line)).toEqual([4, 8]);
@@ -133,13 +135,13 @@ describe('a fault in a CSV', () => {
 
 describe('a CSV', () => {
   it('keeps NUL, control characters and names such as __proto__ as data', async () => {
-    const { headers, rows } = await readText('__proto__,b\n\0x\u{1b},\t\n', { format: 'csv' });
+    const { headers, rows } = await readText('__proto__,b\n\0x\u{1b},\t\n', { inputFormat: 'csv' });
     expect(headers).toEqual([['__proto__', 'b']]);
     expect(rows[0]?.cells).toEqual(['\0x\u{1b}', '\t']);
   });
 
   it('may have quotes and line breaks in its header', async () => {
-    const { headers, rows } = await readText('\n"a\n""x""",b\r\n1,2\n', { format: 'csv' });
+    const { headers, rows } = await readText('\n"a\n""x""",b\r\n1,2\n', { inputFormat: 'csv' });
     expect(headers).toEqual([['a\n"x"', 'b']]);
     expect(rows).toEqual([{ line: 4, text: '1,2', cells: ['1', '2'] }]);
   });
@@ -147,14 +149,14 @@ describe('a CSV', () => {
   it('takes away a byte order mark only at the start, wherever chunks end', async () => {
     const bytes = Buffer.from('\u{FEFF}abc\n\u{FEFF}\n');
     for (const size of [1, 7, 100]) {
-      const { headers, rows } = await readText(chunked(bytes, [size]), { format: 'csv' });
+      const { headers, rows } = await readText(chunked(bytes, [size]), { inputFormat: 'csv' });
       expect(headers).toEqual([['abc']]);
       expect(rows[0]?.cells).toEqual(['\u{FEFF}']);
     }
   });
 
   it('keeps a byte order mark in the middle', async () => {
-    const { headers, rows } = await readText('\u{FEFF}a\n\u{FEFF}1\n', { format: 'csv' });
+    const { headers, rows } = await readText('\u{FEFF}a\n\u{FEFF}1\n', { inputFormat: 'csv' });
     expect(headers).toEqual([['a']]);
     expect(rows[0]?.cells).toEqual(['\u{FEFF}1']);
   });
@@ -162,12 +164,12 @@ describe('a CSV', () => {
   it.each(['a,b', 'a,b\n', 'a,b\r\n\r\n\n'])(
     'with nothing but a header has no rows: %j',
     async (text) => {
-      expect(await readText(text, { format: 'csv' })).toMatchObject({ rows: [], faults: [] });
+      expect(await readText(text, { inputFormat: 'csv' })).toMatchObject({ rows: [], faults: [] });
     },
   );
 
   it('of one column has no row on a blank line, but one for a quoted empty cell', async () => {
-    const { rows } = await readText('a\n\n""\n', { format: 'csv' });
+    const { rows } = await readText('a\n\n""\n', { inputFormat: 'csv' });
     expect(rows).toEqual([{ line: 3, text: '""', cells: [''] }]);
   });
 

@@ -28,7 +28,7 @@ describe('a CSV of another dialect', () => {
         chunkSizes,
         async ({ text, dialect }, encoding, sizes) => {
           const chunks = chunked(encode(text, encoding), sizes);
-          const read = await readText(chunks, { format: 'csv', ...dialect });
+          const read = await readText(chunks, { inputFormat: 'csv', ...dialect });
           const [header, ...expected] = parse(text, {
             ...dialect,
             comment_no_infix: true,
@@ -48,10 +48,10 @@ describe('a CSV of another dialect', () => {
   it('of standard marks is read as the standard is, faults and lines included', async () => {
     await fc.assert(
       fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
-        const standard = await readText(`a,b\n${text}`, { format: 'csv' });
+        const standard = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
         const comment = 'never there';
         const chunks = chunked(Buffer.from(`a,b\n${text}`), sizes);
-        expect(await readText(chunks, { format: 'csv', comment })).toEqual(standard);
+        expect(await readText(chunks, { inputFormat: 'csv', comment })).toEqual(standard);
       }),
       { numRuns: 1000 },
     );
@@ -60,9 +60,9 @@ describe('a CSV of another dialect', () => {
   it.each(["'", '§'])('with the quote %s gives what the standard gives', async (quote) => {
     await fc.assert(
       fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
-        const { rows, faults } = await readText(`a,b\n${text}`, { format: 'csv' });
+        const { rows, faults } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
         const other = Buffer.from(`a,b\n${text}`.replaceAll('"', quote));
-        const read = await readText(chunked(other, sizes), { format: 'csv', quote });
+        const read = await readText(chunked(other, sizes), { inputFormat: 'csv', quote });
         expect(read.rows.map(({ line, cells }) => ({ line, cells }))).toEqual(
           rows.map(({ line, cells }) => ({
             line,
@@ -96,7 +96,7 @@ describe('a CSV of another dialect', () => {
   });
 
   it('without quotes takes every quotation mark as it is', async () => {
-    const { rows } = await readText('a,b\n"x,5" pipe\n"",\\"\n', { format: 'csv', quote: '' });
+    const { rows } = await readText('a,b\n"x,5" pipe\n"",\\"\n', { inputFormat: 'csv', quote: '' });
     expect(rows.map(({ cells }) => cells)).toEqual([
       ['"x', '5" pipe'],
       ['""', '\\"'],
@@ -118,7 +118,7 @@ describe('a CSV of another dialect', () => {
     [{ escape: ',' }, '--delimiter'],
     [{ delimiter: '|'.repeat(1025) }, '--delimiter'],
   ])('%j is refused: what is meant would be open', async (options, message) => {
-    const reading = readText('a,b\n', { format: 'csv', ...options });
+    const reading = readText('a,b\n', { inputFormat: 'csv', ...options });
     await expect(reading).rejects.toMatchObject({
       id: 'E-USAGE',
       message: expect.stringContaining(message) as string,

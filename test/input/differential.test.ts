@@ -42,7 +42,7 @@ it(
       const text = wildNdjson(random);
       const { encoding, sizes } = arrival(random);
       const { rows, faults } = await readText(chunked(encode(text, encoding), sizes), {
-        format: 'ndjson',
+        inputFormat: 'ndjson',
         encoding: 'utf-8',
       });
       const found = rows.map(({ line, text }) => {

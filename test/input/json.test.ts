@@ -27,7 +27,7 @@ describe('a JSON array', () => {
     await fc.assert(
       fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
         const bytes = encode(document.text, encoding);
-        const { rows, faults } = await readText(chunked(bytes, sizes), { format: 'json' });
+        const { rows, faults } = await readText(chunked(bytes, sizes), { inputFormat: 'json' });
         expect(rows.map(({ text, line }) => ({ text, line }))).toEqual(document.records);
         expect(rows.map(({ text }) => JSON.parse(text))).toEqual(JSON.parse(document.text));
         expect(faults).toEqual([]);
@@ -58,7 +58,7 @@ describe('a JSON array', () => {
         async (parts, sizes) => {
           const text = `[${parts.join('')}`;
           const { rows, faults } = await readText(chunked(Buffer.from(text), sizes), {
-            format: 'json',
+            inputFormat: 'json',
           });
           const refused = faults.length + rows.filter((row) => !isJson(row.text)).length;
           expect(faults.length).toBeLessThanOrEqual(1);
@@ -122,7 +122,7 @@ describe('a broken JSON array', () => {
   ])('by %s: one fault with its place, after which nothing is read', async (_, rest, fault) => {
     const bytes = Buffer.from(before + rest);
     for (const sizes of [[1000], [1]]) {
-      const { rows, faults } = await readText(chunked(bytes, sizes), { format: 'json' });
+      const { rows, faults } = await readText(chunked(bytes, sizes), { inputFormat: 'json' });
       expect(rows.map(({ text }) => text)).toEqual(['{"a":1}', '{"a":2}']);
       const { raw, ...place } = fault;
       expect(faults).toMatchObject([place]);

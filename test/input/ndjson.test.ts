@@ -28,7 +28,7 @@ describe('NDJSON', () => {
     await fc.assert(
       fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
         const bytes = encode(document.text, encoding);
-        const read = await readText(chunked(bytes, sizes), { format: 'ndjson' });
+        const read = await readText(chunked(bytes, sizes), { inputFormat: 'ndjson' });
         expect(read.rows.map(({ text, line }) => ({ text, line }))).toEqual(document.records);
         expect(read.faults).toEqual([]);
       }),

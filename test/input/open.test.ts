@@ -49,7 +49,7 @@ describe('the format of an input', () => {
 
   it('can be named, against the extension', async () => {
     await write('x.csv', '{"a":1}\n');
-    const { rows } = await readFiles({ files: ['x.csv'], format: 'ndjson' }, { cwd });
+    const { rows } = await readFiles({ files: ['x.csv'], inputFormat: 'ndjson' }, { cwd });
     expect(rows).toEqual([{ line: 1, text: '{"a":1}', cells: undefined }]);
   });
 });
@@ -298,7 +298,7 @@ describe('an input that cannot be used', () => {
       'a list where none is taken',
       'x.csv',
       'a\n1\n',
-      { format: 'list' },
+      { inputFormat: 'list' },
       { id: 'E-USAGE', message: /list/ },
     ],
     [

@@ -84,7 +84,7 @@ describe('encodings', () => {
     ['utf-8', Buffer.from('Größe'), 'Größe'],
   ])('%s, when it is named', async (encoding, bytes, text) => {
     for (const sizes of [[1], [1000]]) {
-      const { rows } = await readText(chunked(bytes, sizes), { encoding, format: 'ndjson' });
+      const { rows } = await readText(chunked(bytes, sizes), { encoding, inputFormat: 'ndjson' });
       expect(rows.map((row) => row.text)).toEqual([text]);
     }
   });
@@ -97,14 +97,14 @@ describe('encodings', () => {
 
   it('leave a fault where a record cannot be decoded, not a replacement character', async () => {
     const bytes = Buffer.from('\u{FEFF}a,b\n1,x\n2,\u{D800}\n3,y\n', 'utf16le');
-    const { rows, faults } = await readText(bytes, { format: 'csv' });
+    const { rows, faults } = await readText(bytes, { inputFormat: 'csv' });
     expect(rows.map(({ line }) => line)).toEqual([2, 4]);
     expect(faults).toMatchObject([{ line: 3, column: 3, error: /not valid/ }]);
   });
 
   it('leave a fault for a text of UTF-16 with half a character at its end', async () => {
     const bytes = Buffer.from('\u{FEFF}{"a":1}\n{"a":2}', 'utf16le');
-    const { rows, faults } = await readText(bytes.subarray(0, -1), { format: 'ndjson' });
+    const { rows, faults } = await readText(bytes.subarray(0, -1), { inputFormat: 'ndjson' });
     expect(rows).toHaveLength(1);
     expect(faults).toMatchObject([{ line: 2 }]);
   });
@@ -143,7 +143,7 @@ const bytesBeforeHalf = (text: string): number =>
 describe('a record that is not UTF-8', () => {
   it('is a fault with its bytes, and the others are read', async () => {
     const text = Buffer.from('a,b\nx,1\nGr\xf6\xdfe,2\n"y\n\xff",3\nz,4\n', 'latin1');
-    const { rows, faults } = await readText(text, { format: 'csv' });
+    const { rows, faults } = await readText(text, { inputFormat: 'csv' });
     expect(rows.map(({ line, cells }) => [line, cells])).toEqual([
       [2, ['x', '1']],
       [6, ['z', '4']],
@@ -209,7 +209,7 @@ describe('a record over the limit', () => {
 
   it('because of a lost quote costs only the line of the quote', async () => {
     const text = `a,b\n1,"x\n${'2,y\n'.repeat(1000)}`;
-    const { rows, faults } = await readText(text, { format: 'csv', maxRecordBytes: 1000 });
+    const { rows, faults } = await readText(text, { inputFormat: 'csv', maxRecordBytes: 1000 });
     expect(faults).toMatchObject([{ line: 2 }]);
     expect(rows.map(({ line }) => line)).toEqual(Array.from({ length: 1000 }, (_, i) => i + 3));
   });

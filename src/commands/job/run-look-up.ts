@@ -1,7 +1,7 @@
 import { EngagectlError } from '../../errors.js';
-import { isSingle, lookUp, type LookUpRequest } from '../../jobs/look-up-job.js';
+import { isSingle, lookUp, type LookUpRequest, type ProfileSink } from '../../jobs/look-up-job.js';
 import type { WantedUsers } from '../../jobs/open-users.js';
-import { prettyJson, type ProfileSink } from '../../jobs/profile-sink.js';
+import { prettyJson } from '../../jobs/record-sink.js';
 import type { OutputStream, Runtime } from '../../runtime.js';
 import { inertJsonText } from '../../ui/inert.js';
 import type { CommandWorld } from './job-world.js';

@@ -1,6 +1,6 @@
 import { EngagectlError } from '../../errors.js';
 import type { VerifyOptions } from '../../jobs/job-options.js';
-import { openLineSink } from '../../jobs/line-sink.js';
+import { openRecordSink } from '../../jobs/record-sink.js';
 import type { WriteProgress } from '../../jobs/results.js';
 import { verify } from '../../jobs/verify-job.js';
 import type { Call } from '../command-spec.js';
@@ -30,7 +30,8 @@ export async function runVerify(
       concurrency: flags.concurrency,
       reads: true,
       job: async (world, hooks) => {
-        const into = async () => openLineSink(output, flags, world);
+        const how = { format: 'ndjson', overwrite: flags.overwrite === true } as const;
+        const into = async () => openRecordSink(output, how, world);
         return verify({ ...flags, files, into }, world, hooks);
       },
       shown: ({ settled, rejected, waiting, bytesRead }: WriteProgress) => ({

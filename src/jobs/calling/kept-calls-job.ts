@@ -6,7 +6,7 @@ import { Waits } from '../../client/waits.js';
 import { withRetry } from '../../client/with-retry.js';
 import { EngagectlError } from '../../errors.js';
 import type { FileOptions } from '../job-options.js';
-import { openProfileSink } from '../profile-sink.js';
+import { openRecordSink } from '../record-sink.js';
 import { tellingOf } from '../open-connection.js';
 import type { World } from '../world.js';
 import { checkCallingAccount } from './call-error.js';
@@ -59,11 +59,9 @@ export async function logCalls(
   world: CallsWorld,
 ): Promise<number> {
   const calls = await listCalls(since, account, world);
-  const sink = await openProfileSink(output, how, world);
+  const sink = await openRecordSink(output, how, world);
   try {
-    for (const call of calls) {
-      await sink.write(Buffer.from(JSON.stringify(call)), { by: 'identity', value: '' });
-    }
+    for (const call of calls) await sink.write(Buffer.from(JSON.stringify(call)));
     await sink.finish();
   } finally {
     await sink.abort();

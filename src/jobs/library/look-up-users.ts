@@ -5,7 +5,7 @@ import type { JobOptions, LookUpOptions } from '../job-options.js';
 import type { JsonObject, LookedUpUser, Source, UserIdentifier } from './library.js';
 import { foreseen, type LibraryWorld } from './library-world.js';
 import type { WantedUsers } from '../open-users.js';
-import type { ProfileSink } from '../profile-sink.js';
+import type { ProfileSink } from '../look-up-job.js';
 import type { RejectedRecord } from '../results.js';
 import { openSource } from './open-source.js';
 

@@ -1,5 +1,4 @@
 import type { OnceKind } from '../../bulk/outcome-log.js';
-import type { WriteEntry } from '../../bulk/write/write-entries.js';
 import { EngagectlError, grouped } from '../../errors.js';
 import type { Inputs } from '../../input/open.js';
 import type { TextDigests } from '../../input/text-digests.js';
@@ -7,7 +6,7 @@ import { pipedBefore, refuseOtherParts, sentBefore, type SentBefore } from './al
 import { ledgerSources } from './finished-run.js';
 import { appendLedger, ledgerOf, readLedger, type LedgerLine } from './ledger.js';
 import type { Remembered } from '../write/open-memory.js';
-import { folderOfRuns, type OpenRun } from './open-run.js';
+import { folderOfRuns } from './open-run.js';
 import type { WriteResult } from '../results.js';
 import { pipeName } from './pipe-name.js';
 import { digest } from './run-folder.js';
@@ -62,18 +61,6 @@ export function openLedger(
   });
 }
 
-/** Lets a run that begins now begin behind what other runs sent. Throws E-ALREADY-SENT. */
-export async function sentByOthers(
-  { request, inputs }: Writing,
-  { kept }: OpenRun<WriteEntry>,
-  ledger: RunLedger | undefined,
-): Promise<SentBefore | undefined> {
-  if (!ledger || kept?.resumed) return undefined;
-  const isResumed = request.resume === true;
-  if (inputs.totalBytes !== undefined) return ledger.sentBefore(inputs, isResumed);
-  return kept && isResumed ? ledger.pipedBefore(inputs) : undefined;
-}
-
 /** What a write asks of the ledger before it begins, and tells it at its end. */
 export class RunLedger {
   /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
@@ -107,34 +94,31 @@ export class RunLedger {
     if (!again) this.refused = error;
   }
 
-  /** What of the inputs need not be sent. Throws E-ALREADY-SENT, E-INPUT-CHANGED. */
-  async sentBefore(inputs: Inputs, resume: boolean): Promise<SentBefore | undefined> {
-    if (this.#isAgain) return undefined;
-    const { words } = this.#world;
-    const sent = await sentBefore(inputs, { lines: this.#lines, resume, words });
+  /**
+   * What of the inputs a run that begins now need not send; of a pipe only of one that is kept. Throws
+   * E-ALREADY-SENT, E-INPUT-CHANGED.
+   */
+  async sentBefore(
+    inputs: Inputs,
+    { resume, isKept }: { readonly resume: boolean; readonly isKept: boolean },
+  ): Promise<SentBefore | undefined> {
+    const isPiped = inputs.totalBytes === undefined;
+    if (this.#isAgain || (isPiped && !(isKept && resume))) return undefined;
+    const [lines, { words }] = [this.#lines, this.#world];
+    const sent = await (isPiped
+      ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
+      : sentBefore(inputs, { lines, resume, words }));
     if (!sent) {
-      await refuseOtherParts(inputs, { lines: this.#otherParts, shard: this.#run.shard, words });
+      const other = { lines: this.#otherParts, shard: this.#run.shard, words };
+      if (!isPiped) await refuseOtherParts(inputs, other);
+      return undefined;
     }
-    this.#say(sent);
-    return sent;
-  }
-
-  /** What of a pipe with a name its last run sent, if it begins like that. */
-  async pipedBefore(inputs: Inputs): Promise<SentBefore | undefined> {
-    if (this.#isAgain) return undefined;
-    const asked = { lines: this.#lines, name: this.#names(inputs)[0]! };
-    const sent = await pipedBefore(inputs, asked);
-    this.#say(sent);
-    return sent;
-  }
-
-  #say(sent: SentBefore | undefined): void {
-    if (!sent) return;
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
     this.#world.said.note(
       `${grouped(sent.records)} records were sent on ${when} by run ${run}: what is behind them is new`,
     );
+    return sent;
   }
 
   #names({ names }: Inputs): readonly string[] {

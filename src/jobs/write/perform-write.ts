@@ -21,7 +21,7 @@ import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from '../run/open-
 import { inputOptions } from '../read-input.js';
 import type { WriteResult } from '../results.js';
 import { digest, journalOf, type RunFolder } from '../run/run-folder.js';
-import { openLedger, sentByOthers } from '../run/run-ledger.js';
+import { openLedger } from '../run/run-ledger.js';
 import { shardText, writeSlots } from '../shard-of.js';
 import { openTally, workThrough } from './work-through.js';
 import { isWorthKeeping } from './worth-keeping.js';
@@ -98,7 +98,7 @@ async function openRemembered(writing: Writing): Promise<Remembered | undefined>
 }
 
 async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
-  const { hooks, inputs, world } = writing;
+  const { hooks, inputs, request, world } = writing;
   const remembered = await openRemembered(writing);
   const run = await openRunOf(writing).catch((error: unknown) => {
     remembered?.close();
@@ -108,7 +108,10 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   let unfinished: boolean | undefined;
   try {
     const ledger = openLedger(writing, remembered);
-    const sent = await sentByOthers(writing, run, ledger);
+    const isKept = run.kept !== undefined;
+    const sent = run.kept?.resumed
+      ? undefined
+      : await ledger?.sentBefore(inputs, { resume: request.resume === true, isKept });
     const before = sent?.entries ?? [];
     const earlier = run.kept && earlierParts([...run.kept.entries, ...before]);
     if (earlier) await verify(writing, earlier);
@@ -124,7 +127,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
       digests.fillUp(earlier?.digests.values() ?? []);
       const { once } = tally.log;
       const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
-      done = ledger.note({ ...end, isKept: run.kept !== undefined }, inputs);
+      done = ledger.note({ ...end, isKept }, inputs);
     }
     unfinished = ending.result.done && !done ? isWorthKeeping(run) : ending.result.unfinished;
     return { ...ending.result, unfinished };

@@ -1,4 +1,3 @@
-import type { Identifier } from '../mapping/identifier.js';
 import { openOutput, prepareOutputs } from '../output/open-output.js';
 export { prettyJson } from '../text/pretty-json.js';
 import { RecordWriter } from '../output/record-writer.js';
@@ -7,25 +6,25 @@ import { outputOf } from './output-of.js';
 import type { FileOptions } from './job-options.js';
 import type { World } from './world.js';
 
-/** Where profiles go, one at a time. Who opens, finishes or aborts. */
-export interface ProfileSink {
+/** Where records go, one at a time. Who opens, finishes or aborts. */
+export interface RecordSink {
   readonly bytes: number;
   readonly warnings: readonly string[];
-  /** Takes the text of one JSON object; undefined where nobody has the identifier. */
-  write(record: Buffer | undefined, user: Identifier): Promise<void>;
+  /** Takes the text of one JSON object; undefined adds nothing. */
+  write(record: Buffer | undefined): Promise<void>;
   finish(): Promise<void>;
   abort(): Promise<void>;
 }
 
-/** Bytes written to a file at a time; on stdout each profile appears at once. */
+/** Bytes written to a file at a time; on stdout each record appears at once. */
 const pageBytes = 256 * 1024;
 
 /** Written as by the exports. Throws E-FILE-WRITE, E-OUTPUT-EXISTS, E-PARTIAL-EXISTS. */
-export async function openProfileSink(
+export async function openRecordSink(
   name: string | undefined,
   how: FileOptions,
   { runtime, words }: Pick<World, 'runtime' | 'words'>,
-): Promise<ProfileSink> {
+): Promise<RecordSink> {
   const options = outputOf(name, how, words.option);
   await prepareOutputs([options], runtime, { ownPartials: false });
   const output = await openOutput(options, runtime);
