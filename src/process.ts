@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { closeSync } from 'node:fs';
-import { isatty } from 'node:tty';
+import { closeSync, fstatSync, statSync } from 'node:fs';
 import { EngagectlError, exitCodes, mostSerious } from './errors.js';
 import { main } from './main.js';
 import { nodeRuntime, type Runtime } from './runtime.js';
@@ -74,11 +73,18 @@ function quietStderr(): NodeJS.WriteStream {
 function closeLostStreams(): void {
   for (const stream of [0, 1, 2]) {
     try {
-      if (!isatty(stream)) closeSync(stream);
+      if (isTerminal(stream) && !process.getBuiltinModule('node:tty').isatty(stream))
+        closeSync(stream);
     } catch {
       // it was closed before
     }
   }
+}
+
+/** Also when it is gone. Node's own module for terminals takes 2 ms to load, which most runs do without. */
+function isTerminal(stream: number): boolean {
+  const about = fstatSync(stream);
+  return about.isCharacterDevice() && about.rdev !== statSync('/dev/null').rdev;
 }
 
 /** Takes away what may stand in a terminal's last line. */

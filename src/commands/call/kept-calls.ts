@@ -14,7 +14,7 @@ import { jsonAnswer } from '../../ui/json-answer.js';
 import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job/job-words.js';
-import { isStdout } from '../flags/output-flags.js';
+import { isStdout } from '../../jobs/output-of.js';
 import { withCalling, type CallingFlags } from './open-calling.js';
 
 export interface LogFlags extends CallingFlags, FileOptions {

@@ -66,7 +66,3 @@ function columnList(text: string): string[] {
   if (repeated !== undefined) throw new InvalidArgumentError(`Column "${repeated}" appears twice.`);
   return columns;
 }
-
-/** Whether an `--output` means stdout. */
-export const isStdout = (name: string | undefined): boolean =>
-  name === undefined || name === '-' || name === '/dev/stdout';

@@ -7,7 +7,7 @@ import type { Messages } from '../../ui/messages.js';
 import { shellWord } from '../../shell-word.js';
 import type { Call } from '../command-spec.js';
 import type { ExportFlags } from '../flags/export-flags.js';
-import { isStdout } from '../flags/output-flags.js';
+import { isStdout } from '../../jobs/output-of.js';
 import { runJob } from './run-job.js';
 import { sharded, type ShardFlags } from '../flags/shard-flags.js';
 

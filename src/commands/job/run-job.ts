@@ -11,7 +11,8 @@ import { openReport, type WriteReport } from '../../ui/report/report-file.js';
 import { showSummary } from '../../ui/summary.js';
 import { tellFlags } from '../effective-settings.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
-import { isStdout, type ReportFlag } from '../flags/output-flags.js';
+import type { ReportFlag } from '../flags/output-flags.js';
+import { isStdout } from '../../jobs/output-of.js';
 import type { Settings } from '../settings.js';
 import { showRejects } from './show-rejects.js';
 

@@ -5,7 +5,7 @@ import { prettyJson } from '../../jobs/record-sink.js';
 import type { OutputStream, Runtime } from '../../runtime.js';
 import { inertJsonText } from '../../ui/inert.js';
 import type { CommandWorld } from './job-world.js';
-import { isStdout } from '../flags/output-flags.js';
+import { isStdout } from '../../jobs/output-of.js';
 import { runJob } from './run-job.js';
 import { shownWrite } from './shown-write.js';
 import type { Settings } from '../settings.js';
