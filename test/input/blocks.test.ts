@@ -64,7 +64,7 @@ describe('a file of many blocks', () => {
     'of tiny %s records has at most some thousand in each',
     async (format, start, record, end) => {
       await writeFile(join(cwd, 'x'), start + record.repeat(count) + end);
-      const options = { files: ['x'], format, maxRecordBytes };
+      const options = { files: ['x'], inputFormat: format, maxRecordBytes };
       const inputs = await openInputs(options, { stdin, cwd, signal });
       const counts: number[] = [];
       for await (const block of inputs.blocks()) counts.push(block.count);
@@ -130,7 +130,7 @@ describe('memory', () => {
       peak = Math.max(peak, process.memoryUsage.rss() - before);
     });
     stdin.pause();
-    const options = { files: [], format, listColumn: 'value', maxRecordBytes };
+    const options = { files: [], inputFormat: format, listColumn: 'value', maxRecordBytes };
     const inputs = await openInputs(options, { stdin, cwd, signal });
     const blocks: RowBlock[] = [];
     for await (const block of inputs.blocks()) blocks.push(block);

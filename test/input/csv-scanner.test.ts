@@ -89,7 +89,7 @@ describe('the scanner', () => {
     const long = `${'x'.repeat(10_000_000)}\n`;
     const short = Array.from({ length: 10_000 }, (_, i) => `${i},b\n`);
     const text = Buffer.from(`a,b\n1,2\n3,"${long}"\n${short.join('')}`);
-    const options = { format: 'csv', maxRecordBytes: 16 * 1024 * 1024 } as const;
+    const options = { inputFormat: 'csv', maxRecordBytes: 16 * 1024 * 1024 } as const;
     const { rows, faults } = await readText(chunked(text, [100_000]), options);
     expect(faults).toEqual([]);
     expect(rows).toHaveLength(2 + short.length);

@@ -74,7 +74,7 @@ describe('a delimiter of several bytes', () => {
   });
 
   it('may begin like what a cell holds', async () => {
-    const options = { format: 'csv', delimiter: '::' } as const;
+    const options = { inputFormat: 'csv', delimiter: '::' } as const;
     for (const sizes of [[1], [100]]) {
       const bytes = Buffer.from('a::b\n1:2:::3\n":"::"x":\n');
       const { rows, faults } = await readText(chunked(bytes, sizes), options);
@@ -178,7 +178,7 @@ describe('a CSV', () => {
     ['csv', ';', 'a;b\n1,1;2\n', ['1,1', '2']],
     ['csv', '|', 'a|b\n"1|1"|2\n', ['1|1', '2']],
   ] as const)('as %s with delimiter %s', async (format, delimiter, text, cells) => {
-    const options = { format, ...(delimiter && { delimiter }) };
+    const options = { inputFormat: format, ...(delimiter && { delimiter }) };
     expect((await readText(text, options)).rows[0]?.cells).toEqual(cells);
   });
 });

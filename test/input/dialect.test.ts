@@ -79,7 +79,7 @@ describe('a CSV of another dialect', () => {
 
   it('keeps lines, and what was read, of records and faults between comments', async () => {
     const text = "# by hand\n#\na;b\n'1';x\n# 'not closed\n2;'y\n'z'\n3\n4;'it''s \"4\"'\n";
-    const options = { format: 'csv', delimiter: ';', quote: "'", comment: '#' } as const;
+    const options = { inputFormat: 'csv', delimiter: ';', quote: "'", comment: '#' } as const;
     for (const sizes of [[1], [7], [100]]) {
       const { headers, rows, faults } = await readText(chunked(Buffer.from(text), sizes), options);
       expect(headers).toEqual([['a', 'b']]);
@@ -105,7 +105,12 @@ describe('a CSV of another dialect', () => {
 
   it('passes over a record that is too long in flat memory, and goes on', async () => {
     const long = `1;'${'x'.repeat(300_000)}'`;
-    const options = { format: 'csv', delimiter: ';', quote: "'", maxRecordBytes: 1000 } as const;
+    const options = {
+      inputFormat: 'csv',
+      delimiter: ';',
+      quote: "'",
+      maxRecordBytes: 1000,
+    } as const;
     const { rows, faults } = await readText(`a;b\n${long}\n2;y\n`, options);
     expect(faults.map(({ line }) => line)).toEqual([2]);
     expect(rows).toEqual([{ line: 3, text: '2;y', cells: ['2', 'y'] }]);

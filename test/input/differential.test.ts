@@ -23,7 +23,11 @@ it(
       const document = wildCsv(randomOf(seed));
       const { text, marks, encoding, sizes } = document;
       const { comment, ...others } = marks;
-      const options = { format: 'csv', ...others, ...(comment !== '' && { comment }) } as const;
+      const options = {
+        inputFormat: 'csv',
+        ...others,
+        ...(comment !== '' && { comment }),
+      } as const;
       const read = await readText(chunked(encode(text, encoding), sizes), options);
       const expected = expectedOf(document);
       const found = outcomesOf(read);

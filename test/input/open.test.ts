@@ -78,13 +78,13 @@ describe('a bare list', () => {
     [
       'with commas, when named',
       'Smith, J\nidentity\n',
-      { format: 'list' },
+      { inputFormat: 'list' },
       [
         [1, 'Smith, J'],
         [2, 'identity'],
       ],
     ],
-    ['of nothing', '', { format: 'list' }, []],
+    ['of nothing', '', { inputFormat: 'list' }, []],
   ] as const)('%s', async (_, text, options, expected) => {
     const { headers, rows, faults } = await readText(text, { ...options, listColumn: 'identity' });
     expect(rows.map(({ line, cells }) => [line, cells?.join()])).toEqual(expected);

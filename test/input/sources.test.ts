@@ -121,7 +121,7 @@ describe('UTF-16', () => {
       fc.asyncProperty(documents, fc.boolean(), chunkSizes, async (lines, bigEndian, sizes) => {
         const bytes = Buffer.from(`\u{FEFF}value\n${lines.join('\n')}\n`, 'utf16le');
         if (bigEndian) bytes.swap16();
-        const options = { format: 'list', listColumn: 'value' } as const;
+        const options = { inputFormat: 'list', listColumn: 'value' } as const;
         const { rows, faults } = await readText(chunked(bytes, sizes), options);
         const numbered = lines.map((text, at) => ({ line: at + 2, text }));
         const isWhole = ({ text }: { text: string }) => !/\p{Surrogate}/u.test(text);
@@ -183,7 +183,7 @@ describe('a record over the limit', () => {
   ] as const)('of %s is a fault, wherever chunks end', async (format, text) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4000 }), async (size) => {
-        const options = { format, maxRecordBytes: 1000, listColumn: 'value' };
+        const options = { inputFormat: format, maxRecordBytes: 1000, listColumn: 'value' };
         const { rows, faults } = await readText(chunked(Buffer.from(text), [size]), options);
         expect(rows.map(({ line }) => line)).toEqual([2, 4]);
         expect(faults).toMatchObject([
@@ -199,7 +199,7 @@ describe('a record over the limit', () => {
     async (end) => {
       const text = `a\n${'x'.repeat(1000)}${end}${'y'.repeat(1001)}${end}z${end}`;
       for (const size of [1, 7, 1001, 1002, 1003, 5000]) {
-        const options = { format: 'csv', maxRecordBytes: 1000 } as const;
+        const options = { inputFormat: 'csv', maxRecordBytes: 1000 } as const;
         const { rows, faults } = await readText(chunked(Buffer.from(text), [size]), options);
         expect(rows.map(({ line }) => line)).toEqual([2, 4]);
         expect(faults.map(({ line }) => line)).toEqual([3]);
