@@ -96,7 +96,7 @@ async function cutterFor(
   state: string | undefined,
 ): Promise<{ cutter: Cutter; line: number }> {
   if (format === 'ndjson') {
-    if (options.format === undefined) await expectLines(input.window, input.name);
+    if (options.inputFormat === undefined) await expectLines(input.window, input.name);
     return { cutter: new NdjsonCutter(), line: 1 };
   }
   if (format === 'json') {
