@@ -116,6 +116,8 @@ function runBlocks(blocks: ReturnType<typeof commandBlocks>): void {
       ENGAGECTL_BASE_URL: service.url,
       ENGAGECTL_ACCOUNT_ID: account.accountId,
       ENGAGECTL_PASSCODE: account.passcode,
+      // The addresses of the pages are nobody's: that is known at once, and not when a name server gives up.
+      HTTPS_PROXY: 'http://127.0.0.1:9',
     },
   });
 

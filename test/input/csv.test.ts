@@ -37,7 +37,7 @@ describe('any text as CSV', () => {
           slowlyRead(text, 2).toSorted(),
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     );
   });
 
@@ -48,7 +48,7 @@ describe('any text as CSV', () => {
         const whole = await readText(bytes, { inputFormat: 'csv' });
         expect(await readText(chunked(bytes, sizes), { inputFormat: 'csv' })).toEqual(whole);
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 });

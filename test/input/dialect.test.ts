@@ -41,7 +41,7 @@ describe('a CSV of another dialect', () => {
           expect(read.faults).toEqual([]);
         },
       ),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
   });
 
@@ -53,7 +53,7 @@ describe('a CSV of another dialect', () => {
         const chunks = chunked(Buffer.from(`a,b\n${text}`), sizes);
         expect(await readText(chunks, { inputFormat: 'csv', comment })).toEqual(standard);
       }),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
   });
 
@@ -73,7 +73,7 @@ describe('a CSV of another dialect', () => {
           faults.map(({ line, error }) => ({ line, error })),
         );
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 

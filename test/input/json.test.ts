@@ -65,7 +65,7 @@ describe('a JSON array', () => {
           expect(refused === 0).toBe(isJson(text));
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     );
   });
 
