@@ -32,8 +32,8 @@ const besidesTheClient = [
 /**
  * What is needed together is one file: `main` answers `--version`, `program` is the command tree and
  * answers `--help`, `around` are the commands that it can do without, `run` is the job of an upload, and what that
- * command loads as other commands do; the client is not in it. What `around` and `run` both say messages by is in
- * `program`, so that neither loads the other. A group takes the
+ * command loads as other commands do; the client is not in it. What `around` and `run` both
+ * need is in `program`, so that neither loads the other. A group takes the
  * dependencies of its modules with it; the first group that wants a module has it. What else is loaded
  * by `import()` gets files of its own.
  */
@@ -42,7 +42,7 @@ const groups = [
   group(
     'program',
     ({ id, dynamicImporters }) =>
-      id === module('ui/messages') ||
+      ['shell-word', 'ui/messages'].some((name) => id === module(name)) ||
       ([id, ...dynamicImporters].includes(module('program')) && !isAround(id)),
   ),
   group('around', ({ id }) => isAround(id)),
