@@ -2,7 +2,11 @@
 import { openInputs } from '../build/input/open.js';
 
 const [file, format] = process.argv.slice(2);
-const options = { files: [file], maxRecordBytes: 1024 * 1024, ...(format && { inputFormat: format }) };
+const options = {
+  files: [file],
+  maxRecordBytes: 1024 * 1024,
+  ...(format && { inputFormat: format }),
+};
 const started = performance.now();
 const inputs = await openInputs(options, { stdin: process.stdin, cwd: process.cwd() });
 let records = 0;

@@ -16,7 +16,11 @@ const mapper = uploadMapper({
   zone: zoneOf('UTC'),
   retryUnknown: false,
 });
-const options = { files: [file], maxRecordBytes: 1024 * 1024, ...(format && { inputFormat: format }) };
+const options = {
+  files: [file],
+  maxRecordBytes: 1024 * 1024,
+  ...(format && { inputFormat: format }),
+};
 const inputs = await openInputs(options, { stdin: process.stdin, cwd: process.cwd() });
 const totals = { records: 0, rejects: 0, bytes: 0, milliseconds: 0 };
 for await (const rows of inputs.blocks()) {
