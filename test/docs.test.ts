@@ -40,6 +40,7 @@ const ofTheCheckout = ['npm ci && npm run demo', 'npm ci && npm test'];
 /** What the file names of the pages stand for. */
 const files: Readonly<Record<string, string>> = {
   'users.csv': 'identity,Email,Phone,City,MSG-email\nu1,u1@example.test,+447700900001,Oslo,true\n',
+  'sheet.csv': 'identity;City\nu1;Z\u00fcrich\n',
   'crm.csv': 'CustomerId,mail,Age,Signed Up,Internal\nu2,u2@example.test,41,2026-10-01,x\n',
   'events.ndjson': `${['Charged', 'Searched'].map(eventOf).join('\n')}\n`,
   'opt-outs.csv': 'type,value,status\nemail,u1@example.test,Unsubscribe\n',
