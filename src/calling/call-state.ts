@@ -124,43 +124,36 @@ function withReady(state: CallState, by: Side): Transition {
   };
 }
 
-/** What a decline means by its code. A receiver that is busy or logged out learns nothing. */
+/** What a decline means by its code. */
+const meanings: Readonly<Record<DeclineCode, readonly [event: CallEvent, reason: string]>> = {
+  [declineCodes.busy]: [CallEvent.ReceiverBusyOnAnotherCall, 'busy'],
+  [declineCodes.busyOnVoip]: [CallEvent.ReceiverBusyOnAnotherCall, 'busy'],
+  [declineCodes.busyOnPstn]: [CallEvent.ReceiverBusyOnAnotherCall, 'busy'],
+  [declineCodes.loggedOutCuid]: [CallEvent.DeclinedDueToLoggedOutCuid, 'loggedOut'],
+  [declineCodes.notificationsDisabled]: [
+    CallEvent.DeclinedDueToNotificationsDisabled,
+    'notificationsDisabled',
+  ],
+  [declineCodes.microphoneNotGranted]: [
+    CallEvent.DeclinedDueToMicrophonePermissionsNotGranted,
+    'microphoneNotGranted',
+  ],
+};
+
 function declinedBy(reasonCode: DeclineCode | undefined): Transition {
-  switch (reasonCode) {
-    case undefined:
-      return both(CallEvent.Declined, { status: 'declined', reason: 'declined' });
-    case declineCodes.busy:
-    case declineCodes.busyOnVoip:
-    case declineCodes.busyOnPstn:
-      return ended(CallEvent.ReceiverBusyOnAnotherCall, declined('busy', reasonCode));
-    case declineCodes.loggedOutCuid:
-      return ended(CallEvent.DeclinedDueToLoggedOutCuid, declined('loggedOut', reasonCode));
-    case declineCodes.notificationsDisabled: {
-      const ending = declined('notificationsDisabled', reasonCode);
-      return both(CallEvent.DeclinedDueToNotificationsDisabled, ending);
-    }
-    case declineCodes.microphoneNotGranted: {
-      const ending = declined('microphoneNotGranted', reasonCode);
-      return both(CallEvent.DeclinedDueToMicrophonePermissionsNotGranted, ending);
-    }
-    default:
-      return reasonCode satisfies never;
-  }
+  if (reasonCode === undefined)
+    return both(CallEvent.Declined, { status: 'declined', reason: 'declined' });
+  const [event, reason] = meanings[reasonCode];
+  const told = both(event, { status: 'declined', reason, reasonCode });
+  if (reason !== 'busy' && reason !== 'loggedOut') return told;
+  // Such a receiver learns nothing.
+  const { receiver: _, ...silent } = told;
+  return silent;
 }
 
-const declined = (reason: string, reasonCode: DeclineCode): Ending => ({
-  status: 'declined',
-  reason,
-  reasonCode,
-});
-
 const both = (event: CallEvent, ending: Ending): Transition => ({
-  ...ended(event, ending),
-  receiver: event,
-});
-
-const ended = (initiator: CallEvent, ending: Ending): Transition => ({
   state: { phase: 'over', ready: [] },
-  initiator,
+  initiator: event,
+  receiver: event,
   ending,
 });

@@ -21,12 +21,12 @@ const room = 1.2;
 const slotBytes = 12;
 
 /** `bytes[start, end)`. */
-interface Area {
+export interface Stretch {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
 }
-const noArea: Area = { bytes: Buffer.alloc(0), start: 0, end: 0 };
+const nothing: Stretch = { bytes: Buffer.alloc(0), start: 0, end: 0 };
 
 /** Where a cuid was met before: as it is, or with other letters in upper case. */
 export interface Met {
@@ -50,7 +50,7 @@ export class CuidSet {
   #bounds = new Uint32Array(0);
   #places = new Uint32Array(0);
   /** Where most texts are, and where that was copied to. */
-  #area = noArea;
+  #area = nothing;
   #areaAt = 0;
   /** Where the next of the others goes. */
   #next = 0;
@@ -70,7 +70,7 @@ export class CuidSet {
   }
 
   /** Makes room for so many texts, most of which lie in an area; those that were put before are gone. */
-  begin(count: number, area: Area): void {
+  begin(count: number, area: Stretch): void {
     this.#room = count;
     this.#count = 0;
     this.#area = area;
@@ -81,7 +81,7 @@ export class CuidSet {
   }
 
   /** A text, met at `place`, from 1 on. */
-  put({ bytes, start, end }: Area, place: number): void {
+  put({ bytes, start, end }: Stretch, place: number): void {
     const area = this.#area;
     const isThere = bytes === area.bytes && start >= area.start && end <= area.end;
     const at = isThere ? this.#areaAt + start - area.start : this.#copied(bytes, start, end);

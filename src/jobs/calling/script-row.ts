@@ -7,12 +7,12 @@ import type { Answer } from './answering.js';
 
 /** What a receiver does, and how the call then ends for the caller. */
 export const receivers = {
-  answer: { ending: 'Ended' },
-  decline: { ending: 'Declined' },
-  ignore: { ending: 'Missed' },
-  'no-microphone': { ending: 'DeclinedDueToMicrophonePermissionsNotGranted' },
-  'notifications-off': { ending: 'DeclinedDueToNotificationsDisabled' },
-  absent: { ending: 'NOT_REACHABLE' },
+  answer: 'Ended',
+  decline: 'Declined',
+  ignore: 'Missed',
+  'no-microphone': 'DeclinedDueToMicrophonePermissionsNotGranted',
+  'notifications-off': 'DeclinedDueToNotificationsDisabled',
+  absent: 'NOT_REACHABLE',
 } as const;
 export type Receiver = keyof typeof receivers;
 
@@ -55,7 +55,7 @@ export class ScriptReader {
     const [answerAfter, hangupAfter, cancelAfter] = waits.map((name) => this.#wait(name));
     const calleeDoes = this.#receiver();
     const usual = cancelAfter !== undefined && calleeDoes === 'ignore' ? 'Cancelled' : undefined;
-    const expect = this.#textOf('expect') || (usual ?? receivers[calleeDoes].ending);
+    const expect = this.#textOf('expect') || (usual ?? receivers[calleeDoes]);
     if (this.#wrong.length > 0) return invalid(this.#wrong.join('; '));
     return {
       caller,

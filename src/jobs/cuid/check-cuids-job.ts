@@ -70,12 +70,16 @@ export async function checkCuids(
   );
 }
 
+interface Finding extends Pick<CuidFinding, 'severity' | 'message'> {
+  readonly rule: CheckRule;
+}
+
 /** Why something is to be said of a row. */
 interface Doubt {
-  readonly fault?: Fault;
-  readonly cuid?: string;
-  readonly findings?: readonly CuidFinding[];
-  readonly met?: MetBefore;
+  readonly cuid: string | null;
+  readonly findings: readonly Finding[];
+  readonly first?: Place;
+  readonly stage?: Fault['stage'];
 }
 
 interface CheckerParts {
@@ -92,8 +96,6 @@ class CuidChecker implements RowsTaker<CheckFigures> {
   readonly #text = new CellText();
   readonly #rules: Partial<Record<CheckRule, number>> = {};
   #warnings = 0;
-  /** Of the block that is being read. */
-  #found: CheckedCuid[] = [];
 
   constructor(parts: CheckerParts) {
     this.#parts = parts;
@@ -102,21 +104,30 @@ class CuidChecker implements RowsTaker<CheckFigures> {
 
   async take(rows: RowBlock): Promise<void> {
     const { tally, known, found } = this.#parts;
+    const { source } = rows;
+    const checked: CheckedCuid[] = [];
     for (const fault of rows.faults) {
       tally.fault(rows, fault);
-      this.#note({ source: rows.source, line: fault.line, ...unreadable(fault.error) });
+      checked.push(
+        this.#checked(unreadable({ error: fault.error, stage: 'parse' }), {
+          source,
+          line: fault.line,
+        }),
+      );
     }
-    const doubts = this.#doubtsIn(rows);
     let first = 0;
-    for (const [row, doubt] of [...doubts].toSorted(([a], [b]) => a - b)) {
-      if (this.#isAccepted(rows, row, doubt)) continue;
+    for (const [row, doubt] of [...this.#doubtsIn(rows)].toSorted(([a], [b]) => a - b)) {
+      const said = this.#checked(doubt, { source, line: rows.lines[row]! });
+      checked.push(said);
+      if (said.severity === 'warning') continue;
+      const stage = doubt.stage === 'parse' ? 'parse' : 'validate';
+      tally.turnDown(rows, row, { stage, error: errorOf(said) });
       if (row > first) tally.accept(rows, first, row - first);
       first = row + 1;
     }
     if (rows.count > first) tally.accept(rows, first, rows.count - first);
     known.refuseTooMany();
-    if (this.#found.length > 0) await found?.(this.#found);
-    this.#found = [];
+    if (checked.length > 0) await found?.(checked);
   }
 
   more(): CheckFigures {
@@ -132,7 +143,7 @@ class CuidChecker implements RowsTaker<CheckFigures> {
     for (let row = 0; row < rows.count; row += 1) {
       const fault = this.#values.to(rows, row) ?? this.#read();
       if (fault) {
-        doubts.set(row, { fault });
+        doubts.set(row, unreadable(fault));
         continue;
       }
       const findings = cuidFindings(this.#text);
@@ -140,7 +151,8 @@ class CuidChecker implements RowsTaker<CheckFigures> {
       if (!this.#text.isEmpty) known.put(rows, row, this.#text);
     }
     known.meet(({ row, cuid }, met) => {
-      doubts.set(row, { cuid, findings: doubts.get(row)?.findings ?? [], met });
+      const findings = [...(doubts.get(row)?.findings ?? []), ofMet(met, rows.source)];
+      doubts.set(row, { cuid, findings, first: met.first });
     });
     return doubts;
   }
@@ -152,40 +164,27 @@ class CuidChecker implements RowsTaker<CheckFigures> {
     return invalid('a record is a JSON object or string');
   }
 
-  /** Says what is to be said of a row. One that is not accepted is turned down. */
-  #isAccepted(rows: RowBlock, row: number, doubt: Doubt): boolean {
-    const { fault } = doubt;
-    const checked = fault ? unreadable(fault.error) : this.#said(doubt, rows.source);
-    this.#note({ source: rows.source, line: rows.lines[row]!, ...checked });
-    if (checked.severity === 'warning') return true;
-    const stage = fault?.stage === 'parse' ? 'parse' : 'validate';
-    this.#parts.tally.turnDown(rows, row, { stage, error: errorOf(checked) });
-    return false;
-  }
-
-  #said({ cuid = '', findings = [], met }: Doubt, source: string): Omit<CheckedCuid, keyof Place> {
-    const all: readonly Finding[] = met ? [...findings, ofMet(met, source)] : findings;
-    const isError = this.#parts.strict === true || all.some(({ severity }) => severity === 'error');
+  /** Counts what is to be said of a row. */
+  #checked({ cuid, findings, first }: Doubt, place: Place): CheckedCuid {
+    const { strict = false } = this.#parts;
+    const isError = strict || findings.some(({ severity }) => severity === 'error');
+    if (!isError) this.#warnings += 1;
+    for (const { rule } of findings) this.#rules[rule] = (this.#rules[rule] ?? 0) + 1;
     return {
-      cuid: cuid.length > 200 ? `${cuid.slice(0, 200)}…` : cuid,
+      ...place,
+      cuid: cuid !== null && cuid.length > 200 ? `${cuid.slice(0, 200)}…` : cuid,
       severity: isError ? 'error' : 'warning',
-      rules: all.map(({ rule }) => rule),
-      message: all.map(({ message }) => message).join('; '),
-      ...(met && { first: met.first }),
+      rules: findings.map(({ rule }) => rule),
+      message: findings.map(({ message }) => message).join('; '),
+      ...(first && { first }),
     };
-  }
-
-  #note(checked: CheckedCuid): void {
-    for (const rule of checked.rules) this.#rules[rule] = (this.#rules[rule] ?? 0) + 1;
-    if (checked.severity === 'warning') this.#warnings += 1;
-    if (this.#parts.found) this.#found.push(checked);
   }
 }
 
-const unreadable = (message: string) =>
-  ({ cuid: null, severity: 'error', rules: ['unreadable'], message }) as const;
-
-type Finding = Pick<CuidFinding, 'severity' | 'message'> & { readonly rule: CheckRule };
+function unreadable({ error, stage }: Pick<Fault, 'error' | 'stage'>): Doubt {
+  const finding = { rule: 'unreadable', severity: 'error', message: error } as const;
+  return { cuid: null, findings: [finding], stage };
+}
 
 /** Of two rows with one cuid, or with twins, the second one is told. */
 function ofMet(met: MetBefore, source: string): Finding {

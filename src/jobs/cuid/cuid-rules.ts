@@ -1,11 +1,5 @@
 import { validateCuid, type CuidFinding } from '../../calling/validate-cuid.js';
-
-/** `bytes[start, end)`. */
-export interface Stretch {
-  readonly bytes: Buffer;
-  readonly start: number;
-  readonly end: number;
-}
+import type { Stretch } from '../../text/cuid-set.js';
 
 const none: readonly CuidFinding[] = [];
 

@@ -1,7 +1,7 @@
 import { JsonWriter } from '../../mapping/json-writer.js';
 import type { NamedValues } from '../../mapping/named-values.js';
 import type { RecordPage } from '../../output/output.js';
-import type { Stretch } from './cuid-rules.js';
+import type { Stretch } from '../../text/cuid-set.js';
 import type { Derived, DerivedRows } from './derived-rows.js';
 
 const closing = Buffer.from('}');

@@ -1,7 +1,6 @@
 import { EngagectlError, grouped } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
-import { CuidSet } from '../../text/cuid-set.js';
-import type { Stretch } from './cuid-rules.js';
+import { CuidSet, type Stretch } from '../../text/cuid-set.js';
 
 /** A row of an input. */
 export interface Place {

@@ -5,40 +5,23 @@ import {
   type Transition,
   type Trigger,
 } from '../../calling/call-state.js';
-import type { CallTimers } from '../../calling/protocol.js';
-import type { Database } from '../store/database.js';
-import type { Alarms } from './alarms.js';
-import type { PushOffer } from './call-options.js';
 import { callsGoingOn, detailsOf, saveCall } from './call-records.js';
+import type { CallWorld } from './call-world.js';
 import { directionOf, newCall, type Asked } from './call.js';
-import type { Directory } from './directory.js';
 import { saveSystemEvents } from './system-events.js';
-import type { Turn } from './turn.js';
 import type { Call, User } from './user.js';
-
-/** What the judge works with. */
-interface Court {
-  readonly store: Database;
-  readonly turn: Turn;
-  readonly directory: Directory;
-  readonly alarms: Alarms;
-  readonly timers: CallTimers;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  readonly onPush: ((offer: PushOffer) => void) | undefined;
-}
 
 /** Decides every transition of every call: the first one wins (calling.md §5). */
 export class CallJudge {
-  readonly #court: Court;
+  readonly #world: CallWorld;
 
-  constructor(court: Court) {
-    this.#court = court;
+  constructor(world: CallWorld) {
+    this.#world = world;
   }
 
   /** A call of an initiator that has none; `begin` is what makes it known. */
   place(initiator: User, receiver: User, asked: Asked): Call {
-    const call = newCall(initiator, receiver, asked, this.#court.now());
+    const call = newCall(initiator, receiver, asked, this.#world.now());
     initiator.call = call;
     return call;
   }
@@ -52,7 +35,7 @@ export class CallJudge {
     receiver.call = call;
     this.#offer(call);
     if (!receiver.session) this.#push(call);
-    this.#limit(call, this.#court.timers.ringing, { type: 'unanswered' });
+    this.#limit(call, this.#world.rules.timers.ringing, { type: 'unanswered' });
   }
 
   /** Offers a placed call to a receiver that knows nothing of it: its process is a new one. */
@@ -73,7 +56,7 @@ export class CallJudge {
 
   /** The calls that a router before this one left behind end for both sides (§5). */
   endAbandoned(): void {
-    const { store, directory } = this.#court;
+    const { store, directory } = this.#world;
     for (const record of callsGoingOn(store)) {
       const { phase, placedAt, answeredAt, inProgressAt } = record;
       const details = detailsOf(record);
@@ -94,13 +77,13 @@ export class CallJudge {
 
   #offer({ id: callId, receiver, details, placedAt }: Call): void {
     const { channel } = details;
-    const expiresAt = placedAt + this.#court.timers.ringing;
-    const { directory } = this.#court;
+    const expiresAt = placedAt + this.#world.rules.timers.ringing;
+    const { directory } = this.#world;
     directory.deliver(receiver, { t: 'incoming', callId, details, channel, expiresAt });
   }
 
   #push({ id: callId, receiver, details, placedAt }: Call): void {
-    const { timers, onPush } = this.#court;
+    const { timers, onPush } = this.#world.rules;
     const { cuid, device } = receiver;
     const { deviceId, platform } = device;
     const expiresAt = placedAt + timers.ringing;
@@ -108,7 +91,7 @@ export class CallJudge {
   }
 
   #apply(call: Call, { state, ending, ...events }: Transition): void {
-    const { directory, store, turn, now } = this.#court;
+    const { directory, store, turn, now } = this.#world;
     const { phase } = state;
     const isNew = phase !== call.state.phase || phase === 'placed';
     call.state = state;
@@ -118,7 +101,7 @@ export class CallJudge {
     }
     if (isNew && phase === 'answered') {
       call.answeredAt = now();
-      this.#limit(call, this.#court.timers.connecting, { type: 'unconnected' });
+      this.#limit(call, this.#world.rules.timers.connecting, { type: 'unconnected' });
     }
     if (isNew && phase === 'inProgress') call.inProgressAt = now();
     const wasOffered = call.receiver.call === call;
@@ -133,12 +116,12 @@ export class CallJudge {
   }
 
   #limit(call: Call, milliseconds: number, trigger: Trigger): void {
-    call.cancelAlarm = this.#court.alarms.after(milliseconds, () => this.judge(call, trigger));
+    call.cancelAlarm = this.#world.alarms.after(milliseconds, () => this.judge(call, trigger));
   }
 
   /** From now on both may have another call. */
   #end(call: Call, ending: Ending): void {
-    const { directory, store, turn, now } = this.#court;
+    const { directory, store, turn, now } = this.#world;
     call.endedAt = now();
     call.ending = ending;
     if (ending.status === 'missed') call.actions = call.receiver.device.missedCallActions;
@@ -156,7 +139,7 @@ export class CallJudge {
     { reason }: Ending,
     isSilent: boolean,
   ) {
-    const { directory } = this.#court;
+    const { directory } = this.#world;
     if (isSilent) directory.deliver(receiver, { t: 'over', callId, reason });
     if (actions) directory.deliver(receiver, { t: 'missed', callId, actions, details });
   }

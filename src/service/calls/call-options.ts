@@ -32,15 +32,10 @@ export interface CallOptions {
 /** The same with everything decided. */
 export type CallRules = Required<Omit<CallOptions, 'timers'>> & { readonly timers: CallTimers };
 
-export const rulesOf = ({
-  timers,
-  dropRate = 0,
-  isOff = false,
-  ...rest
-}: CallOptions): CallRules => ({
+export const rulesOf = (options: CallOptions): CallRules => ({
+  dropRate: 0,
+  isOff: false,
   onPush: undefined,
-  ...rest,
-  timers: { ...callTimers, ...timers },
-  dropRate,
-  isOff,
+  ...options,
+  timers: { ...callTimers, ...options.timers },
 });

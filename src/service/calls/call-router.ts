@@ -33,15 +33,13 @@ export class CallRouter {
 
   constructor(rules: CallRules, { store, alarms, now, onDefect }: RouterWorld) {
     this.rules = rules;
-    const { timers, onPush } = rules;
-    const turn = new Turn(store, onDefect);
-    const directory = new Directory(store, turn, now);
-    const judge = new CallJudge({ store, turn, directory, alarms, timers, now, onPush });
-    this.#registrar = new Registrar({ rules, turn, directory, judge, alarms });
-    this.#judge = judge;
-    this.turn = turn;
-    this.directory = directory;
-    judge.endAbandoned();
+    this.turn = new Turn(store, onDefect);
+    this.directory = new Directory(store, this.turn, now);
+    const { turn, directory } = this;
+    const world = { rules, store, turn, directory, alarms, now };
+    this.#judge = new CallJudge(world);
+    this.#registrar = new Registrar(world, this.#judge);
+    this.#judge.endAbandoned();
     turn.end();
   }
 

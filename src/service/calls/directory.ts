@@ -1,5 +1,5 @@
 import type { Database } from '../store/database.js';
-import { Inbox, type Letter } from './inbox.js';
+import { Inbox, type KeptInbox, type Letter } from './inbox.js';
 import type { Turn } from './turn.js';
 import type { Device, User } from './user.js';
 
@@ -23,7 +23,7 @@ export class Directory {
   }
 
   register(cuid: string, device: Device): User {
-    const user = this.find(cuid) ?? newUser(cuid, device, new Inbox({ seq: 0, frames: [] }));
+    const user = this.find(cuid) ?? newUser(cuid, device, new Inbox());
     this.#users.set(cuid, user);
     user.device = device;
     user.loggedOut = false;
@@ -63,7 +63,7 @@ export class Directory {
   #load(cuid: string): User | undefined {
     const row = this.#store.get<Row>('SELECT * FROM call_users WHERE cuid = ?', [cuid]);
     if (!row) return undefined;
-    const inbox = new Inbox(JSON.parse(row.inbox) as ConstructorParameters<typeof Inbox>[0]);
+    const inbox = new Inbox(JSON.parse(row.inbox) as KeptInbox);
     const user = newUser(cuid, JSON.parse(row.device) as Device, inbox);
     user.loggedOut = row.logged_out === 1;
     user.registeredAt = row.registered_at;

@@ -12,6 +12,12 @@ interface Waiting {
   readonly text: string;
 }
 
+/** An inbox as it is stored: the texts of its frames with their times. */
+export interface KeptInbox {
+  readonly seq: number;
+  readonly frames: readonly (readonly [at: number, text: string])[];
+}
+
 /** Frame of the router that has no number yet. */
 export type Letter = {
   [T in keyof RouterFrames]: { readonly t: T } & RouterFrames[T];
@@ -26,13 +32,9 @@ export class Inbox {
   #frames: Waiting[];
   #length = 0;
 
-  /** `kept`: what `toJSON` returned. */
-  constructor(kept: {
-    readonly seq: number;
-    readonly frames: readonly (readonly [number, string])[];
-  }) {
-    this.#seq = kept.seq;
-    this.#frames = kept.frames.map(([at, text]) => ({
+  constructor({ seq, frames }: KeptInbox = { seq: 0, frames: [] }) {
+    this.#seq = seq;
+    this.#frames = frames.map(([at, text]) => ({
       at,
       text,
       frame: JSON.parse(text) as RouterFrame,
@@ -81,7 +83,7 @@ export class Inbox {
     return this.#frames.map(({ text }) => text);
   }
 
-  toJSON(): { readonly seq: number; readonly frames: readonly (readonly [number, string])[] } {
+  toJSON(): KeptInbox {
     return { seq: this.#seq, frames: this.#frames.map(({ at, text }) => [at, text]) };
   }
 

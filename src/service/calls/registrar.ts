@@ -1,36 +1,26 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { closeCodes, type ClientFrame } from '../../calling/protocol.js';
-import type { Alarms } from './alarms.js';
 import type { CallJudge } from './call-judge.js';
-import type { CallRules } from './call-options.js';
+import type { CallWorld } from './call-world.js';
 import { sideOf } from './call.js';
-import type { Directory } from './directory.js';
 import type { Reply } from './reply.js';
-import type { Turn } from './turn.js';
 import type { Call, Session, User } from './user.js';
-
-/** What the registrar works with. */
-interface Office {
-  readonly rules: CallRules;
-  readonly turn: Turn;
-  readonly directory: Directory;
-  readonly judge: CallJudge;
-  readonly alarms: Alarms;
-}
 
 type Auth = Extract<ClientFrame, { readonly t: 'auth' }>;
 
 /** Who comes, comes back, and goes. */
 export class Registrar {
-  readonly #office: Office;
+  readonly #world: CallWorld;
+  readonly #judge: CallJudge;
 
-  constructor(office: Office) {
-    this.#office = office;
+  constructor(world: CallWorld, judge: CallJudge) {
+    this.#world = world;
+    this.#judge = judge;
   }
 
   /** The first frame of a socket. */
   admit(session: Session, auth: Auth, reply: Reply): void {
-    const { rules, directory, turn } = this.#office;
+    const { rules, directory, turn } = this.#world;
     if (!isSame(auth.accountId, rules.accountId) || !isSame(auth.apiKey, rules.apiKey)) {
       return reply.close('AUTH_FAILURE', 'wrong account id or API key', closeCodes.unauthorized);
     }
@@ -54,24 +44,24 @@ export class Registrar {
   missing({ user }: Session): void {
     if (!user) return;
     detach(user);
-    const { directory, alarms, rules } = this.#office;
+    const { directory, alarms, rules } = this.#world;
     const { call } = user;
     if (call) user.cancelGone = alarms.after(rules.timers.gone, () => this.#gone(user, call));
     directory.save(user);
   }
 
   logOut(user: User, reply: Reply): void {
-    const { directory, judge } = this.#office;
+    const { directory } = this.#world;
     const { call } = user;
     reply.ok();
     user.loggedOut = true;
     directory.save(user);
-    if (call) judge.judge(call, { type: 'logout', by: sideOf(call, user) });
+    if (call) this.#judge.judge(call, { type: 'logout', by: sideOf(call, user) });
   }
 
   /** The user does not come back soon, and says so. */
   leave(user: User, reply: Reply): void {
-    const { directory, turn } = this.#office;
+    const { directory, turn } = this.#world;
     const { session, call } = user;
     reply.ok();
     detach(user);
@@ -85,13 +75,13 @@ export class Registrar {
     const { call } = user;
     if (!call) return;
     const isOffered = call.state.phase === 'placed' && call.receiver === user;
-    if (isOffered) this.#office.judge.offerAgain(call);
+    if (isOffered) this.#judge.offerAgain(call);
     else this.#gone(user, call);
   }
 
   /** Answers the `auth`, and sends what waits. A client that has more than the router begins again. */
   #attach(session: Session, user: User, has: number, reply: Reply): void {
-    const { turn, directory } = this.#office;
+    const { turn, directory } = this.#world;
     const lastSeq = has > user.inbox.seq ? 0 : has;
     user.inbox.seen(lastSeq);
     const waiting = directory.waitingFor(user);
@@ -102,7 +92,7 @@ export class Registrar {
   }
 
   #gone(user: User, call: Call): void {
-    this.#office.judge.judge(call, { type: 'gone', by: sideOf(call, user) });
+    this.#judge.judge(call, { type: 'gone', by: sideOf(call, user) });
   }
 }
 
