@@ -162,6 +162,7 @@ export class CallingSession {
   #refused(fault: Fault): void {
     this.#refusal = fault;
     this.#desk.lose();
+    this.#env.onRefused(fault.name);
   }
 }
 

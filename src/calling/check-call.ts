@@ -1,6 +1,6 @@
-import { isContext, isCuid } from './cuid.js';
 import { isProperties, isUrl } from './init-finding.js';
 import type { Fault } from './response.js';
+import { isCuid } from './validate-cuid.js';
 
 /** Images of the two sides, by URL, each optional. */
 export interface CallProperties {
@@ -37,6 +37,13 @@ function checkContext(context: unknown): Fault | undefined {
   const detail = 'The context may hold ASCII letters, digits and single spaces between words only';
   return { name: 'BAD_REQUEST', detail };
 }
+
+/**
+ * Whether the value says what a call is about: 1 to 64 letters and digits, with single spaces between
+ * words. The specification says alphanumeric, and its own examples of use have words.
+ */
+export const isContext = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= 64 && /^[A-Za-z0-9]+(?: [A-Za-z0-9]+)*$/.test(value);
 
 function checkProperties(properties: unknown): Fault | undefined {
   if (properties === undefined || properties === null) return undefined;

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from './client-clock.js';
 import { devicePresets, type DeviceCapabilities } from './device.js';
+import type { ErrorName } from './error-table.js';
 import type { Platform } from './protocol.js';
 import { Logger } from './logger.js';
 import { noMedia, type MediaAdapter } from './media.js';
@@ -27,6 +28,8 @@ export interface SignedCallEnv {
   /** Takes lines; the console by default. */
   readonly log?: (line: string) => void;
   readonly times?: Partial<ClientTimes>;
+  /** Told when the router does not let a client back that was initialized: it does not come back by itself. */
+  readonly onRefused?: (errorName: ErrorName) => void;
 }
 
 /** Milliseconds of the client's waits; tests take a hundredth of them. */
@@ -74,6 +77,7 @@ export function environmentOf(env: SignedCallEnv): Environment {
     // oxlint-disable-next-line no-console -- where the developer of an app looks
     log: new Logger(env.log ?? console.info, platform),
     times: { ...usualTimes, ...env.times },
+    onRefused: env.onRefused ?? (() => undefined),
   };
 }
 

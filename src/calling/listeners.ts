@@ -33,13 +33,11 @@ export const listenerNames = {
   SignedCallOnMissedCallActionClicked: 'SignedCallOnMissedCallActionClicked',
 } as const satisfies { readonly [Name in ListenerName]: Name };
 
-type Handlers = {
-  -readonly [Name in ListenerName]?: (payload: ListenerPayloads[Name]) => unknown;
-};
+type Handler<Name extends ListenerName> = (payload: ListenerPayloads[Name]) => unknown;
 
 /** One handler for each name: adding replaces, removing clears. A handler that throws breaks nothing. */
 export class Listeners {
-  readonly #handlers: Handlers = {};
+  readonly #handlers = new Map<ListenerName, Handler<never>>();
   readonly #log: () => Logger;
   #onIncoming: ((call: IncomingCall) => unknown) | undefined;
   /** The call that rings and has not been shown. */
@@ -49,25 +47,19 @@ export class Listeners {
     this.#log = log;
   }
 
-  add<Name extends ListenerName>(
-    name: Name,
-    callback: (payload: ListenerPayloads[Name]) => unknown,
-  ): void {
+  add<Name extends ListenerName>(name: Name, callback: Handler<Name>): void {
     expectName(name);
     expectFunction(callback);
-    const handlers: { [Key in Name]?: (payload: ListenerPayloads[Key]) => unknown } =
-      this.#handlers;
-    handlers[name] = callback;
+    this.#handlers.set(name, callback);
   }
 
   remove(name: ListenerName): void {
     expectName(name);
-    delete this.#handlers[name];
+    this.#handlers.delete(name);
   }
 
   fire<Name extends ListenerName>(name: Name, payload: ListenerPayloads[Name]): void {
-    const handler: ((payload: ListenerPayloads[Name]) => unknown) | undefined =
-      this.#handlers[name];
+    const handler = this.#handlers.get(name) as Handler<Name> | undefined;
     if (handler === undefined) this.#log().debug(`nobody listens to ${name}`);
     else callSafely(() => handler(payload), name, this.#log());
   }

@@ -1,4 +1,4 @@
-import { isCuid, isContext } from './cuid.js';
+import { isContext } from './check-call.js';
 import {
   declineCodes,
   type Ack,
@@ -6,6 +6,7 @@ import {
   type ClientFrames,
   type RouterFrame,
 } from './protocol.js';
+import { isCuid } from './validate-cuid.js';
 
 /** What a frame of a client comes to. `unknown` types are for later versions: they are ignored. */
 export type ReadFrame =

@@ -28,6 +28,10 @@ export function validateCuid(cuid: unknown): readonly CuidFinding[] {
   return errors.length > 0 ? errors : warningsOf(cuid);
 }
 
+/** Whether the value names a user: 5 to 50 letters, digits and `_` (specification, initProperties). */
+export const isCuid = (value: unknown): value is string =>
+  validateCuid(value).every(({ severity }) => severity === 'warning');
+
 function errorsOf(cuid: string): CuidFinding[] {
   const found: CuidFinding[] = [];
   const length = lengthOf(cuid);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { isContext, isCuid } from '../../src/calling/cuid.js';
+import { isContext } from '../../src/calling/check-call.js';
+import { isCuid } from '../../src/calling/validate-cuid.js';
 import { readClientFrame, readRouterFrame } from '../../src/calling/read-frame.js';
 
 const read = (frame: unknown) => readClientFrame(JSON.stringify(frame));

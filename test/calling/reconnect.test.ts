@@ -92,6 +92,7 @@ const tell = (router: ScriptedRouter, event: CallEvent, callId = 'call-1') =>
 async function withScript(times = {}) {
   const router = await scriptedRouter();
   let pace = 1;
+  const refusals: string[] = [];
   const clock: Clock = {
     now: () => systemClock.now(),
     after: (milliseconds, run) => systemClock.after(milliseconds * pace, run),
@@ -100,13 +101,14 @@ async function withScript(times = {}) {
     url: router.url,
     clock,
     times: { reconnectScale: 0.01, ...times },
+    onRefused: (errorName) => void refusals.push(errorName),
   });
   await ann.client.initialize(annProperties);
   /** From now on waits take a hundredth. */
   const hurry = () => {
     pace = 0.01;
   };
-  return { router, ann, hurry };
+  return { router, ann, hurry, refusals };
 }
 
 it('says how far it has heard, and hears nothing twice', async () => {
@@ -156,10 +158,11 @@ it.each([
   [4403, 'CUID_ELSEWHERE'],
   [4409, 'CUID_ELSEWHERE'],
 ])('does not come back after %i, and says so', async (code, name) => {
-  const { router, ann } = await withScript();
+  const { router, ann, refusals } = await withScript();
   await ann.client.call('bob_1', 'lunch');
   router.drop(code);
   await until(() => ann.client.getCallState() === 'NoCall');
+  expect(refusals).toEqual([name]);
   expect(ann.events).toEqual(['Outgoing Ended']);
   await delay(50);
   expect(router.heard.filter(({ t }) => t === 'auth')).toHaveLength(1);

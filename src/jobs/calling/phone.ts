@@ -71,11 +71,8 @@ export async function openPhone(
     platform,
     device: deviceOf(options, hooks),
     random: runtime.random,
-    log: (line) => {
-      said.verbose(line);
-      const refusal = /does not let this client back: (\w+)$/.exec(line)?.[1];
-      if (refusal !== undefined) hooks.refused?.(refusal);
-    },
+    log: (line) => said.verbose(line),
+    onRefused: (errorName) => hooks.refused?.(errorName),
     ...(deviceIdFile !== undefined && { deviceIdFile }),
     ...(media && { media }),
   });
