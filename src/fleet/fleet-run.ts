@@ -63,9 +63,9 @@ export const shardsIn = ({ shards }: Pick<FleetRun, 'shards'>): Shard[] =>
   Array.from({ length: shards }, (_, at) => ({ index: at + 1, count: shards }));
 
 /** Throws E-FILE-READ. */
-function read<T>(file: string, fix: string): T {
+function read(file: string, fix: string): unknown {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as T;
+    return JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
     const why = (cause as Error).message;
     throw new EngagectlError('E-FILE-READ', `cannot read ${file}`, { why, fix, file, cause });
@@ -106,7 +106,7 @@ export class WorkFolder {
   /** Throws E-FILE-READ: the folder is not one that this machine sees; E-RUN-VERSION. */
   read(): FleetRun {
     const fix = 'the work folder has to be the same for submit, collect and all workers';
-    const run = read<FleetRun>(this.#runFile, fix);
+    const run = read(this.#runFile, fix) as FleetRun;
     if (run.version === fleetVersion) return run;
     throw new EngagectlError('E-RUN-VERSION', `the run in ${this.path} is of another version`, {
       why: `it is of version ${run.version}, and this program knows ${fleetVersion}`,
@@ -119,7 +119,8 @@ export class WorkFolder {
   result(shard: Shard): ShardResult | undefined {
     const file = this.#resultFile(shard);
     if (!existsSync(file)) return undefined;
-    return read(file, 'remove it: fleet retry then finds by the journal what is left to do');
+    const fix = 'remove it: fleet retry then finds by the journal what is left to do';
+    return read(file, fix) as ShardResult;
   }
 
   /** Of the shards that are done, in order. Throws E-FILE-READ. */

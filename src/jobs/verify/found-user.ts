@@ -38,11 +38,6 @@ export class FoundUser {
     return others.length > 0 ? others : this.#besides(key);
   }
 
-  /** Whether the service would show a key if it had it: a phone number it may keep to itself. */
-  wouldShow(key: string): boolean {
-    return key !== 'Phone';
-  }
-
   #besides(key: string): FoundValue[] {
     const name = besides[key];
     if (name === undefined) return [];

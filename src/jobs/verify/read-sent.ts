@@ -60,29 +60,30 @@ export class SentInput {
 
   /** Reads all of it, once. Throws E-TOO-MANY for more than can be held. */
   async readAll(inputs: Inputs): Promise<void> {
-    const { limit, mapper, signal } = this.#reading;
-    const blocks = inputs.blocks();
-    const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
-    for await (const block of new Intake(rows).until(signal)) {
-      if (!this.#reading.settle) this.read += block.count + block.faults.length;
-      if (!this.#reading.settle) this.rejected += block.faults.length;
-      this.#add(mapper.map(block));
-      this.#refuseTooMany();
-    }
-    signal.throwIfAborted();
+    await this.#read(inputs, (rows) => {
+      if (!this.#reading.settle) this.read += rows.count + rows.faults.length;
+      if (!this.#reading.settle) this.rejected += rows.faults.length;
+      this.#add(this.#reading.mapper.map(rows));
+    });
   }
 
   /** Reads the events again, of days that had to wait. */
   async readEvents(inputs: Inputs): Promise<void> {
-    const { limit, mapper, signal } = this.#reading;
-    const blocks = inputs.blocks();
-    const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
-    for await (const block of new Intake(rows).until(signal)) {
-      const records = mapper.map(block);
+    await this.#read(inputs, (rows) => {
+      const records = this.#reading.mapper.map(rows);
       for (let at = 0; at < records.count; at += 1) {
         if (records.kinds[at] !== 1 || this.#isOfOtherDay(records, at)) continue;
         this.#addEvent(this.#recordAt(records, at, undefined));
       }
+    });
+  }
+
+  async #read(inputs: Inputs, add: (rows: RowBlock) => void): Promise<void> {
+    const { limit, signal } = this.#reading;
+    const blocks = inputs.blocks();
+    const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
+    for await (const block of new Intake(rows).until(signal)) {
+      add(block);
       this.#refuseTooMany();
     }
     signal.throwIfAborted();

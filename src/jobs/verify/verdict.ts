@@ -30,6 +30,21 @@ export interface Verdict {
   readonly foldedKeys: number;
 }
 
+/** Of something that nothing can be told of. */
+export const untold = (
+  what: Verdict['what'],
+  records: readonly SentRecord[],
+  why: string,
+): Verdict => ({
+  what,
+  verdict: 'untold',
+  count: 1,
+  records,
+  differences: [],
+  untold: [why],
+  foldedKeys: 0,
+});
+
 /** The line of a difference, in the order of the contract. */
 export const differenceText = (difference: Difference): string => {
   const { source, line, identity, key, sent, found, verdict } = difference;
