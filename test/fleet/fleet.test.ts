@@ -288,8 +288,6 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         expect(
           (await fleet.run('submit', ...demerge, '--shards', '3', '--work-dir', 'w')).code,
         ).toBe(2);
-        const asCsv = ['--rejects', 'bad.csv', '--yes', '--shards', '3', '--work-dir', 'w'];
-        expect((await fleet.run('submit', ...demerge, ...asCsv)).code).toBe(2);
         const noFolder = ['--yes', '--shards', '3', '--work-dir', 'users.csv'];
         expect((await fleet.run('submit', ...demerge, ...noFolder)).code).toBe(9);
         const run = await fleet.submit(...demerge, '--shards', '3', '--yes');
@@ -313,6 +311,10 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         const order = rejectedLines(fleet).map(({ line }) => line);
         expect(order.length).toBe(figures['rejected']);
         expect(order).toEqual(order.toSorted((a, b) => a - b));
+        expect((await fleet.run('collect', run, '-o', 'bad.csv')).code).toBe(3);
+        const alone = ['demerge', 'users.csv', '--check', '--rejects', 'alone.csv'];
+        expect((await fleet.world.run(alone)).code).toBe(3);
+        expect(textOf(fleet, 'bad.csv')).toBe(textOf(fleet, 'alone.csv'));
       },
       limit,
     );

@@ -7,7 +7,6 @@ import type { Summary } from '../../ui/run-summary.js';
 import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import { showSummary } from '../../ui/summary.js';
 import type { Call } from '../command-spec.js';
-import { refuseRejects } from './plan-run.js';
 import { runNamed, withQueue, type CollectFlags } from './fleet-flags.js';
 import { collectExport } from './collect-export.js';
 import { commandWithin } from './command-within.js';
@@ -106,12 +105,11 @@ async function oneRejectsFile(
   results: readonly ShardResult[],
   { flags, runtime, program }: Call<CollectFlags>,
 ): Promise<string | null> {
-  const { collectRejects } = await import('../../fleet/collect-rejects.js');
+  const { collectRejects } = await import('../../jobs/write/collect-rejects.js');
   const within = await commandWithin(run.argv, { program, runtime });
   const files = results.flatMap(({ rejectsFile }) => rejectsFile ?? []);
   const named = within.flags.rejects ?? `${within.files[0] ?? run.command}.rejects.ndjson`;
   const target = flags.output ?? path.resolve(run.cwd, named);
-  refuseRejects(target);
   const count = await collectRejects(files, within.files, path.resolve(runtime.cwd, target));
   return count === 0 ? null : target;
 }

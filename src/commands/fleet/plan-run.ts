@@ -76,7 +76,6 @@ function refuse({ name, files, flags }: CommandWithin): void {
   if (files.length === 0 || files.includes('-')) {
     throw usage('a fleet reads files, each part all of them', 'name files that all workers see');
   }
-  refuseRejects(flags.rejects);
 }
 
 function refuseExport(flags: CommandWithin['flags']): void {
@@ -87,12 +86,6 @@ function refuseExport(flags: CommandWithin['flags']): void {
     throw usage('--limit is not for the exports of a fleet', 'leave it out: each slice is a day');
   }
   refuseFormat(flags.output, flags, jobWords);
-}
-
-/** Each part has its own, and they are put together line by line. Throws E-USAGE. */
-export function refuseRejects(file: string | undefined): void {
-  if (file === undefined || !/\.csv$/i.test(file)) return;
-  throw usage(`${file}: the rejects of a fleet are written as NDJSON`, 'name a file .ndjson');
 }
 
 /** Throws E-FILE-READ. */
