@@ -5,13 +5,9 @@ const words = process.argv.slice(2);
 const isAsking = words.some((word) => /^(?:--help|-h|--version|help)$/.test(word));
 const [major = 0, minor = 0, patch = 0] = process.versions.node.split('.').map(Number);
 if (major * 1e6 + minor * 1e3 + patch < 20018001) {
-  process.stderr.write(
-    `engagectl needs Node.js 20.18.1 or newer; this is ${process.versions.node}\n`,
-  );
-  process.exitCode = 2;
+  refuse(`engagectl needs Node.js 20.18.1 or newer; this is ${process.versions.node}`);
 } else if (!isAsking && !mayOpenFiles(100)) {
-  process.stderr.write('engagectl may open too few files here: ulimit -n 256\n');
-  process.exitCode = 2;
+  refuse('engagectl may open too few files here: ulimit -n 256');
 } else {
   const path = require('node:path');
   const { existsSync, readFileSync } = require('node:fs');
@@ -50,9 +46,16 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
   if (existsSync(bundle)) {
     void require(bundle).runProcess();
   } else {
-    process.stderr.write('engagectl is not built: run npm ci && npm run build in its folder\n');
-    process.exitCode = 2;
+    refuse('engagectl is not built: run npm ci && npm run build in its folder');
   }
+}
+
+/** Nothing that shows errors is loaded yet. */
+function refuse(message) {
+  const asJson = /(?:^| )(?:--json|--log-format[= ]json)(?: |$)/.test(words.join(' '));
+  const error = { id: 'E-USAGE', message, exitCode: 2 };
+  process.stderr.write(`${asJson ? JSON.stringify({ error }) : message}\n`);
+  process.exitCode = 2;
 }
 
 /** With too few of them anything may fail, the loading of this program and native libraries too. */

@@ -34,8 +34,9 @@ async function stage(options: TestServiceOptions = {}) {
 }
 
 const ledgerFile = ({ stateDir }: World) => path.join(stateDir, 'ledger.ndjson');
+const ledgerText = (world: World) => readFileSync(ledgerFile(world), 'utf8');
 const ledgerLines = (world: World) =>
-  readFileSync(ledgerFile(world), 'utf8')
+  ledgerText(world)
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -322,15 +323,41 @@ describe('a ledger that is', () => {
     },
   );
 
-  it('cut in its last line says what the lines before say', async () => {
+  it('cut in its last line, while the folder of that run is there, says what the lines before say', async () => {
     const { run, rewrite, world } = await sent();
     rewrite((text) => text.slice(0, -20));
+    const users = ledgerText(world).split('\n')[1]!;
+    const killed = path.join(world.stateDir, 'runs', /"run":"([^"]+)"/.exec(users)![1]!);
+    mkdirSync(killed);
     expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
-    expect((await run('upload', 'e.ndjson')).code).toBe(8);
+    rmSync(killed, { recursive: true });
+    expect((await run('upload', 'e.ndjson')).stderr).toContain('E-ALREADY-SENT');
     expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
-    expect(readFileSync(ledgerFile(world), 'utf8').split('\n')).toHaveLength(5);
+    expect(ledgerText(world).split('\n')).toHaveLength(5);
     expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
   });
+
+  it.each([
+    ['cut', (text: string) => text.slice(0, -20)],
+    ['cut to a few bytes', (text: string) => text.slice(0, 9)],
+    [
+      'zeros in part',
+      (text: string) => text.replace(/"meaning":"[^"]{20}/, (it) => '\0'.repeat(it.length)),
+    ],
+    ['zeros', (text: string) => '\0'.repeat(text.length)],
+  ])(
+    '%s, of runs that left no folder, sends nothing that does harm, now and later',
+    async (_, change) => {
+      const { run, rewrite, service, world } = await sent();
+      rewrite((text) => change(text.split('\n')[0]! + '\n'));
+      const refused = await run('upload', 'e.ndjson', '--resume');
+      expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
+      writeFileSync(world.path('u.csv'), 'identity,City\nu2,Oslo\n');
+      expect((await run('upload', 'u.csv')).code).toBe(0);
+      expect((await run('upload', 'e.ndjson')).stderr).toContain('E-LEDGER');
+      expect(written(service)).toHaveLength(3);
+    },
+  );
 
   it('not to be written leaves a warning, and of what does harm the folder of the run', async () => {
     const { service, world, run }: Awaited<ReturnType<typeof stage>> = await stage({

@@ -5,12 +5,13 @@ import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const table = readFileSync(path.join(root, 'test/rig/README.md'), 'utf8');
-const rows = [...table.matchAll(/^\| ([FS]\d+) +\|.*$/gm)].map(([row, id]) => ({ id, row }));
+const rows = [...table.matchAll(/^\| ([FSO]\d+) +\|.*$/gm)].map(([row, id]) => ({ id, row }));
 
-it('has all fifty faults and sixteen risks', () => {
+it('has all fifty faults, sixteen risks, and what a second rig found', () => {
   const ids = [
     ...Array.from({ length: 50 }, (_, n) => `F${n + 1}`),
     ...Array.from({ length: 16 }, (_, n) => `S${n + 1}`),
+    ...Array.from({ length: 31 }, (_, n) => `O${n + 1}`),
   ];
   expect(rows.map(({ id }) => id)).toEqual(ids);
 });

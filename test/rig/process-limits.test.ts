@@ -20,7 +20,8 @@ describe.skipIf(process.platform !== 'linux')('too little of', () => {
   it('open files: a line that says so, and nothing is sent', async () => {
     const { code, stderr, requests } = await uploadWith('-n 24');
     expect([code, requests]).toEqual([2, 0]);
-    expect(stderr).toBe('engagectl may open too few files here: ulimit -n 256\n');
+    const message = 'engagectl may open too few files here: ulimit -n 256';
+    expect(JSON.parse(stderr)).toEqual({ error: { id: 'E-USAGE', message, exitCode: 2 } });
   });
 
   it.each(['-v 8000000', '-v 20000000'])('address space (%s): the way out works', async (limit) => {

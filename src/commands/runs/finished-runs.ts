@@ -1,4 +1,4 @@
-import { ledgerOf, readLedger, type LedgerLine } from '../../jobs/run/ledger.js';
+import { readLedger, type LedgerLine } from '../../jobs/run/ledger.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { grouped } from '../../ui/figures.js';
@@ -10,13 +10,13 @@ import type { Settings } from '../settings.js';
 
 /** Writes that ended with their whole input worked through, the oldest first; each once. */
 export function finishedRuns(runtime: Runtime): readonly LedgerLine[] {
-  const { lines } = readLedger(ledgerOf(runsFolder(runtime)));
+  const { lines } = readLedger(runsFolder(runtime));
   return [...new Map(lines.map((line) => [line.run, line])).values()];
 }
 
 /** `runs list --finished`. */
 export function listFinished(settings: Settings, runtime: Runtime): void {
-  const { damage } = readLedger(ledgerOf(runsFolder(runtime)));
+  const { damage } = readLedger(runsFolder(runtime));
   const said = messages(settings, runtime);
   if (damage !== undefined) said.warn(`the ledger cannot be read in full: ${damage}`);
   const runs = finishedRuns(runtime);

@@ -1,8 +1,10 @@
 import {
   closeSync,
+  existsSync,
   fstatSync,
   fsyncSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   writeSync,
@@ -69,36 +71,57 @@ export const ledgerOf = (runs: string): string => path.join(path.dirname(runs), 
 const nothing: Ledger = { lines: [], damage: undefined };
 
 /**
- * What runs did, as far as it is wanted: a line may name many thousands of inputs. A last line without
- * its end is no damage: who wrote it was killed meanwhile, and left the folder of the run.
+ * What the runs of a folder did, as far as it is wanted: a line may name many thousands of inputs. To a new run its
+ * `own` folder says nothing of others.
  */
 export function readLedger(
-  file: string,
+  runs: string,
   isWanted: (line: LedgerLine) => boolean = () => true,
+  own?: string,
 ): Ledger {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readFileSync(ledgerOf(runs), 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? nothing : { lines: [], damage: message };
   }
   const lines: LedgerLine[] = [];
   let damage: string | undefined;
-  for (const [index, line] of text.split('\n').slice(0, -1).entries()) {
-    if (isTorn(line)) continue;
+  let end = 0;
+  for (const [index, line] of text.split('\n').entries()) {
+    end += line.length + 1;
+    if (line === '' && end > text.length) break;
     const found = parsed(line);
-    if (typeof found === 'string') damage ??= `line ${index + 1} ${found}`;
-    else if (isWanted(found)) lines.push(found);
+    if (typeof found !== 'string') {
+      if (isWanted(found)) lines.push(found);
+    } else if (!isTorn(line, { runs, own, isLast: end > text.length, later: text.slice(end) })) {
+      damage ??= `line ${index + 1} ${found}`;
+    }
   }
   return { lines, damage };
 }
 
 /**
- * Its writer was killed, or the power was cut, before the disk had it: so the folder of its run is
- * there, and tells more.
+ * Its writer was killed, or the power was cut, before the disk had it: then it is said so, or the folder
+ * of its run is there, or a later line of that run. Any other line was damaged when the disk had it.
  */
-const isTorn = (line: string): boolean => line.endsWith(torn) || line.includes('\0');
+function isTorn(
+  line: string,
+  {
+    runs,
+    own,
+    ...about
+  }: { runs: string; own?: string | undefined; isLast: boolean; later: string },
+): boolean {
+  if (line.endsWith(torn)) return true;
+  const run = /^\{"schemaVersion":\d+,"run":"([\w-]+)"/.exec(line)?.[1];
+  if (run === undefined) return (about.isLast || line.includes('\0')) && hasOthers(runs, own);
+  return existsSync(path.join(runs, run)) || about.later.includes(`"run":"${run}"`);
+}
+
+const hasOthers = (runs: string, own: string | undefined): boolean =>
+  existsSync(runs) && readdirSync(runs).some((name) => !name.startsWith('.') && name !== own);
 
 /** Ends what a killed process left of its line. */
 const torn = ' torn';
@@ -142,14 +165,20 @@ function lineOf({ sources, ...run }: EndedRun): readonly Buffer[] {
 
 const sourcesAtOnce = 1000;
 
-/** Adds a line, and waits until the disk has it. Throws what stands in the way. */
-export function appendLedger(file: string, run: EndedRun): void {
+/** Adds a line, and waits until the disk has it. What is damaged stays so. Throws what stands in the way. */
+export function appendLedger(
+  runs: string,
+  run: EndedRun,
+  { isDamaged }: { readonly isDamaged: boolean },
+): void {
+  const file = ledgerOf(runs);
   const line = lineOf(run);
+  const before = isDamaged ? '\n' : `${torn}\n`;
   makeRoot(path.dirname(file));
   const descriptor = openSync(file, 'a+', 0o600);
   try {
     const isNew = fstatSync(descriptor).size === 0;
-    writeAll(descriptor, endsInLine(descriptor) ? [Buffer.from(`${torn}\n`), ...line] : line);
+    writeAll(descriptor, endsInLine(descriptor) ? [Buffer.from(before), ...line] : line);
     fsyncSync(descriptor);
     if (isNew) syncFolder(path.dirname(file));
   } finally {

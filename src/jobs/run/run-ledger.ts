@@ -21,6 +21,8 @@ type LedgerRun = Pick<
 >;
 
 interface LedgerPlace {
+  /** The run itself. */
+  readonly own: string;
   readonly world: World;
   /** What was sent before may be sent again. */
   readonly again: boolean;
@@ -42,7 +44,7 @@ interface FinishedRun {
 /** Undefined for a rehearsal, and where there is no place for a ledger. */
 export function openLedger(
   { kind, request, world, connection, rehearsal }: Writing,
-  remembered: Remembered | undefined,
+  { own, remembered }: { readonly own: string; readonly remembered: Remembered | undefined },
 ) {
   if (!connection || rehearsal !== undefined) return undefined;
   const runs = folderOfRuns(world);
@@ -53,7 +55,8 @@ export function openLedger(
   const stream = remembered && { stream: remembered.stream };
   const run = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
-  return new RunLedger(ledgerOf(runs), run, {
+  return new RunLedger(runs, run, {
+    own,
     again,
     world,
     remembers: remembered?.knowsEvents === true,
@@ -65,7 +68,8 @@ export function openLedger(
 export class RunLedger {
   /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
   readonly refused: EngagectlError | undefined;
-  readonly #file: string;
+  readonly #runs: string;
+  readonly #isDamaged: boolean;
   readonly #run: LedgerRun;
   readonly #world: World;
   /** Of runs whose records would do harm, sent again by this command. */
@@ -78,18 +82,19 @@ export class RunLedger {
   /** What stands for standard input, where that has a name. */
   readonly #pipe: string | undefined;
 
-  constructor(file: string, run: LedgerRun, { again, world, remembers, pipe }: LedgerPlace) {
-    this.#file = file;
+  constructor(runs: string, run: LedgerRun, { own, again, world, remembers, pipe }: LedgerPlace) {
+    this.#runs = runs;
     this.#run = run;
     this.#world = world;
     this.#isAgain = again;
     this.#remembers = remembers;
     this.#pipe = pipe;
-    const { lines, damage } = readLedger(file, (line) => this.#doesHarm(line));
+    const { lines, damage } = readLedger(runs, (line) => this.#doesHarm(line), own);
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
+    this.#isDamaged = damage !== undefined;
     if (damage === undefined) return;
-    const error = unreadable(file, damage, world);
+    const error = unreadable(ledgerOf(runs), damage, world);
     world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
     if (!again) this.refused = error;
   }
@@ -126,7 +131,7 @@ export class RunLedger {
   }
 
   /** Notes the end of the run; false when that cannot be, and its folder is to tell of it. */
-  note({ result, digests, once, before, isKept }: FinishedRun, inputs: Inputs): boolean {
+  note({ result, digests, once: kinds, before, isKept }: FinishedRun, inputs: Inputs): boolean {
     const { run, read, rejected, unknown, exitCode } = result;
     if (before > 0 && read === before) return true;
     const finished = new Date(this.#world.runtime.now()).toISOString();
@@ -134,17 +139,12 @@ export class RunLedger {
     const sources = ledgerSources(digests, this.#names(inputs));
     const counts = { read, accepted, rejected, unknown, exitCode };
     try {
-      appendLedger(this.#file, {
-        run,
-        finished,
-        ...this.#run,
-        sources,
-        ...counts,
-        once: [...once],
-      });
+      const once = [...kinds];
+      const line = { run, finished, ...this.#run, sources, ...counts, once };
+      appendLedger(this.#runs, line, { isDamaged: this.#isDamaged });
       return true;
     } catch (error) {
-      return this.#notNoted(run, { error: error as Error, mustStay: isKept && once.size > 0 });
+      return this.#notNoted(run, { error: error as Error, mustStay: isKept && kinds.size > 0 });
     }
   }
 
@@ -159,7 +159,7 @@ export class RunLedger {
 
   #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
     const { said, words } = this.#world;
-    const what = `the end of run ${run} cannot be noted in ${this.#file}: ${error.message}`;
+    const what = `the end of run ${run} cannot be noted in ${ledgerOf(this.#runs)}: ${error.message}`;
     const next = mustStay
       ? `; its folder stays, so that nothing is sent twice: ${words.goOn(run)} notes it`
       : '';

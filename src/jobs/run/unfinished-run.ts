@@ -1,5 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import { ledgerOf, readLedger } from './ledger.js';
+import { readLedger } from './ledger.js';
 import {
   listRuns,
   listUnreadable,
@@ -71,8 +71,7 @@ function isOver(root: string, found: RunFolder, { mayBeginAnew }: WantedRun): bo
 
 /** Its end was noted, and it was killed before its folder was gone. Resumed, it sends nothing. */
 const isFinished = (root: string, { header: { run, accountId } }: RunFolder): boolean =>
-  readLedger(ledgerOf(root), (line) => line.accountId === accountId && line.run === run).lines
-    .length > 0;
+  readLedger(root, (line) => line.accountId === accountId && line.run === run).lines.length > 0;
 
 export const isWanted = (header: RunHeader, wanted: WantedRun): boolean =>
   wanted.exports

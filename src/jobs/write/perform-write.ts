@@ -107,7 +107,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   let done = false;
   let unfinished: boolean | undefined;
   try {
-    const ledger = openLedger(writing, remembered);
+    const ledger = openLedger(writing, { own: run.id, remembered });
     const isKept = run.kept !== undefined;
     const sent = run.kept?.resumed
       ? undefined
