@@ -11,7 +11,7 @@ it('has all fifty faults, sixteen risks, and what a second rig found', () => {
   const ids = [
     ...Array.from({ length: 50 }, (_, n) => `F${n + 1}`),
     ...Array.from({ length: 16 }, (_, n) => `S${n + 1}`),
-    ...Array.from({ length: 31 }, (_, n) => `O${n + 1}`),
+    ...Array.from({ length: 32 }, (_, n) => `O${n + 1}`),
   ];
   expect(rows.map(({ id }) => id)).toEqual(ids);
 });
