@@ -2,7 +2,7 @@ import process from 'node:process';
 import { systemClock } from './client-clock.js';
 import type { MediaAdapter } from './media.js';
 import type { MediaTrack, PeerConnectionClass, TrackStream } from './peer-connection.js';
-import type { Sound } from './wav.js';
+import { resampled, type Sound } from './wav.js';
 import { webrtc, type WebrtcOptions } from './webrtc.js';
 
 export interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers'> {
@@ -90,7 +90,7 @@ const leaveAtOnce = () => process.exit();
 
 /** A stream of the sound, which passes as it would be spoken. */
 function speak(wrtc: Wrtc, play: Sound | undefined): { stream: TrackStream; end: () => void } {
-  const samples = play === undefined ? new Int16Array(0) : atRate(play);
+  const samples = play === undefined ? new Int16Array(0) : resampled(play, rate);
   const source = new wrtc.nonstandard.RTCAudioSource();
   const stream = new wrtc.MediaStream([source.createTrack()]);
   const began = systemClock.now();
@@ -116,18 +116,6 @@ function pieceOf(samples: Int16Array, from: number): AudioData {
     channelCount: 1,
     numberOfFrames: samplesAtOnce,
   };
-}
-
-/** The sound at the pace of WebRTC, with straight lines between its samples. */
-function atRate({ samples, rate: from }: Sound): Int16Array {
-  if (from === rate) return samples;
-  const length = Math.floor((samples.length * rate) / from);
-  return Int16Array.from({ length }, (_, index) => {
-    const place = (index * from) / rate;
-    const before = samples[Math.floor(place)] ?? 0;
-    const behind = samples[Math.floor(place) + 1] ?? before;
-    return before + (behind - before) * (place % 1);
-  });
 }
 
 /** Returns what ends it. */

@@ -39,7 +39,7 @@ export function failed(fault: Fault, platform: Platform): SignedCallResponse {
 }
 
 /** An error that cannot happen on a platform has 0 there. */
-function errorNumber({ name, field }: Fault, platform: Platform): number {
+export function errorNumber({ name, field }: Fault, platform: Platform): number {
   const number = errorTable[name][platform];
   if (typeof number === 'object') return number[field === 'apiKey' ? 'apiKey' : 'accountId'];
   return typeof number === 'number' ? number : 0;

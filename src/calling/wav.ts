@@ -48,6 +48,18 @@ export function writeWav({ rate, samples }: Sound): Uint8Array {
   return bytes;
 }
 
+/** The samples at another rate, with straight lines between them. */
+export function resampled({ samples, rate: from }: Sound, rate: number): Int16Array {
+  if (from === rate) return samples;
+  const length = Math.floor((samples.length * rate) / from);
+  return Int16Array.from({ length }, (_, index) => {
+    const place = (index * from) / rate;
+    const before = samples[Math.floor(place)] ?? 0;
+    const behind = samples[Math.floor(place) + 1] ?? before;
+    return before + (behind - before) * (place % 1);
+  });
+}
+
 function formatAt(view: DataView, at: number): { channels: number; rate: number } {
   if (at + 16 > view.byteLength) throw new Error('a WAV file that ends early');
   const kind = view.getUint16(at, true);

@@ -1,7 +1,7 @@
-import { errorTable } from '../../calling/error-table.js';
 import type { Platform } from '../../calling/protocol.js';
 import type { InitFinding } from '../../calling/init-finding.js';
 import { lintInitProperties } from '../../calling/lint-init-properties.js';
+import { errorNumber } from '../../calling/response.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
 import type { World } from '../world.js';
 import { readJsonFile } from './read-json-file.js';
@@ -59,21 +59,15 @@ function merged(all: readonly Found[]): PlatformFinding[] {
   for (const { finding, platform } of all) {
     const key = JSON.stringify(Object.values(finding));
     const same = findings.get(key) ?? { ...finding, platforms: [], errorCode: null };
-    const code = codeOf(finding, platform);
+    const { errorName: name, pointer } = finding;
+    const code = name && { [platform]: errorNumber({ name, field: pointer.slice(1) }, platform) };
     findings.set(key, {
       ...same,
       platforms: [...same.platforms, platform],
-      errorCode: code === undefined ? null : { ...same.errorCode, [platform]: code },
+      errorCode: code && { ...same.errorCode, ...code },
     });
   }
   return [...findings.values()];
-}
-
-function codeOf({ errorName, pointer }: InitFinding, platform: Platform): number | undefined {
-  if (errorName === null) return undefined;
-  const code = errorTable[errorName][platform];
-  if (typeof code === 'number') return code;
-  return typeof code === 'object' ? code[pointer.slice(1) as keyof typeof code] : undefined;
 }
 
 const wrong = (file: string, errors: number): EngagectlError =>

@@ -1,5 +1,6 @@
 import {
   createSignedCall,
+  devicePresets,
   type CallDetails,
   type CallEvent,
   type DeviceCapabilities,
@@ -125,17 +126,13 @@ function listen(phone: SignedCall, { now }: Pick<World['runtime'], 'now'>, hooks
   phone.onIncomingCall((call) => hooks.rings?.(call));
 }
 
-function deviceOf(
+/** It asks nobody for permissions: before Android 13 there is none for notifications. */
+const deviceOf = (
   { microphone = 'granted', notifications = 'on' }: PhoneOptions,
   { missed }: PhoneHooks,
-): DeviceCapabilities {
-  return {
-    osVersion: () => 12,
-    microphone: () => microphone,
-    requestMicrophone: () => Promise.resolve(microphone === 'granted'),
-    notificationsEnabled: () => notifications === 'on',
-    requestNotificationPermission: () => Promise.resolve(notifications === 'on'),
-    pstnBusy: () => false,
-    showMissedCall: (call) => missed?.(call),
-  };
-}
+): DeviceCapabilities => ({
+  ...devicePresets.allowAll,
+  microphone: () => microphone,
+  notificationsEnabled: () => notifications === 'on',
+  showMissedCall: (call) => missed?.(call),
+});

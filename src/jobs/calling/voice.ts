@@ -1,8 +1,9 @@
 import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import type { MediaAdapter } from '../../calling/calling.js';
-import { readWav, writeWav, type Sound } from '../../calling/wav.js';
+import { readWav, resampled, writeWav, type Sound } from '../../calling/wav.js';
 import { EngagectlError } from '../../errors.js';
+import { fileError } from '../../output/file-error.js';
 import type { World } from '../world.js';
 
 export interface VoiceOptions {
@@ -102,10 +103,11 @@ class Recording {
 
   /** Takes a piece of sound; of the first one is the header. */
   add(sound: Sound): void {
-    const samples = atRate(sound);
+    // WebRTC begins with another rate than it goes on with.
+    const samples = resampled(sound, recordedRate);
     const piece =
       this.#bytes > 0
-        ? Buffer.from(samples.buffer)
+        ? Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)
         : Buffer.from(writeWav({ rate: recordedRate, samples }));
     this.#bytes += piece.length;
     this.#written = this.#written
@@ -143,17 +145,5 @@ class Recording {
 
 const recordedRate = 48_000;
 
-/** WebRTC begins with another rate than it goes on with. */
-const atRate = ({ rate, samples }: Sound): Int16Array =>
-  Int16Array.from(
-    { length: Math.floor((samples.length * recordedRate) / rate) },
-    (_, index) => samples[Math.floor((index * rate) / recordedRate)] ?? 0,
-  );
-
 const notWritten = (file: string, cause: unknown): EngagectlError =>
-  new EngagectlError('E-FILE-WRITE', `${file} could not be written`, {
-    why: (cause as NodeJS.ErrnoException).code ?? String(cause),
-    fix: 'make room, or name another place with --record',
-    file,
-    cause,
-  });
+  fileError({ file, done: 'written', option: () => '--record' }, cause);
