@@ -118,6 +118,10 @@ describe('what is wrong is said at once', () => {
 
   it('of a seed, with its place', async () => {
     await expect(startService({ seed: [ann, { type: 'x' }] })).rejects.toThrow('seed:2: Type');
+    const sum = (n: unknown) => ({ type: 'profile', identity: 'a', profileData: { n } });
+    await expect(startService({ seed: [sum(1.7e308), sum({ $incr: 1.7e308 })] })).rejects.toThrow(
+      'seed:2: Profile data is incorrect. A sum is too large.',
+    );
     await expect(startService({ seed: ['/none.ndjson'] })).rejects.toThrow(
       '/none.ndjson:1: the file cannot',
     );

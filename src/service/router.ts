@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { requestTexts } from '../contract/codes.js';
 import type { SeenRequest } from './control/request-log.js';
 import { endpointOf } from './endpoint-names.js';
-import type { Serving, Upgrade } from './listen.js';
+import type { Serving } from './listen.js';
 import { notPlayed } from './rest/played-query.js';
 import { Refusal, refusalAnswer, refused } from './refusal.js';
 import { sendAnswer } from './send-answer.js';
@@ -20,65 +20,45 @@ export interface Exchange {
   readonly seen: SeenRequest | undefined;
 }
 
-/** A path that ends with `*` stands for all that begin with what is before it. */
-export type Route = { readonly path: string } & (
-  | {
-      readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-      /** Answers a request to the end of its answer, or throws a Refusal before that begins. */
-      readonly answer: (exchange: Exchange, service: Service) => Promise<void>;
-    }
-  | {
-      readonly method: 'UPGRADE';
-      /** Looks at a request for another protocol; undefined: it is answered like any other. */
-      readonly upgrade: (request: IncomingMessage, service: Service) => Upgrade | undefined;
-    }
-);
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** One that ends with `*` stands for all that begin with what is before it. */
+  readonly path: string;
+  /** Answers a request to the end of its answer, or throws a Refusal before that begins. */
+  readonly answer: (exchange: Exchange, service: Service) => Promise<void>;
+}
 
-/** Serves by the table: the first line that fits a request has it. */
-export function router(routes: readonly Route[], service: Service): Serving {
-  return {
-    async answer(request, response) {
-      const url = urlOf(request);
-      const seen = url.path.startsWith('/1/')
-        ? service.requests.arrived(
-            request,
-            response,
-            endpointOf(url.path, url.cursor !== undefined),
-          )
-        : undefined;
-      try {
-        if (hostsOf(request) > 1) throw refused(400, 'Two Host headers');
-        if (!isOurs(request.headers.host, service.options))
-          throw refused(403, `Forbidden: this service is not called ${request.headers.host}`);
-        const answer = handlerOf(routes, request.method, url.path);
-        await answer({ request, response, seen, ...url }, service);
-      } catch (error) {
-        if (response.headersSent || (request.destroyed && !request.complete)) throw error;
-        const isSlow = error instanceof Refusal && error.httpStatus === 408;
-        if (isSlow) response.setHeader('Connection', 'close');
-        // A client reads the answer once it has sent its whole body.
-        else for await (const chunk of request) void chunk;
-        if (!(error instanceof Refusal)) service.options.onDefect?.(error);
-        const refusal = error instanceof Refusal ? error : refused(500, requestTexts.unknownError);
-        await sendAnswer(response, refusalAnswer(refusal), service);
-      }
-    },
-    upgradeOf(request) {
-      const { path } = urlOf(request);
-      const route = routes.find((one) => one.method === 'UPGRADE' && fits(one, path));
-      if (route?.method !== 'UPGRADE' || !isOurs(request.headers.host, service.options))
-        return undefined;
-      return route.upgrade(request, service);
-    },
+/** Answers by the table: the first line that fits a request has it. */
+export function router(routes: readonly Route[], service: Service): Serving['answer'] {
+  return async (request, response) => {
+    const url = urlOf(request);
+    const seen = url.path.startsWith('/1/')
+      ? service.requests.arrived(request, response, endpointOf(url.path, url.cursor !== undefined))
+      : undefined;
+    try {
+      if (hostsOf(request) > 1) throw refused(400, 'Two Host headers');
+      if (!isOurs(request, service.options))
+        throw refused(403, `Forbidden: this service is not called ${request.headers.host}`);
+      const answer = handlerOf(routes, request.method, url.path);
+      await answer({ request, response, seen, ...url }, service);
+    } catch (error) {
+      if (response.headersSent || (request.destroyed && !request.complete)) throw error;
+      const isSlow = error instanceof Refusal && error.httpStatus === 408;
+      if (isSlow) response.setHeader('Connection', 'close');
+      // A client reads the answer once it has sent its whole body.
+      else for await (const chunk of request) void chunk;
+      if (!(error instanceof Refusal)) service.options.onDefect?.(error);
+      const refusal = error instanceof Refusal ? error : refused(500, requestTexts.unknownError);
+      await sendAnswer(response, refusalAnswer(refusal), service);
+    }
   };
 }
 
 /** Throws the Refusal 404 or 405. */
 function handlerOf(routes: readonly Route[], method: string | undefined, path: string) {
   const fitting = routes.filter((route) => fits(route, path));
-  for (const route of fitting) {
-    if (route.method === method && 'answer' in route) return route.answer;
-  }
+  const route = fitting.find((one) => one.method === method);
+  if (route) return route.answer;
   if (fitting.length > 0) throw refused(405, 'Method not allowed');
   throw path.startsWith('/1/') ? notPlayed(`${method} ${path}`) : refused(404, 'Not found');
 }
@@ -86,7 +66,7 @@ function handlerOf(routes: readonly Route[], method: string | undefined, path: s
 const fits = ({ path }: Route, asked: string): boolean =>
   path.endsWith('*') ? asked.startsWith(path.slice(0, -1)) : asked === path;
 
-function urlOf({ url = '' }: IncomingMessage): Pick<Exchange, 'path' | 'query' | 'cursor'> {
+export function urlOf({ url = '' }: IncomingMessage): Pick<Exchange, 'path' | 'query' | 'cursor'> {
   const [path = '', search = ''] = url.split('?', 2);
   const cursor = /(?:^|&)cursor=([^&]*)/.exec(search)?.[1];
   return { path, query: new URLSearchParams(search), cursor };
@@ -102,8 +82,11 @@ const loopbackNames = new Set(['127.0.0.1', 'localhost', '[::1]']);
  * Other names could be those of a foreign page that points them at this machine (DNS rebinding). An IP
  * address cannot, but it is of use only where the service listens to other machines.
  */
-function isOurs(sent = '', { host, allowHosts = [] }: ServiceOptions): boolean {
-  const name = sent.replace(/:\d+$/, '').toLowerCase();
+export function isOurs(
+  { headers }: IncomingMessage,
+  { host, allowHosts = [] }: ServiceOptions,
+): boolean {
+  const name = (headers.host ?? '').replace(/:\d+$/, '').toLowerCase();
   if (loopbackNames.has(name)) return true;
   if (allowHosts.some((allowed) => allowed.toLowerCase() === name)) return true;
   return host !== undefined && (host === name || isIP(name.replace(/^\[|\]$/g, '')) > 0);

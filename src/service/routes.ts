@@ -1,6 +1,6 @@
 import { paths } from '../contract/endpoints.js';
 import { callRoutes } from './calls/call-routes.js';
-import { signalRoutes } from './calls/signal-routes.js';
+import { signalRefusal } from './calls/signal-upgrade.js';
 import { controlRoutes } from './control/control-routes.js';
 import { pageRoutes } from './page/page-routes.js';
 import { demergeUserProfiles } from './rest/demerge-user-profiles.js';
@@ -23,7 +23,7 @@ export const routes: readonly Route[] = [
   restRoute('GET', paths.events, exporting('events')),
   restRoute('POST', paths.events, exporting('events')),
   restRoute('POST', paths.demerge, demergeUserProfiles),
-  ...signalRoutes,
+  signalRefusal,
   ...callRoutes,
   ...controlRoutes,
   ...pageRoutes,

@@ -4,7 +4,7 @@ import { elementsOf } from './raw-json.js';
 import { wellFormed } from './rest/read-body.js';
 import { checkUploadRecord } from './rest/upload-record.js';
 import { saveUpload } from './rest/upload-user-profiles.js';
-import { isFault } from './rest/write-records.js';
+import { faultOf } from './rest/write-records.js';
 import { uploadRecordOf } from './seed-record.js';
 import type { Seed, Service } from './service.js';
 
@@ -53,9 +53,9 @@ function plant(batch: readonly SeedRecord[], service: Omit<Service, 'plantSeed'>
   const { store, zone } = service;
   store.transaction(() => {
     for (const seed of batch) {
-      const record = checkUploadRecord(uploadRecordOf(jsonOf(seed), zone));
-      if (isFault(record)) throw new SeedError(record.error, seed);
-      saveUpload(service, record);
+      const text = uploadRecordOf(jsonOf(seed), zone);
+      const fault = faultOf(() => saveUpload(service, checkUploadRecord(text)));
+      if (fault) throw new SeedError(fault.message, seed);
     }
   });
   return [];

@@ -1,4 +1,5 @@
 import { zoneOf } from '../zone.js';
+import { signalUpgrade } from './calls/signal-upgrade.js';
 import { Clock } from './clock.js';
 import { FaultRules } from './control/fault-rules.js';
 import { RequestLog } from './control/request-log.js';
@@ -37,7 +38,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const { host = '127.0.0.1', tls } = options;
     const { port, close } = await listen(
       { port: options.port, host, tls },
-      router(routes, service),
+      {
+        answer: router(routes, service),
+        upgradeOf: (request) => signalUpgrade(request, service),
+      },
     );
     let closed: Promise<void> | undefined;
     return {

@@ -9,22 +9,20 @@ import {
   exceedsBytes,
   scalarExceedsBytes,
 } from '../raw-json.js';
-import type { Fault } from './record-fault.js';
+import { RecordFault } from './record-fault.js';
 
-const fault = (code: number, what: string): Fault => ({
-  code,
-  error: `Event data is incorrect. ${what}`,
-});
+const fault = (code: number, what: string) =>
+  new RecordFault(code, `Event data is incorrect. ${what}`);
 const { eventStructure } = recordCodes;
 const faults = {
-  noName: {
-    code: recordCodes.eventNameMissing,
-    error: 'Event Name is incorrect. ErrorCode: 509 - Event name is mandatory.',
-  },
-  reservedName: {
-    code: recordCodes.reservedEventName,
-    error: 'Event Name is incorrect. ErrorCode: 513 - Trying to raise a restricted system event.',
-  },
+  noName: new RecordFault(
+    recordCodes.eventNameMissing,
+    'Event Name is incorrect. ErrorCode: 509 - Event name is mandatory.',
+  ),
+  reservedName: new RecordFault(
+    recordCodes.reservedEventName,
+    'Event Name is incorrect. ErrorCode: 513 - Trying to raise a restricted system event.',
+  ),
   nameText: fault(eventStructure, 'The event name is no valid text.'),
   structure: fault(eventStructure, 'evtData is not a flat object.'),
   key: fault(eventStructure, 'A property key is longer than 120 bytes.'),
@@ -34,21 +32,20 @@ const faults = {
 
 const reserved = new Set<string>(reservedEventNames);
 
-/** `props`: evtData as JSON text. */
-export function faultOfEvent(name: string, props: string): Fault | undefined {
-  if (name === '') return faults.noName;
-  if (reserved.has(name)) return faults.reservedName;
-  if (!isWellFormed(name)) return faults.nameText;
-  if (!isObject(props)) return faults.structure;
+/** `props`: evtData as JSON text. Throws its RecordFault. */
+export function checkEvent(name: string, props: string): void {
+  if (name === '') throw faults.noName;
+  if (reserved.has(name)) throw faults.reservedName;
+  if (!isWellFormed(name)) throw faults.nameText;
+  if (!isObject(props)) throw faults.structure;
   const members = membersOf(props);
-  if (members.size > limits.eventProperties) return faults.properties;
+  if (members.size > limits.eventProperties) throw faults.properties;
   for (const [key, value] of members) {
-    if (exceedsBytes(key, limits.eventPropertyKeyBytes)) return faults.key;
+    if (exceedsBytes(key, limits.eventPropertyKeyBytes)) throw faults.key;
     const isItems = isArray(value) && name === 'Charged' && key === 'Items';
-    if (isItems ? !elementsOf(value).every(isFlatObject) : isNested(value)) return faults.structure;
-    if (!isItems && scalarExceedsBytes(value, limits.eventPropertyValueBytes)) return faults.value;
+    if (isItems ? !elementsOf(value).every(isFlatObject) : isNested(value)) throw faults.structure;
+    if (!isItems && scalarExceedsBytes(value, limits.eventPropertyValueBytes)) throw faults.value;
   }
-  return undefined;
 }
 
 const isNested = (value: string): boolean => isArray(value) || isObject(value);

@@ -12,15 +12,13 @@ import {
 } from '../raw-json.js';
 import { isEmail, isPhone } from '../store/addresses.js';
 import { isDeletion, isOperator, isValidOperator } from './operators.js';
-import type { Fault } from './record-fault.js';
+import { RecordFault } from './record-fault.js';
 
-const fault = (code: number, what: string): Fault => ({
-  code,
-  error: `Profile data is incorrect. ${what}`,
-});
+const fault = (code: number, what: string) =>
+  new RecordFault(code, `Profile data is incorrect. ${what}`);
 
 /** No code is listed for these: they get that of a wrong structure. */
-const structure = (what: string): Fault => fault(recordCodes.eventStructure, what);
+const structure = (what: string) => fault(recordCodes.eventStructure, what);
 const faults = {
   key: structure('A key is longer than 120 bytes.'),
   value: structure('A value is longer than 512 bytes.'),
@@ -64,45 +62,37 @@ const defaultFields: ReadonlyMap<string, Rule | undefined> = new Map<string, Rul
 export const isCustomKey = (key: string): boolean =>
   !defaultFields.has(key) && !key.startsWith('MSG-');
 
-/** `data`: the members of profileData. Addresses are looked at before all else (service-facts, Answers). */
-export function faultOfProfile(data: Members): Fault | undefined {
-  for (const key of ['Email', 'Phone']) {
-    const found = faultOfMember(key, data.get(key) ?? 'null');
-    if (found) return found;
-  }
+/**
+ * `data`: the members of profileData. Throws the RecordFault of the first that is wrong; addresses are looked
+ * at before all else (service-facts, Answers).
+ */
+export function checkProfile(data: Members): void {
+  for (const key of ['Email', 'Phone']) checkMember(key, data.get(key) ?? 'null');
   for (const [key, value] of data) {
-    const found = exceedsBytes(key, limits.profileKeyBytes)
-      ? faults.key
-      : faultOfMember(key, value);
-    if (found) return found;
+    if (exceedsBytes(key, limits.profileKeyBytes)) throw faults.key;
+    checkMember(key, value);
   }
-  return undefined;
-}
-
-function faultOfMember(key: string, value: string): Fault | undefined {
-  if (isOperator(value)) return faultOfOperator(key, value);
-  return faultOfField(defaultFields.get(key), value) ?? faultOfValue(value);
-}
-
-/** A default field is none of those that are lists or sums: an operator could only spoil it. */
-function faultOfOperator(key: string, value: string): Fault | undefined {
-  if (!isValidOperator(value)) return faults.operator;
-  const isDefault = defaultFields.has(key) && !isDeletion(value);
-  return isDefault ? faults.operatorOnDefault : faultOfValue(value);
-}
-
-/** Null, which unsets a field, always passes. A CSV without types has an age as text. */
-function faultOfField(rule: Rule | undefined, value: string): Fault | undefined {
-  if (!rule || value === 'null') return undefined;
-  const [isValid, code, what] = rule;
-  const text = isNumber(value) ? value : stringOf(value);
-  return text !== undefined && isValid(text) ? undefined : fault(code, what);
 }
 
 /** Nested objects, and arrays of anything, are kept as they are: nothing documented forbids them. */
-function faultOfValue(value: string): Fault | undefined {
+function checkMember(key: string, value: string): void {
+  if (isOperator(value)) checkOperator(key, value);
+  else checkField(defaultFields.get(key), value);
   const scalars = isArray(value) || isObject(value) ? scalarsIn(value) : [value];
-  return scalars.some((scalar) => scalarExceedsBytes(scalar, limits.profileValueBytes))
-    ? faults.value
-    : undefined;
+  if (scalars.some((scalar) => scalarExceedsBytes(scalar, limits.profileValueBytes)))
+    throw faults.value;
+}
+
+/** A default field is none of those that are lists or sums: an operator could only spoil it. */
+function checkOperator(key: string, value: string): void {
+  if (!isValidOperator(value)) throw faults.operator;
+  if (defaultFields.has(key) && !isDeletion(value)) throw faults.operatorOnDefault;
+}
+
+/** Null, which unsets a field, always passes. A CSV without types has an age as text. */
+function checkField(rule: Rule | undefined, value: string): void {
+  if (!rule || value === 'null') return;
+  const [isValid, code, what] = rule;
+  const text = isNumber(value) ? value : stringOf(value);
+  if (text === undefined || !isValid(text)) throw fault(code, what);
 }

@@ -1,18 +1,10 @@
-/** Why one record was not processed (service-facts, Codes per record). */
-export interface Fault {
+/** Thrown for a record that is not processed (service-facts, Codes per record): nothing of it is stored then. */
+export class RecordFault extends Error {
   readonly code: number;
-  readonly error: string;
-}
 
-/** A fault that shows only when the record meets what is stored. */
-export class RecordFault extends Error implements Fault {
-  readonly code: number;
-  readonly error: string;
-
-  constructor(code: number, error: string) {
-    super(error);
+  constructor(code: number, text: string) {
+    super(text);
     this.name = 'RecordFault';
     this.code = code;
-    this.error = error;
   }
 }

@@ -5,8 +5,8 @@ import { isObject, membersOf, stringOf } from '../raw-json.js';
 import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/addresses.js';
 import type { Endpoint } from './rest-route.js';
 import { isDryRun } from './played-query.js';
-import type { Fault } from './record-fault.js';
-import { fault, writeRecords } from './write-records.js';
+import { RecordFault } from './record-fault.js';
+import { writeRecords } from './write-records.js';
 
 /** Endpoint 2. `dryRun=1` answers the same and changes nothing. */
 export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {
@@ -20,21 +20,24 @@ export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {
 };
 
 const faults = {
-  type: fault(recordCodes.recordType, 'Type is neither phone, whatsapp nor email.'),
-  email: fault(recordCodes.email, 'Email is not valid.'),
-  phone: fault(recordCodes.phone, 'Phone number is not valid.'),
-  status: fault(recordCodes.eventStructure, 'Status is neither Unsubscribe nor Resubscribe.'),
+  type: new RecordFault(recordCodes.recordType, 'Type is neither phone, whatsapp nor email.'),
+  email: new RecordFault(recordCodes.email, 'Email is not valid.'),
+  phone: new RecordFault(recordCodes.phone, 'Phone number is not valid.'),
+  status: new RecordFault(
+    recordCodes.eventStructure,
+    'Status is neither Unsubscribe nor Resubscribe.',
+  ),
 };
 
-/** Reads one element of `d`, or says what is wrong with it. Words in any case. */
-function checkSubscription(text: string): AddressFlag | Fault {
-  if (!isObject(text)) return faults.type;
+/** Reads one element of `d`, or throws its RecordFault. Words in any case. */
+function checkSubscription(text: string): AddressFlag {
+  if (!isObject(text)) throw faults.type;
   const record = membersOf(text);
   const type = addressTypeOf(stringOf(record.get('type')));
-  if (type === undefined) return faults.type;
+  if (type === undefined) throw faults.type;
   const address = addressOf(type, stringOf(record.get('value')));
-  if (address === undefined) return type === 'email' ? faults.email : faults.phone;
+  if (address === undefined) throw type === 'email' ? faults.email : faults.phone;
   const status = stringOf(record.get('status'))?.toLowerCase() ?? '';
-  if (!Object.hasOwn(subscriptionStatuses, status)) return faults.status;
+  if (!Object.hasOwn(subscriptionStatuses, status)) throw faults.status;
   return { type, address, isBlocked: status === 'unsubscribe' };
 }

@@ -2,10 +2,9 @@ import { recordCodes } from '../../contract/codes.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
 import { isObject, isWellFormed, membersOf, stringOf, type Members } from '../raw-json.js';
 import type { ProfileKey } from '../store/profiles.js';
-import { faultOfEvent } from './event-rules.js';
-import { faultOfProfile } from './profile-rules.js';
-import type { Fault } from './record-fault.js';
-import { fault } from './write-records.js';
+import { checkEvent } from './event-rules.js';
+import { checkProfile } from './profile-rules.js';
+import { RecordFault } from './record-fault.js';
 
 /** A checked record of endpoint 1. */
 export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
@@ -27,37 +26,41 @@ export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
 );
 
 const faults = {
-  type: fault(recordCodes.recordType, 'Type is neither event nor profile.'),
-  identity: fault(recordCodes.identityMissing, 'Identity is missing.'),
-  objectId: fault(recordCodes.objectId, 'Object ID is not valid.'),
-  profileData: fault(
+  type: new RecordFault(recordCodes.recordType, 'Type is neither event nor profile.'),
+  identity: new RecordFault(recordCodes.identityMissing, 'Identity is missing.'),
+  objectId: new RecordFault(recordCodes.objectId, 'Object ID is not valid.'),
+  profileData: new RecordFault(
     recordCodes.eventStructure,
     'Profile data is incorrect. profileData is not an object.',
   ),
-  timestamp: fault(recordCodes.timestamp, 'Timestamp should be present in the Unix Epoch format.'),
+  timestamp: new RecordFault(
+    recordCodes.timestamp,
+    'Timestamp should be present in the Unix Epoch format.',
+  ),
 };
 
-/** Reads one element of `d` of endpoint 1, or says what is wrong with it: its first fault only. */
-export function checkUploadRecord(text: string): UploadRecord | Fault {
-  if (!isObject(text)) return faults.type;
+/** Reads one element of `d` of endpoint 1. Throws its first RecordFault. */
+export function checkUploadRecord(text: string): UploadRecord {
+  if (!isObject(text)) throw faults.type;
   const record = membersOf(text);
   const type = stringOf(record.get('type'));
-  if (type !== 'profile' && type !== 'event') return faults.type;
+  if (type !== 'profile' && type !== 'event') throw faults.type;
   const keys = keysOf(record);
-  if (!Array.isArray(keys)) return keys;
   const ts = record.get('ts');
   // More than 11 digits are milliseconds; 0 is no time either (service-facts, Answers).
-  if (ts !== undefined && !/^[1-9]\d{0,10}$/.test(ts)) return faults.timestamp;
+  if (ts !== undefined && !/^[1-9]\d{0,10}$/.test(ts)) throw faults.timestamp;
   const seconds = ts === undefined ? undefined : Number(ts);
   if (type === 'profile') {
     const profileData = record.get('profileData');
-    if (!isObject(profileData)) return faults.profileData;
+    if (!isObject(profileData)) throw faults.profileData;
     const data = membersOf(profileData);
-    return faultOfProfile(data) ?? { type, keys, data, ts: seconds };
+    checkProfile(data);
+    return { type, keys, data, ts: seconds };
   }
   const name = stringOf(record.get('evtName')) ?? '';
   const props = record.get('evtData') ?? '{}';
-  return faultOfEvent(name, props) ?? { type, keys, name, ts: seconds, props };
+  checkEvent(name, props);
+  return { type, keys, name, ts: seconds, props };
 }
 
 /** Characters are counted, not the halves of which some consist. */
@@ -68,22 +71,23 @@ const isIdentity = (text: string): boolean =>
 const pairsIn = (text: string): number => text.match(/[\u{10000}-\u{10FFFF}]/gu)?.length ?? 0;
 
 /** The identifiers of a record; the first one decides where a new profile's data goes. */
-function keysOf(record: Members): ProfileKey[] | Fault {
+function keysOf(record: Members): ProfileKey[] {
   const keys: ProfileKey[] = [];
   if (record.has('identity')) {
     const value = stringOf(record.get('identity'));
-    if (!value || !isIdentity(value)) return faults.identity;
+    if (!value || !isIdentity(value)) throw faults.identity;
     keys.push({ kind: 'identity', value });
   }
   if (record.has('objectId')) {
     const value = stringOf(record.get('objectId'));
-    if (value === undefined || !objectIdPattern.test(value)) return faults.objectId;
+    if (value === undefined || !objectIdPattern.test(value)) throw faults.objectId;
     keys.push({ kind: 'objectId', value });
   }
   for (const name of ['FBID', 'GPID']) {
     const value = stringOf(record.get(name));
-    if (value && !isWellFormed(value)) return faults.identity;
+    if (value && !isWellFormed(value)) throw faults.identity;
     if (value) keys.push({ kind: 'social', value: `${name}:${value}` });
   }
-  return keys.length > 0 ? keys : faults.identity;
+  if (keys.length === 0) throw faults.identity;
+  return keys;
 }

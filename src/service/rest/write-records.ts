@@ -14,16 +14,14 @@ import type { Service } from '../service.js';
 import { nextTurn } from '../turns.js';
 import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
-import { RecordFault, type Fault } from './record-fault.js';
-
-export const fault = (code: number, error: string): Fault => ({ code, error });
+import { RecordFault } from './record-fault.js';
 
 /** What endpoints 1 and 2 do with the elements of `d`. */
-interface Write<Checked extends object> {
+interface Write<Checked> {
   /** In one request. */
   readonly most: number;
-  readonly check: (record: string) => Checked | Fault;
-  /** May throw a RecordFault, and has stored nothing of the record then. */
+  /** May throw a RecordFault; so may `save`. */
+  readonly check: (record: string) => Checked;
   readonly save: (store: Database, record: Checked) => void;
   /** Everything is checked, and nothing stored. */
   readonly isDryRun: boolean;
@@ -38,7 +36,7 @@ const sliceText = 256 * 1024;
  * Stores the records that pass the check, in the order of the request. Between slices of them the loop is
  * free, but no other request of the API has its turn: none sees a part of this one.
  */
-export async function writeRecords<Checked extends object>(
+export async function writeRecords<Checked>(
   body: string | undefined,
   { most, check, save, isDryRun }: Write<Checked>,
   { store: database, variants, lag, turns }: Service,
@@ -46,20 +44,17 @@ export async function writeRecords<Checked extends object>(
   const list = isObject(body) ? membersOf(body).get('d') : undefined;
   const records = isArray(list) ? elementsOf(list) : undefined;
   if (records === undefined || records.length > most) throw malformed();
-  const store = (slice: readonly string[]): (Checked | Fault)[] =>
-    slice.map((text) => {
-      const record = check(text);
-      return isFault(record) ? record : (faultOfSaving(() => save(database, record)) ?? record);
-    });
+  const store = (slice: readonly string[]): (RecordFault | undefined)[] =>
+    slice.map((text) => faultOf(() => save(database, check(text))));
   const isHeld = isDryRun || lag.isOn;
-  const checked = isHeld
+  const faults = isHeld
     ? database.rehearse(() => store(records))
     : await turns.take(() =>
         inSlices(records, (slice) => database.transaction(() => store(slice))),
       );
   if (lag.isOn && !isDryRun) lag.carryOut(() => void database.transaction(() => store(records)));
-  const unprocessed = checked.flatMap((fault, index) =>
-    isFault(fault) ? [unprocessedEntry(fault, index + 1, records[index] ?? '', variants)] : [],
+  const unprocessed = faults.flatMap((fault, index) =>
+    fault ? [unprocessedEntry(fault, index + 1, records[index] ?? '', variants)] : [],
   );
   const processed = records.length - unprocessed.length;
   const status = unprocessed.length === 0 ? 'success' : processed === 0 ? 'fail' : 'partial';
@@ -98,12 +93,10 @@ function* slicesOf(records: readonly string[]): Generator<readonly string[]> {
   if (slice.length > 0) yield slice;
 }
 
-export const isFault = (checked: object): checked is Fault =>
-  'code' in checked && 'error' in checked;
-
-function faultOfSaving(save: () => void): Fault | undefined {
+/** Why the work on a record is refused; undefined when it is done. */
+export function faultOf(work: () => void): RecordFault | undefined {
   try {
-    save();
+    work();
     return undefined;
   } catch (error) {
     if (error instanceof RecordFault) return error;
@@ -113,7 +106,7 @@ function faultOfSaving(save: () => void): Fault | undefined {
 
 /** `number` is the record's 1-based place in the request. */
 function unprocessedEntry(
-  { code, error }: Fault,
+  { code, message }: RecordFault,
   number: number,
   record: string,
   { echo, recordNumber }: Variants,
@@ -122,7 +115,7 @@ function unprocessedEntry(
   return objectText([
     ['status', '"fail"'],
     ['code', String(code)],
-    ['error', JSON.stringify(`${error} Skipped record number${colon} ${number}`)],
+    ['error', JSON.stringify(`${message} Skipped record number${colon} ${number}`)],
     ['record', echoes[echo](record, code)],
   ]);
 }

@@ -2,26 +2,28 @@ import type { IncomingMessage } from 'node:http';
 import { signalPath, subprotocol } from '../../calling/protocol.js';
 import { isLoopback } from '../../contract/loopback.js';
 import { refused, type Refusal } from '../refusal.js';
-import type { Route } from '../router.js';
+import type { Upgrade } from '../listen.js';
+import { isOurs, urlOf, type Route } from '../router.js';
+import type { Service } from '../service.js';
 import type { CallSystem } from './call-system.js';
 
-/** The WebSocket of the calling system, and why a request gets none. */
-export const signalRoutes: readonly Route[] = [
-  {
-    method: 'UPGRADE',
-    path: signalPath,
-    upgrade: (request, { calls }) =>
-      !calls || refusalOf(request, calls)
-        ? undefined
-        : (socket, head) => calls.sockets.take(request, socket, head),
-  },
-  {
-    method: 'GET',
-    path: signalPath,
-    answer: ({ request }, { calls }) =>
-      Promise.reject((calls && refusalOf(request, calls)) ?? refused(404, 'Not found')),
-  },
-];
+/** The WebSocket of the calling system; undefined for a request that is answered like any other. */
+export function signalUpgrade(
+  request: IncomingMessage,
+  { calls, options }: Service,
+): Upgrade | undefined {
+  if (!calls || urlOf(request).path !== signalPath || !isOurs(request, options)) return undefined;
+  if (refusalOf(request, calls)) return undefined;
+  return (socket, head) => calls.sockets.take(request, socket, head);
+}
+
+/** Why a request gets none. */
+export const signalRefusal: Route = {
+  method: 'GET',
+  path: signalPath,
+  answer: ({ request }, { calls }) =>
+    Promise.reject((calls && refusalOf(request, calls)) ?? refused(404, 'Not found')),
+};
 
 /** Why a request gets no WebSocket. */
 function refusalOf({ headers }: IncomingMessage, { sockets }: CallSystem): Refusal | undefined {
