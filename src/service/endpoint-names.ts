@@ -19,3 +19,6 @@ export function endpointOf(path: string, hasCursor: boolean): EndpointName | und
   if (name === 'profiles' || name === 'events') return hasCursor ? name : `${name}-cursor`;
   return name as EndpointName | undefined;
 }
+
+export const pathOf = (name: EndpointName): string =>
+  paths[name.replace('-cursor', '') as keyof typeof paths];

@@ -76,7 +76,7 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/calls/alarms.ts': 'timers',
   'service/calls/turn.ts': 'timers', // ends with the turn of the event loop
   'service/calls/call.ts': 'random', // an id that nothing else has
-  'service/calls/signal-server.ts': 'random',
+  'service/calls/signal-socket.ts': 'random',
   'service/store/database.ts': 'random', // a key, which must not be foretold
 };
 

@@ -6,7 +6,7 @@ import { sendAnswer, success, type Answer } from '../send-answer.js';
 import type { Service } from '../service.js';
 import { detailsOf, findCall, recordsSince, saveClick } from './call-records.js';
 import type { CallSystem } from './call-system.js';
-import { deviceList } from './device-list.js';
+import type { User } from './user.js';
 
 const missedPath = '/call/v1/missed/';
 
@@ -14,7 +14,7 @@ const missedPath = '/call/v1/missed/';
 export const callRoutes: readonly Route[] = [
   callRoute('GET', '/call/v1/calls', listCalls),
   callRoute('GET', '/call/v1/devices', (_exchange, _service, { router }) =>
-    success({ devices: deviceList(router.directory) }),
+    success({ devices: JSON.stringify([...router.directory.all()].map(deviceOf)) }),
   ),
   callRoute('POST', `${missedPath}*`, clickAction),
 ];
@@ -45,6 +45,18 @@ function listCalls({ query }: Exchange, { store }: Service): Answer {
   if (!/^\d{1,15}$/.test(since)) throw refused(400, 'since is not a time in milliseconds');
   return success({ records: recordsSince(store, Number(since)) ?? '[]' });
 }
+
+const deviceOf = ({ cuid, device, loggedOut, session, inbox, call, registeredAt }: User) => ({
+  cuid,
+  deviceId: device.deviceId,
+  platform: device.platform,
+  state: loggedOut ? 'loggedOut' : session ? 'connected' : 'away',
+  /** Frames that it has not seen. */
+  waiting: inbox.size,
+  callId: call?.id ?? null,
+  /** Milliseconds since 1970. */
+  registeredAt,
+});
 
 /** A click on a button of the missed-call notification, which goes away with it. */
 function clickAction({ path }: Exchange, { store }: Service, { router }: CallSystem): Answer {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -60,8 +59,7 @@ export class SignalServer {
       cancel();
       this.#unknown.delete(socket);
     };
-    const parts = { id: randomUUID(), socket: opened, router, weather, onKnown };
-    const socket = new SignalSocket(parts);
+    const socket = new SignalSocket({ socket: opened, router, weather, onKnown });
     const cancel = alarms.after(router.rules.timers.auth, () =>
       socket.close(closeCodes.authTimeout, 'no auth in time'),
     );

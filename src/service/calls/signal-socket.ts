@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
 import { closeCodes, frameBytes } from '../../calling/protocol.js';
 import { readClientFrame } from '../../calling/read-frame.js';
@@ -16,63 +17,59 @@ export interface Weather {
 }
 
 interface Parts {
-  readonly id: string;
   readonly socket: WebSocket;
   readonly router: CallRouter;
   readonly weather: Weather;
+  /** Called when the client has said who it is. */
   readonly onKnown: () => void;
 }
 
 /** One client's WebSocket: its frames go to the router, those of the router to it. */
 export class SignalSocket implements Session {
-  readonly id: string;
+  readonly id = randomUUID();
   user: User | undefined = undefined;
-  readonly #socket: WebSocket;
-  readonly #router: CallRouter;
-  readonly #weather: Weather;
-  /** Called when the client has said who it is. */
-  readonly #onKnown: () => void;
+  readonly #parts: Parts;
   #unansweredPings = 0;
 
-  constructor({ id, socket, router, weather, onKnown }: Parts) {
-    this.id = id;
-    this.#socket = socket;
-    this.#router = router;
-    this.#weather = weather;
-    this.#onKnown = onKnown;
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    const { socket, router } = parts;
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     socket.on('pong', () => (this.#unansweredPings = 0));
     socket.on('close', () => router.disconnected(this));
   }
 
   send(text: string): void {
-    if (this.#weather.breaks()) return this.#socket.terminate();
-    this.#weather.delay(() => {
-      if (this.#socket.readyState !== this.#socket.OPEN) return;
-      this.#socket.send(text);
-      if (this.#socket.bufferedAmount > mostBuffered) this.#socket.terminate();
+    const { socket, weather } = this.#parts;
+    if (weather.breaks()) return socket.terminate();
+    weather.delay(() => {
+      if (socket.readyState !== socket.OPEN) return;
+      socket.send(text);
+      if (socket.bufferedAmount > mostBuffered) socket.terminate();
     });
   }
 
   close(code: number, reason: string): void {
-    this.#weather.delay(() => this.#socket.close(code, reason));
+    this.#parts.weather.delay(() => this.end(code, reason));
   }
 
   /** Closes it at once. */
   end(code: number, reason: string): void {
-    this.#socket.close(code, reason);
+    this.#parts.socket.close(code, reason);
   }
 
   /** Drops a client that has not answered the last two. */
   ping(): void {
-    if (this.#unansweredPings === 2) return this.#socket.terminate();
+    const { socket } = this.#parts;
+    if (this.#unansweredPings === 2) return socket.terminate();
     this.#unansweredPings += 1;
-    this.#socket.ping();
+    socket.ping();
   }
 
   #receive(data: RawData, isBinary: boolean): void {
+    const { socket, router, onKnown } = this.#parts;
     this.#unansweredPings = 0;
-    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if (socket.readyState !== socket.OPEN) return;
     if (isBinary) return this.close(1003, 'frames are text');
     const text = (data as Buffer).toString();
     const read = readClientFrame(text);
@@ -80,11 +77,11 @@ export class SignalSocket implements Session {
     const isMedia = read.kind === 'frame' && read.frame.t === 'sdp';
     if (!isMedia && Buffer.byteLength(text) > frameBytes) return this.close(1009, 'too long');
     if (read.kind === 'frame') {
-      this.#router.receive(this, read.frame);
-      if (read.frame.t === 'auth' && this.user) this.#onKnown();
+      router.receive(this, read.frame);
+      if (read.frame.t === 'auth' && this.user) onKnown();
     }
     if (read.kind === 'wrong' && read.id !== undefined) {
-      this.#router.refuse(this, read.id, read.message);
+      router.refuse(this, read.id, read.message);
     }
   }
 }

@@ -48,7 +48,7 @@ export interface FaultRuleInput {
   readonly delayMs?: number | undefined;
 }
 
-/** A rule that was checked. */
+/** A rule that was checked: what may be left out has its default. */
 export interface FaultRule extends FaultRuleInput {
   readonly after: number;
   readonly answer?:

@@ -1,73 +1,31 @@
 import { z } from 'zod';
-import { headerNames, paths } from '../../contract/endpoints.js';
+import { headerNames } from '../../contract/endpoints.js';
 import { limits } from '../../contract/limits.js';
-import type { EndpointName } from '../endpoint-names.js';
+import { endpointNames, pathOf, type EndpointName } from '../endpoint-names.js';
 import { playedParameters } from '../rest/played-query.js';
 import { answerSchemas, requestSchemas } from './api-schemas.js';
 
 interface Operation {
-  readonly path: string;
-  readonly method: 'get' | 'post';
   readonly summary: string;
+  /** Undefined: it has no body, and is a GET. */
   readonly request?: keyof typeof requestSchemas;
   readonly answer: keyof typeof answerSchemas;
 }
 
 /** The endpoints of the specification, in its order. */
 const operations: Readonly<Record<EndpointName, Operation>> = {
-  upload: {
-    path: paths.upload,
-    method: 'post',
-    summary: 'Upload user profiles and events',
-    request: 'upload',
-    answer: 'write',
-  },
-  subscribe: {
-    path: paths.subscribe,
-    method: 'post',
-    summary: 'Set subscription status',
-    request: 'subscribe',
-    answer: 'write',
-  },
+  upload: { summary: 'Upload user profiles and events', request: 'upload', answer: 'write' },
+  subscribe: { summary: 'Set subscription status', request: 'subscribe', answer: 'write' },
   'profiles-cursor': {
-    path: paths.profiles,
-    method: 'post',
     summary: 'Get a cursor for the profiles of users who did an event',
     request: 'export',
     answer: 'cursor',
   },
-  profiles: {
-    path: paths.profiles,
-    method: 'get',
-    summary: 'Get user profiles using a cursor',
-    answer: 'profiles',
-  },
-  profile: {
-    path: paths.profile,
-    method: 'get',
-    summary: 'Get a user profile by exactly one identifier',
-    answer: 'profile',
-  },
-  'events-cursor': {
-    path: paths.events,
-    method: 'post',
-    summary: 'Get a cursor for events',
-    request: 'export',
-    answer: 'cursor',
-  },
-  events: {
-    path: paths.events,
-    method: 'get',
-    summary: 'Get events using a cursor',
-    answer: 'events',
-  },
-  demerge: {
-    path: paths.demerge,
-    method: 'post',
-    summary: 'Demerge user profiles',
-    request: 'demerge',
-    answer: 'demerge',
-  },
+  profiles: { summary: 'Get user profiles using a cursor', answer: 'profiles' },
+  profile: { summary: 'Get a user profile by exactly one identifier', answer: 'profile' },
+  'events-cursor': { summary: 'Get a cursor for events', request: 'export', answer: 'cursor' },
+  events: { summary: 'Get events using a cursor', answer: 'events' },
+  demerge: { summary: 'Demerge user profiles', request: 'demerge', answer: 'demerge' },
 };
 
 const parameterSchemas: Readonly<Record<string, z.ZodType>> = {
@@ -82,8 +40,11 @@ const parameterSchemas: Readonly<Record<string, z.ZodType>> = {
 export function openApiDocument(url: string, headerPrefix: string) {
   const { accountId, passcode } = headerNames(headerPrefix);
   const byPath: Record<string, Record<string, object>> = {};
-  for (const [name, operation] of Object.entries(operations) as [EndpointName, Operation][])
-    (byPath[operation.path] ??= {})[operation.method] = operationObject(name, operation);
+  for (const name of endpointNames) {
+    const operation = operations[name];
+    const method = operation.request ? 'post' : 'get';
+    (byPath[pathOf(name)] ??= {})[method] = operationObject(name, operation);
+  }
   return {
     openapi: '3.1.0',
     info: {
@@ -103,10 +64,7 @@ export function openApiDocument(url: string, headerPrefix: string) {
   };
 }
 
-function operationObject(
-  name: EndpointName,
-  { summary, request, answer, method }: Operation,
-): object {
+function operationObject(name: EndpointName, { summary, request, answer }: Operation): object {
   return {
     operationId: name,
     summary,
@@ -114,7 +72,7 @@ function operationObject(
       // Some clients open an export by GET, with the body as a parameter.
       .filter(
         (parameter) =>
-          parameter !== 'query' && (method === 'post' || !(parameter in parameterSchemas)),
+          parameter !== 'query' && (request !== undefined || !(parameter in parameterSchemas)),
       )
       .map((parameter) => ({
         name: parameter,

@@ -12,7 +12,7 @@ import { expiredCursor } from './use-cursor.js';
 
 type Action = NonNullable<ActiveRule['action']>;
 interface Scene {
-  readonly exchange: Pick<Exchange, 'request' | 'response'>;
+  readonly response: ServerResponse;
   readonly service: Service;
   /** Processes the request; its answer, or a Refusal that it rejects with. */
   readonly carryOut: () => Promise<Answer>;
@@ -22,16 +22,15 @@ interface Scene {
 /** Deals with a request as the rule says. Throws Refusals like any handler. */
 export async function playFault(
   rule: ActiveRule,
-  { request, response }: Exchange,
+  { response }: Exchange,
   service: Service,
   carryOut: () => Promise<Answer>,
 ): Promise<void> {
   const { answer, action, delayMs = 0 } = rule;
-  const scene = { exchange: { request, response }, service, carryOut, rule };
   const gone = goneSignal(response, service);
   if (action !== 'drip' && !(await waited(delayMs, response, gone))) return;
   if (answer) sendGiven(response, answer);
-  else if (action) await actions[action](scene);
+  else if (action) await actions[action]({ response, service, carryOut, rule });
   else await sendAnswer(response, await carryOut(), service);
 }
 
@@ -64,22 +63,22 @@ function sendGiven(
 }
 
 const actions: Readonly<Record<Action, (scene: Scene) => Promise<void> | void>> = {
-  'reset-before': ({ exchange }) => reset(exchange.response),
-  'reset-after': async ({ exchange, carryOut }) => {
+  'reset-before': ({ response }) => reset(response),
+  'reset-after': async ({ response, carryOut }) => {
     await carryOut();
-    reset(exchange.response);
+    reset(response);
   },
-  hang: async ({ exchange: { response }, service }) => {
+  hang: async ({ response, service }) => {
     await once(goneSignal(response, service), 'abort');
     response.destroy();
   },
-  cut: async ({ exchange: { response }, service, carryOut }) => {
+  cut: async ({ response, service, carryOut }) => {
     const bytes = head(response, textOf(await carryOut(), service.variants));
     response.write(bytes.subarray(0, bytes.length / 2));
     await new Promise((resolve) => response.socket?.write('', resolve));
     response.destroy();
   },
-  drip: async ({ exchange: { response }, service, carryOut, rule: { delayMs = 100 } }) => {
+  drip: async ({ response, service, carryOut, rule: { delayMs = 100 } }) => {
     const bytes = head(response, textOf(await carryOut(), service.variants));
     const gone = goneSignal(response, service);
     for (let at = 0; at < bytes.length; at++) {
@@ -88,15 +87,15 @@ const actions: Readonly<Record<Action, (scene: Scene) => Promise<void> | void>> 
     }
     response.end();
   },
-  html: ({ exchange: { response } }) => {
+  html: ({ response }) => {
     response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
     response.end('<!doctype html><title>Sign in</title><p>Sign in to use this network.</p>');
   },
-  empty: ({ exchange: { response } }) => void response.writeHead(200).end(),
+  empty: ({ response }) => void response.writeHead(200).end(),
   'expire-cursor': ({ service: { variants } }) => {
     throw expiredCursor(variants);
   },
-  'lie-counts': async ({ exchange: { response }, service, carryOut }) => {
+  'lie-counts': async ({ response, service, carryOut }) => {
     const { httpStatus, members } = await carryOut();
     const processed = String(Number(members['processed']) + 1);
     await sendAnswer(response, { httpStatus, members: { ...members, processed } }, service);

@@ -43,15 +43,14 @@ function eventsOf(
   event: number,
   { profile, after, limit }: EventsWanted,
 ): ListedEvent[] {
-  const { ts = Number.MAX_SAFE_INTEGER } = after ?? {};
-  const index = profile === undefined ? '' : 'INDEXED BY events_by_profile';
-  const ofUser = profile === undefined ? '' : 'AND e.profile = ?';
+  const [index, ofUser] =
+    profile === undefined ? ['', ''] : ['INDEXED BY events_by_profile', 'AND e.profile = ?5'];
   const sql = `SELECT e.ts, e.event, e.id, e.props, n.name,
       p.identities ->> 0 AS identity, p.object_ids ->> 0 AS object_id
     FROM events e ${index} JOIN event_names n ON n.id = e.event JOIN profiles p ON p.id = e.profile
-    WHERE e.event = ? AND (e.ts, e.id) < (?, ?) ${ofUser} ORDER BY e.ts DESC, e.id DESC LIMIT ?`;
-  const user = profile === undefined ? [] : [profile];
-  return store.all(sql, [event, ts, idBefore(event, after), ...user, limit]);
+    WHERE e.event = ?1 AND (e.ts, e.id) < (?2, ?3) ${ofUser} ORDER BY e.ts DESC, e.id DESC LIMIT ?4`;
+  const values = [event, after?.ts ?? Number.MAX_SAFE_INTEGER, idBefore(event, after), limit];
+  return store.all(sql, profile === undefined ? values : [...values, profile]);
 }
 
 /** At the same second come the events of a smaller name's id, then those of the same one that are older. */
