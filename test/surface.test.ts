@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
 import { expect, it } from 'vitest';
-import { referencePage } from '../src/help/reference.js';
+import { referencePage } from './support/reference-page.js';
 import { buildProgram } from '../src/program.js';
 import { makeWorld } from './support/world.js';
 

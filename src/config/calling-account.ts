@@ -8,6 +8,7 @@ import {
   environmentCallCredentials,
   savedCallCredentials,
   type CallCredentials,
+  type SourcedCallCredentials,
 } from './credentials.js';
 import { chooseSaved, localRegion } from './saved-account.js';
 import { setting, type AccountSettings, type Sourced } from './sourced.js';
@@ -36,9 +37,7 @@ export async function resolveCallingAccount(
   const isLocal = setting(settings, 'region')?.value === localRegion;
   if (isLocal && flag) throw excluded();
   if (isLocal) return undefined;
-  const environment = settings.flags.has('profile')
-    ? undefined
-    : await environmentCallCredentials(runtime);
+  const environment = await ofEnvironment(settings, runtime);
   const address = flag ?? baseUrlSetting(settings);
   if (environment && address) {
     const url = checkedUrl(address, runtime);
@@ -54,6 +53,25 @@ export async function resolveCallingAccount(
   const url = checkedUrl(address ?? { value: values.baseUrl, source }, runtime);
   return { profile, region, url, ...credentials, headerPrefix: prefixOf(settings, values) };
 }
+
+/**
+ * The account of the calling system for people to look at; undefined where there is none. `profile` is the config
+ * profile in use, if one is.
+ */
+export async function callingCredentials(
+  settings: AccountSettings,
+  runtime: CallingRuntime,
+  profile: string | undefined,
+): Promise<SourcedCallCredentials | undefined> {
+  const environment = await ofEnvironment(settings, runtime);
+  if (environment || profile === undefined) return environment;
+  const { values, source } = await chooseSaved(settings, runtime);
+  return values && savedCallCredentials(values, source);
+}
+
+/** An explicit `--profile` sets it aside. */
+const ofEnvironment = async ({ flags }: AccountSettings, runtime: CallingRuntime) =>
+  flags.has('profile') ? undefined : environmentCallCredentials(runtime);
 
 function prefixOf(
   settings: AccountSettings,

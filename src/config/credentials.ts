@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { whyOf } from '../files/why-of.js';
 import type { Runtime } from '../runtime.js';
 import type { SavedRegion } from './schema.js';
 import { together } from './together.js';
@@ -163,7 +164,7 @@ export async function secretFromFile(
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
     throw new EngagectlError('E-CONFIG', `the ${what} cannot be read from ${file} (${source})`, {
-      why: (error as NodeJS.ErrnoException).code ?? 'the file cannot be read',
+      why: whyOf(error),
       fix: `name a readable file that holds nothing but the ${what}`,
       file,
       cause: error,

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { whyOf } from '../files/why-of.js';
 import type { Runtime } from '../runtime.js';
 import { shellWord } from '../shell-word.js';
 
@@ -27,19 +28,10 @@ export async function readPrivate(
     }
   } catch (error) {
     if (error instanceof EngagectlError) throw error;
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'ENOENT') return undefined;
-    throw notUsable(file, reasons[code ?? ''] ?? (error as Error).message);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw notUsable(file, whyOf(error));
   }
 }
-
-const reasons: Readonly<Record<string, string>> = {
-  ELOOP: 'it is a symbolic link',
-  EMLINK: 'it is a symbolic link',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of its path is a file',
-  EACCES: 'permission denied',
-};
 
 /** Windows has no such modes: there the folder's own access list protects the file. */
 function refuseLoose(

@@ -2,6 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/make-folder.js';
+import { whyOf } from '../files/why-of.js';
 import { lockRun } from '../files/run-lock.js';
 import type { Runtime } from '../runtime.js';
 
@@ -29,7 +30,7 @@ export async function claimRouter(
   } catch (error) {
     if (error instanceof EngagectlError && error.id === 'E-RUN-LOCKED') return undefined;
     throw new EngagectlError('E-FILE-WRITE', `${folder}: calls cannot be routed from it`, {
-      why: (error as Error).message,
+      why: whyOf(error),
       fix: 'check the folder and its disk, or take another one: ENGAGECTL_STATE_DIR, serve --data <dir>',
       file: folder,
       cause: error,

@@ -2,6 +2,7 @@ import { chmod, open, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/make-folder.js';
+import { whyOf } from '../files/why-of.js';
 import type { Runtime } from '../runtime.js';
 import { configFolder, type Surroundings } from './standard-folders.js';
 import { schemaFaults } from '../schema-faults.js';
@@ -96,24 +97,16 @@ export async function privateFolder(
     await chmod(folder, 0o700);
     return folder;
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
-    const tighten = code === '' ? `chmod 700 ${shellWord(folder)}, or ` : '';
+    const { code } = error as NodeJS.ErrnoException;
+    const tighten = code === undefined ? `chmod 700 ${shellWord(folder)}, or ` : '';
     throw new EngagectlError('E-CONFIG-FILE', `${folder}: cannot be used as a private folder`, {
-      why: noFolder[code] ?? message,
+      why: code === 'ENOENT' ? 'it cannot be made' : whyOf(error),
       fix: `${tighten}name another folder: by ENGAGECTL_CONFIG_DIR or ENGAGECTL_STATE_DIR, of serve by --data`,
       file: folder,
       cause: error,
     });
   }
 }
-
-const noFolder: Readonly<Record<string, string>> = {
-  ENOENT: 'it is not there, and cannot be made',
-  ENOTDIR: 'a part of its path is a file',
-  EEXIST: 'it is a file',
-  EACCES: 'permission denied',
-  EROFS: 'the file system is read-only',
-};
 
 /**
  * A lock left behind by a killed process is never broken by itself: two that break it at once
@@ -127,8 +120,7 @@ async function lock(file: string, { monotonic, random, sleep, signal }: StoreRun
       await handle.close();
       return () => unlink(file);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw notUsable(file, (error as Error).message);
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw notUsable(file, whyOf(error));
     }
     if (monotonic() > deadline)
       throw new EngagectlError('E-CONFIG-FILE', 'another engagectl is changing the configuration', {

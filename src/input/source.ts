@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { fifoStream } from '../files/fifo-stream.js';
+import { whyOf } from '../files/why-of.js';
 import type { Runtime } from '../runtime.js';
 
 /** Small enough that the event loop turns between reads, large enough that asking for them costs little. */
@@ -123,18 +124,12 @@ const fixes: Readonly<Record<string, string>> = {
   EACCES: 'make the file readable for this user (chmod u+r), or run as its owner',
   EPERM: 'make the file readable for this user, or run as its owner',
 };
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-};
 
 function unreadable(name: string, cause: unknown): EngagectlError {
   if (cause instanceof EngagectlError) return cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (code === 'EISDIR') return isDirectory(name);
-  const reason = reasons[code] ?? (cause instanceof Error ? cause.message : String(cause));
-  return new EngagectlError('E-FILE-READ', `${name} cannot be read: ${reason}`, {
+  return new EngagectlError('E-FILE-READ', `${name} cannot be read: ${whyOf(cause)}`, {
     file: name,
     fix: fixes[code] ?? 'check the disk or the program that writes this input, then run again',
     cause,

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { schemaFaults } from '../schema-faults.js';
 import { readText } from '../files/read-text.js';
+import { whyOf } from '../files/why-of.js';
 import type { MappingFile } from './mapping-file-schema.js';
 import {
   cellTypes,
@@ -131,18 +132,11 @@ async function readMappingFile(name: string, world: MappingWorld): Promise<Mappi
   });
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EISDIR: 'it is a folder',
-  EACCES: 'permission denied',
-};
-
 async function readJson(file: string, { cwd, signal }: MappingWorld): Promise<unknown> {
   const text = await readText(path.resolve(cwd, file), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
-    const { code = '', message } = cause as NodeJS.ErrnoException;
     throw new EngagectlError('E-FILE-READ', `cannot read the mapping file ${file}`, {
-      why: reasons[code] ?? message,
+      why: whyOf(cause),
       fix: 'name a readable JSON file with --mapping',
       file,
       cause,

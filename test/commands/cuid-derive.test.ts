@@ -97,7 +97,7 @@ it.each([
   [['--style', 'hash'], 'openssl rand'],
   [['--style', 'slug', '--key-file', 'cuid.key'], 'takes no key'],
   [['--key-file', 'users.csv'], 'shorter than 16'],
-  [['--key-file', 'none'], 'ENOENT'],
+  [['--key-file', 'none'], 'there is no such file'],
   [['-o', 'out.ndjson'], 'lines of a table'],
 ])('refuses %j', async (flags, says) => {
   const { code, stderr } = await derive(makeWorld(), 'id\nann\n', ['--from', 'id', ...flags]);

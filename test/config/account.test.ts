@@ -258,7 +258,7 @@ describe('the passcode', () => {
   test('from a file that is not there: exit 2 naming it', async () => {
     const { ENGAGECTL_PASSCODE: _, ...env } = complete;
     const refused = await error([], { ...env, ENGAGECTL_PASSCODE_FILE: 'nowhere' });
-    expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2, why: 'ENOENT' });
+    expect(refused).toMatchObject({ id: 'E-CONFIG', exitCode: 2, why: 'there is no such file' });
     expect(refused['message']).toContain('nowhere');
   });
 

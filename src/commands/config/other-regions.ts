@@ -1,15 +1,12 @@
 import type { Account } from '../../config/account.js';
-import { checkedBaseUrl } from '../../config/base-url.js';
-import { savedCredentials, type Credentials } from '../../config/credentials.js';
-import { passcodeFromCommand } from '../../config/passcode-command.js';
+import type { Credentials } from '../../config/credentials.js';
 import { entry } from '../../config/saved-account.js';
-import type { SavedRegion } from '../../config/schema.js';
 import { readConfig } from '../../config/store.js';
-import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import { checkAccountAt, type AccountCheck } from '../../jobs/check-account.js';
+import type { AccountCheck } from '../../jobs/check-account.js';
 import type { Settings } from '../settings.js';
+import { askAt, credentialsAt } from './ask-saved.js';
 
 /** Another region of the config profile, and what it says. */
 export interface TriedRegion {
@@ -40,10 +37,11 @@ export async function tryOtherRegions(
   const tried: TriedRegion[] = [];
   for (const [name, saved] of Object.entries(regions)) {
     if (name === region) continue;
+    const source = `config profile "${profile}"`;
+    const place = { saved, source, timeoutMs: settings.timeoutMs, runtime };
     const ask = async (credentials: Credentials | undefined): Promise<Answer> =>
-      credentials ? answerOf(saved, credentials, { settings, runtime }) : 'cannot be used';
-    const run = (command: string, source: string) => passcodeFromCommand(command, source, runtime);
-    const own = await usable(savedCredentials(saved, `config profile "${profile}"`, run));
+      (credentials && (await usable(askAt(place, credentials)))?.status) ?? 'cannot be used';
+    const own = await usable(credentialsAt(place));
     const ownAnswer = await ask(own);
     const isSame = own?.accountId === account.accountId && own.passcode === account.passcode;
     tried.push({
@@ -55,18 +53,6 @@ export async function tryOtherRegions(
     });
   }
   return tried;
-}
-
-async function answerOf(
-  { baseUrl, headerPrefix = defaultHeaderPrefix }: SavedRegion,
-  credentials: Credentials,
-  { settings, runtime }: { readonly settings: Settings; readonly runtime: Runtime },
-): Promise<Answer> {
-  const url = await usable(Promise.resolve().then(() => checkedBaseUrl(baseUrl, 'saved')));
-  if (url === undefined) return 'cannot be used';
-  const { timeoutMs } = settings;
-  const account = { ...credentials, baseUrl: url, headerPrefix, timeoutMs };
-  return (await checkAccountAt(account, runtime)).status;
 }
 
 /** Of another region a fault of the configuration is a finding, not an end. */

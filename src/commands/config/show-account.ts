@@ -1,5 +1,5 @@
 import { resolveAccount } from '../../config/account.js';
-import { callingCredentials } from '../../config/calling-credentials.js';
+import { callingCredentials } from '../../config/calling-account.js';
 import { maskedPasscode } from '../../config/changes.js';
 import { configFolder, stateFolder } from '../../config/standard-folders.js';
 import { configPath } from '../../config/store.js';

@@ -1,14 +1,11 @@
 import { asCalled } from '../../as-called.js';
-import { checkedBaseUrl } from '../../config/base-url.js';
 import { savedRegion } from '../../config/changes.js';
-import { savedCredentials } from '../../config/credentials.js';
-import { passcodeFromCommand } from '../../config/passcode-command.js';
 import { readConfig } from '../../config/store.js';
-import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
-import { checkAccountAt, type AccountCheck } from '../../jobs/check-account.js';
+import type { AccountCheck } from '../../jobs/check-account.js';
 import type { Runtime } from '../../runtime.js';
 import type { Settings } from '../settings.js';
+import { askAt, credentialsAt } from './ask-saved.js';
 
 /** What became of the attempt to use what was saved. */
 interface Tried {
@@ -33,16 +30,12 @@ export async function trySaved(
   const saved = savedRegion(await readConfig(runtime), profile, region);
   if (!saved) return notTried; // meanwhile removed by another process
   try {
-    const run = (command: string, source: string) => passcodeFromCommand(command, source, runtime);
-    const source = `config profile "${profile}"`;
-    const { accountId, passcode } = await savedCredentials(saved, source, run);
-    const { headerPrefix = defaultHeaderPrefix } = saved;
     const timeoutMs = settings.flags.has('timeout') ? settings.timeoutMs : patienceMs;
-    const baseUrl = checkedBaseUrl(saved.baseUrl, source);
-    const account = { accountId, passcode, headerPrefix, timeoutMs, baseUrl };
-    const { status, error } = await checkAccountAt(account, runtime);
+    const place = { saved, source: `config profile "${profile}"`, timeoutMs, runtime };
+    const { accountId } = saved;
+    const { status, error } = await askAt(place, await credentialsAt(place));
     if (status === 'accepted') {
-      const message = `account ${accountId} and its passcode fit region ${region} (${baseUrl})`;
+      const message = `account ${accountId} and its passcode fit region ${region} (${saved.baseUrl})`;
       return { status, message };
     }
     const what = status === 'refused' ? 'does not fit' : 'could not be tried';

@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { MediaAdapter } from '../../calling/calling.js';
 import { readWav, resampled, writeWav, type Sound } from '../../calling/wav.js';
 import { EngagectlError } from '../../errors.js';
+import { whyOf } from '../../files/why-of.js';
 import { fileError } from '../../output/file-error.js';
 import type { World } from '../world.js';
 
@@ -48,7 +49,7 @@ export async function openVoice(
 async function soundOf(file: string, cwd: string): Promise<Sound> {
   const bytes = await readFile(path.resolve(cwd, file)).catch((cause: unknown) => {
     throw new EngagectlError('E-FILE-READ', `${file} could not be read`, {
-      why: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      why: whyOf(cause),
       fix: 'name a readable WAV file',
       file,
       cause,

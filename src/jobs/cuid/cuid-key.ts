@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { readText } from '../../files/read-text.js';
+import { whyOf } from '../../files/why-of.js';
 import type { World } from '../world.js';
 
 /** Characters of the shortest key that cannot be found by trying. */
@@ -30,7 +31,7 @@ export async function cuidKey(
   const text = await readText(path.resolve(cwd, keyFile), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-CONFIG', `the key cannot be read from ${keyFile}`, {
-      why: (cause as NodeJS.ErrnoException).code ?? 'the file cannot be read',
+      why: whyOf(cause),
       fix: `name a readable file with ${option}`,
       file: keyFile,
       cause,

@@ -1,6 +1,7 @@
 import type { HistoryFigures } from '../../jobs/job-hooks.js';
 import { grouped, msText, shortNumber } from '../figures.js';
 import { chart, type Chart, type Series } from './chart.js';
+import { rowTable } from './figures-shown.js';
 import { html, type Html } from './html.js';
 import type { RunReport } from './run-report.js';
 
@@ -115,26 +116,12 @@ const columns: readonly [head: string, cell: (one: Stretch) => string][] = [
 /** The same in numbers. */
 function table({ stretches, stretchMs }: HistoryFigures): Html {
   const heads = ['from s', ...columns.map(([head]) => head)];
-  const rows = stretches.map((stretch, index) => {
-    const from = ((index * stretchMs) / 1000).toFixed(2);
-    const cells = [from, ...columns.map(([, cell]) => cell(stretch))];
-    return html`<tr>
-      ${cells.map((cell) => html`<td class="num">${cell}</td>`)}
-    </tr>`;
-  });
+  const rows = stretches.map((stretch, index) => [
+    ((index * stretchMs) / 1000).toFixed(2),
+    ...columns.map(([, cell]) => cell(stretch)),
+  ]);
   return html`<details>
     <summary>The figures of the charts</summary>
-    <div class="wide">
-      <table>
-        <thead>
-          <tr>
-            ${heads.map((head) => html`<th class="num" scope="col">${head}</th>`)}
-          </tr>
-        </thead>
-        <tbody>
-          ${rows}
-        </tbody>
-      </table>
-    </div>
+    <div class="wide">${rowTable(heads, rows, 'num')}</div>
   </details>`;
 }

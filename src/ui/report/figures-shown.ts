@@ -31,3 +31,26 @@ export function figureTable(figures: Figures): Html {
     </table>
   </div>`;
 }
+
+/** Rows below heads; `num`: all cells are figures. */
+export function rowTable(
+  heads: readonly string[],
+  rows: readonly (readonly string[])[],
+  cell: 'num' | '' = '',
+): Html {
+  return html`<table>
+    <thead>
+      <tr>
+        ${heads.map((head) => html`<th class="${cell}" scope="col">${head}</th>`)}
+      </tr>
+    </thead>
+    <tbody>
+      ${rows.map(
+        (cells) =>
+          html`<tr>
+            ${cells.map((text) => html`<td class="${cell}">${text}</td>`)}
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
+}

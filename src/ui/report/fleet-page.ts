@@ -3,7 +3,7 @@ import { verdict } from '../headline.js';
 import type { Summary } from '../run-summary.js';
 import { summaryFigures } from '../summary.js';
 import { chart } from './chart.js';
-import { figureTable, figureTiles } from './figures-shown.js';
+import { figureTable, figureTiles, rowTable } from './figures-shown.js';
 import { html, type Html } from './html.js';
 import { reportShell } from './report-shell.js';
 
@@ -38,9 +38,9 @@ export function fleetPage(summary: Summary, shards: readonly ReportedShard[]): s
     <h2>Over time</h2>
     <div class="charts">${charts(shards)}</div>
     <h2>Workers</h2>
-    ${table(workerHeads, workerRows(shards))}
+    <div class="card">${rowTable(workerHeads, workerRows(shards))}</div>
     <h2>Shards</h2>
-    ${table(shardHeads, shards.map(shardRow))}
+    <div class="card">${rowTable(shardHeads, shards.map(shardRow))}</div>
     <h2>Summary</h2>
     ${figureTable(summaryFigures(summary))}
     <footer>
@@ -134,23 +134,3 @@ const shardRow = (one: ReportedShard): string[] => [
   grouped(one.throttled),
   secondsText(one.seconds),
 ];
-
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): Html {
-  return html`<div class="card">
-    <table>
-      <thead>
-        <tr>
-          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(
-          (cells) =>
-            html`<tr>
-              ${cells.map((cell) => html`<td>${cell}</td>`)}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
-}

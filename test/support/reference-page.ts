@@ -1,8 +1,13 @@
 import type { Argument, Command, Help } from 'commander';
-import { examplesOf } from './examples.js';
-import { commandRows, descriptionOf, optionRows, optionTables } from './help-format.js';
-import { lineage } from './lineage.js';
-import type { Table } from './layout.js';
+import { examplesOf } from '../../src/help/examples.js';
+import {
+  commandRows,
+  descriptionOf,
+  optionRows,
+  optionTables,
+} from '../../src/help/help-format.js';
+import { lineage } from '../../src/help/lineage.js';
+import type { Table } from '../../src/help/layout.js';
 
 /** All commands with their flags and examples as one page of Markdown: docs/reference.md. */
 export function referencePage(program: Command): string {
