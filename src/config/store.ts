@@ -101,7 +101,7 @@ export async function privateFolder(
     const tighten = code === undefined ? `chmod 700 ${shellWord(folder)}, or ` : '';
     throw new EngagectlError('E-CONFIG-FILE', `${folder}: cannot be used as a private folder`, {
       why: code === 'ENOENT' ? 'it cannot be made' : whyOf(error),
-      fix: `${tighten}name another folder: by ENGAGECTL_CONFIG_DIR or ENGAGECTL_STATE_DIR, of serve by --data`,
+      fix: `${tighten}choose another folder: by ENGAGECTL_CONFIG_DIR or ENGAGECTL_STATE_DIR, of serve by --data`,
       file: folder,
       cause: error,
     });
