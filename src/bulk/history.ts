@@ -2,34 +2,13 @@ import type { Failure } from '../client/failure.js';
 import type { RequestObserver } from '../client/observed.js';
 import { isThrottled } from '../client/retry.js';
 import type { Runtime } from '../runtime.js';
-import { Latencies, type LatencyFigures } from './latencies.js';
+import { Latencies } from './latencies.js';
 
 /** What happened in one stretch of a run's time; all are equally long. */
-export interface Stretch {
-  /** That came through in it. */
-  records: number;
-  /** That ended in it, failed ones among them. */
-  requests: number;
-  /** Of those together. */
-  latencyMs: number;
-  slowestMs: number;
-  mostInFlight: number;
-  throttled: number;
-  /** Otherwise than by 429. */
-  failed: number;
-}
+export type Stretch = { -readonly [Figure in keyof typeof nothing]: number };
 
 /** A run over time, from its first request's beginning to its end. */
-export interface HistoryFigures {
-  readonly stretchMs: number;
-  readonly milliseconds: number;
-  readonly stretches: readonly Readonly<Stretch>[];
-  readonly latency: LatencyFigures | undefined;
-  readonly mostInFlight: number;
-  readonly throttled: number;
-  /** Failed attempts by what they failed with, e.g. `HTTP 503`. */
-  readonly failures: ReadonlyMap<string, number>;
-}
+export type HistoryFigures = ReturnType<History['figures']>;
 
 /** Stretches kept; when a run outlives them, two become one. */
 const mostStretches = 120;
@@ -45,6 +24,7 @@ export class History implements RequestObserver {
   readonly #records: () => number;
   readonly #started: number;
   readonly #latencies = new Latencies();
+  /** Failed attempts by what they failed with, e.g. `HTTP 503`. */
   readonly #failures = new Map<string, number>();
   #stretches: Stretch[] = [];
   #stretchMs = shortestStretchMs;
@@ -67,7 +47,7 @@ export class History implements RequestObserver {
   }
 
   /** To be called once, when the run has ended. */
-  figures(): HistoryFigures {
+  figures() {
     this.#now();
     const { requests, mostInFlight, throttled } = this.#stretches.reduce(joined);
     const fewest = Math.max(manyStretches, requests / fewRequests);
@@ -122,13 +102,17 @@ export class History implements RequestObserver {
   }
 }
 
-const nothing: Readonly<Stretch> = {
+const nothing = {
+  /** That came through in it. */
   records: 0,
+  /** That ended in it, failed ones among them. */
   requests: 0,
+  /** Of those together. */
   latencyMs: 0,
   slowestMs: 0,
   mostInFlight: 0,
   throttled: 0,
+  /** Otherwise than by 429. */
   failed: 0,
 };
 

@@ -1,11 +1,5 @@
 /** How long requests took, in milliseconds. Percentiles are a few percent too high at most. */
-export interface LatencyFigures {
-  readonly mean: number;
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  readonly slowest: number;
-}
+export type LatencyFigures = NonNullable<ReturnType<Latencies['figures']>>;
 
 /** Each bin is this much wider than the one before; the first ends at 1 ms, the last after hours. */
 const growth = 1.05;
@@ -27,7 +21,7 @@ export class Latencies {
   }
 
   /** Undefined without any. */
-  figures(): LatencyFigures | undefined {
+  figures() {
     if (this.#count === 0) return undefined;
     return {
       mean: this.#sum / this.#count,

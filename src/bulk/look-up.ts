@@ -1,7 +1,6 @@
 import type { Client } from '../client/client.js';
-import { isThrottled, type RetryPolicy } from '../client/retry.js';
-import type { Waits } from '../client/waits.js';
-import { withRetry, type RequestCounts } from '../client/with-retry.js';
+import { isThrottled } from '../client/retry.js';
+import { withRetry, type RetryContext } from '../client/with-retry.js';
 import { paths } from '../contract/endpoints.js';
 import { interruption } from '../errors.js';
 import type { Identifier } from '../mapping/identifier.js';
@@ -25,13 +24,10 @@ export interface LookedUp<T> extends Wanted<T> {
   readonly answer: { readonly record: Buffer | undefined } | undefined;
 }
 
-export interface LookUpContext {
+export interface LookUpContext extends Omit<RetryContext, 'signal' | 'what'> {
   readonly client: Pick<Client, 'profile'>;
-  readonly policy: RetryPolicy;
   readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random' | 'signal'>;
   readonly budget: Budget;
-  readonly waits: Waits;
-  readonly counts: RequestCounts;
 }
 
 /**

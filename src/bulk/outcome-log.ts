@@ -1,20 +1,14 @@
 import type { RowBlock } from '../input/rows.js';
 
 /** How records ended; one that was not sent is not settled. */
-export interface SettledCounts {
-  accepted: number;
-  rejected: number;
-  unknown: number;
-  duplicates: number;
-  /** The account accepted them as they are in an earlier run: they were not sent. */
-  unchanged: number;
-}
+export type SettledCounts = ReturnType<typeof noOutcomes>;
 
-export const noOutcomes = (): SettledCounts => ({
+export const noOutcomes = () => ({
   accepted: 0,
   rejected: 0,
   unknown: 0,
   duplicates: 0,
+  /** The account accepted them as they are in an earlier run: they were not sent. */
   unchanged: 0,
 });
 

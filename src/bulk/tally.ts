@@ -37,18 +37,9 @@ export class Tally {
     this.#options = options;
   }
 
-  /** Neighbouring rows, one by default. */
-  accept(rows: RowBlock, row: number, count = 1): void {
-    for (const run of ordinalRuns(rows, row, count)) {
-      this.#end(rows, run.first, 'accepted', run.count);
-    }
-  }
-
-  /** Neighbouring rows that need not be sent. */
-  unchanged(rows: RowBlock, row: number, count: number): void {
-    for (const run of ordinalRuns(rows, row, count)) {
-      this.#end(rows, run.first, 'unchanged', run.count);
-    }
+  /** Neighbouring rows, one by default, that were accepted, or need not be sent. */
+  accept(rows: RowBlock, row: number, count = 1, how: 'accepted' | 'unchanged' = 'accepted'): void {
+    for (const run of ordinalRuns(rows, row, count)) this.#end(rows, run.first, how, run.count);
   }
 
   duplicate(rows: RowBlock, row: number): void {

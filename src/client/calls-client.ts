@@ -1,26 +1,23 @@
-import { attempt, type Attempt } from './attempt.js';
+import { attempt } from './attempt.js';
 import { unreadable } from './answer.js';
 import { requestHeaders, type ClientOptions } from './create-client.js';
 import { openExchanges } from './exchanges.js';
 import { shownWithout } from './shown.js';
 import { openTransport } from './transport.js';
 
-/** What a calling system tells over HTTP (calling.md §6). One attempt per call. */
-export interface CallsClient {
-  /** Calls placed from this time on, in milliseconds since 1970, oldest first. */
-  list(since: number, signal: AbortSignal): Promise<Attempt<readonly object[]>>;
-  /** Clicks a button of a missed call's notification. */
-  click(callId: string, actionId: string, signal: AbortSignal): Promise<Attempt<undefined>>;
-  close(): Promise<void>;
-}
+export type CallsClient = Awaited<ReturnType<typeof createCallsClient>>;
 
-/** The account is that of the calling system; its API key stands for the passcode. */
-export async function createCallsClient(options: ClientOptions): Promise<CallsClient> {
+/**
+ * What a calling system tells over HTTP (calling.md §6). One attempt per call. The account is that of the
+ * calling system; its API key stands for the passcode.
+ */
+export async function createCallsClient(options: ClientOptions) {
   const shown = shownWithout(options.passcode);
   const transport = await openTransport({ ...options, headers: requestHeaders(options), shown });
   const { ask, accept } = openExchanges(transport, { shown, now: options.now });
   return {
-    list: (since, signal) =>
+    /** Calls placed from this time on, in milliseconds since 1970, oldest first. */
+    list: (since: number, signal: AbortSignal) =>
       attempt(async () => {
         const endpoint = '/call/v1/calls';
         const query = `?since=${since}`;
@@ -30,7 +27,8 @@ export async function createCallsClient(options: ClientOptions): Promise<CallsCl
         if (Array.isArray(records)) return records as object[];
         throw unreadable(answer, 'no list of calls');
       }),
-    click: (callId, actionId, signal) =>
+    /** Clicks a button of a missed call's notification. */
+    click: (callId: string, actionId: string, signal: AbortSignal) =>
       attempt(async () => {
         const [call, action] = [callId, actionId].map(encodeURIComponent);
         const endpoint = `/call/v1/missed/${call}/actions/${action}`;

@@ -11,14 +11,6 @@ type Env = Readonly<Record<string, string>>;
 /** Longest wait for a connection: a dead host should not cost the whole `--timeout`. */
 const connectMilliseconds = 10_000;
 
-export interface Dispatchers {
-  /** Its connections serve one request after the other. */
-  readonly kept: Dispatcher;
-  /** Makes a connection for each request. */
-  unused(): Dispatcher;
-  destroy(): Promise<void>;
-}
-
 /**
  * Connections to one service, by way of the proxy that the environment names; loopback is never
  * proxied. Throws E-CONFIG when the environment would make the connection unsafe.
@@ -26,7 +18,7 @@ export interface Dispatchers {
 export async function openDispatchers(
   base: URL,
   { maxInFlight, timeoutMs, env }: { maxInFlight: number; timeoutMs: number; env: Env },
-): Promise<Dispatchers> {
+) {
   const options = {
     // undici gives a socket its next request only after a turn of the event loop: with spare
     // connections none stands idle meanwhile.
@@ -40,7 +32,9 @@ export async function openDispatchers(
   const kept = open(options);
   let unused: Dispatcher | undefined;
   return {
+    /** Its connections serve one request after the other. */
     kept,
+    /** Makes a connection for each request. */
     unused: () => (unused ??= open({ ...options, pipelining: 0 })),
     destroy: async () => void (await Promise.all([kept.destroy(), unused?.destroy()])),
   };

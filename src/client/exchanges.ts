@@ -5,20 +5,13 @@ import { retryAfter } from './retry-after.js';
 import type { Shown } from './shown.js';
 import type { Exchange, RawAnswer, Transport } from './transport.js';
 
-/** Requests and what their answers say. Every function throws FailureError. */
-export interface Exchanges {
-  /** An answer that is held in memory, refusals too. */
-  readonly ask: (exchange: Exchange, signal: AbortSignal) => Promise<Answer>;
-  /** Throws when the answer refuses the request. */
-  readonly accept: (answer: Answer) => Promise<Answer>;
-  /** An answer that is handed on while it arrives; refused ones throw. */
-  readonly stream: (exchange: Exchange, signal: AbortSignal) => Promise<PageBody>;
-}
+export type Exchanges = ReturnType<typeof openExchanges>;
 
+/** Requests and what their answers say. Every function throws FailureError. */
 export function openExchanges(
   transport: Transport,
   { shown, now }: { readonly shown: Shown; readonly now: () => number },
-): Exchanges {
+) {
   const complete = async (raw: RawAnswer): Promise<Answer> => {
     const body = await readable(raw);
     const text = body.toString();
@@ -29,6 +22,7 @@ export function openExchanges(
     return answer;
   };
 
+  /** Throws when the answer refuses the request. */
   const accept = async (answer: Answer): Promise<Answer> => {
     const refusal = await refusalOf(answer);
     if (refusal === undefined) return answer;
@@ -37,9 +31,12 @@ export function openExchanges(
   };
 
   return {
-    ask: async (exchange, signal) => complete(await transport.send(exchange, signal)),
+    /** An answer that is held in memory, refusals too. */
+    ask: async (exchange: Exchange, signal: AbortSignal) =>
+      complete(await transport.send(exchange, signal)),
     accept,
-    stream: async (exchange, signal) => {
+    /** An answer that is handed on while it arrives; refused ones throw. */
+    stream: async (exchange: Exchange, signal: AbortSignal): Promise<PageBody> => {
       const raw = await transport.send(exchange, signal);
       // One of the two throws for these.
       if (!isSuccess(raw.status) || isCompressed(raw)) await accept(await complete(raw));

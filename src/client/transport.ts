@@ -50,22 +50,17 @@ export interface RawAnswer extends Head {
  */
 export type ReadBody = (take: Take) => Promise<void>;
 
-export interface Transport {
-  readonly base: URL;
-  readonly silence: ServiceSilence;
-  /** One request, no retry, no redirect. Throws FailureError, or the signal's reason when aborted. */
-  send(exchange: Exchange, signal: AbortSignal): Promise<RawAnswer>;
-  close(): Promise<void>;
-}
+export type Transport = Awaited<ReturnType<typeof openTransport>>;
 
-export async function openTransport(options: TransportOptions): Promise<Transport> {
+export async function openTransport(options: TransportOptions) {
   const base = new URL(options.baseUrl);
   const dispatchers = await openDispatchers(base, options);
   const silence = new ServiceSilence(options.timeoutMs, options.monotonic);
   return {
     base,
     silence,
-    send: (exchange, signal) => {
+    /** One request, no retry, no redirect. Throws FailureError, or the signal's reason when aborted. */
+    send: (exchange: Exchange, signal: AbortSignal): Promise<RawAnswer> => {
       const dispatcher = exchange.once ? dispatchers.unused() : dispatchers.kept;
       return new Sending({ ...options, silence }, exchange, signal).run(dispatcher, base);
     },

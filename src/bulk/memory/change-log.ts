@@ -3,7 +3,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { syncFolder } from '../../files/sync-folder.js';
-import { bytesOf, DoubtfulFile, entryBytes, entryWords } from './entry-file.js';
+import { bytesOf, DoubtfulFile, entryBytes, entryWords, filled } from './entry-file.js';
 
 const syncData = promisify(fdatasync);
 
@@ -79,16 +79,6 @@ export function* blocksOf(
   } finally {
     closeSync(descriptor);
   }
-}
-
-function filled(descriptor: number, words: Int32Array | Uint32Array, position: number): boolean {
-  const bytes = bytesOf(words);
-  for (let at = 0; at < bytes.length;) {
-    const read = readSync(descriptor, bytes, at, bytes.length - at, position + at);
-    if (read === 0) return false;
-    at += read;
-  }
-  return true;
 }
 
 /** Zeros only: the file was made longer, and the disk never had the rest. */

@@ -74,7 +74,8 @@ export class EntryFile {
 
   /** Fills `words` with the entries from this one on. Throws DoubtfulFile. */
   read(words: Int32Array, index: number): void {
-    readAll(this.#file, bytesOf(words), headBytes + entryBytes * index);
+    if (!filled(this.#file, words, headBytes + entryBytes * index))
+      throw new DoubtfulFile('it is cut');
   }
 
   close(): void {
@@ -87,7 +88,7 @@ export const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32A
 
 function readHead(file: number): EntryHead {
   const words = new Uint32Array(headWords);
-  readAll(file, bytesOf(words), 0);
+  if (!filled(file, words, 0)) throw new DoubtfulFile('it is cut');
   if (words[0] !== magic)
     throw new DoubtfulFile('it is none of ours, or of another kind of machine');
   const [, is, seed0 = 0, seed1 = 0, owner0 = 0, owner1 = 0, count = 0, sum = 0] = words;
@@ -100,10 +101,13 @@ function readHead(file: number): EntryHead {
   return { seed: [seed0, seed1], owner: [owner0, owner1], count, sum };
 }
 
-function readAll(file: number, bytes: Buffer, position: number): void {
+/** Reads words from a place of a file on; false where it ends before. */
+export function filled(file: number, words: Int32Array | Uint32Array, position: number): boolean {
+  const bytes = bytesOf(words);
   for (let at = 0; at < bytes.length;) {
     const read = readSync(file, bytes, at, bytes.length - at, position + at);
-    if (read === 0) throw new DoubtfulFile('it is cut');
+    if (read === 0) return false;
     at += read;
   }
+  return true;
 }

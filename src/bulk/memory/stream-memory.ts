@@ -1,6 +1,5 @@
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Batch } from '../write/batch.js';
-import type { Memory } from '../write/write-job.js';
 import type { Accepted, AcceptedMemory, Plan } from './accepted-memory.js';
 import type { KeyName } from './names-file.js';
 
@@ -11,7 +10,7 @@ export type OpenMemory = (holdsEvents: boolean) => AcceptedMemory;
  * What an account last accepted of a stream: of users or addresses, and of events apart from them,
  * each opened when the input first holds one.
  */
-export class StreamMemory implements Memory {
+export class StreamMemory {
   readonly #open: OpenMemory;
   readonly #opened = new Map<boolean, AcceptedMemory>();
   readonly #isRehearsal: boolean;
@@ -36,6 +35,7 @@ export class StreamMemory implements Memory {
     return this.#of(holdsEvents).isKnown;
   }
 
+  /** 1 for each record of the block that need not be sent. */
   unchanged(block: RecordBlock): Uint8Array {
     const kinds = block.kinds.subarray(0, block.count);
     const hasEvents = kinds.includes(1);
@@ -49,10 +49,12 @@ export class StreamMemory implements Memory {
     return isUnchanged;
   }
 
+  /** Must resolve before the first byte of the batch goes out. */
   async intend(batch: Batch): Promise<void> {
     if (!this.#isRehearsal) await this.#of(batch.holdsEvents).intend(textsOf(batch));
   }
 
+  /** These records were accepted, all by default: to be called once that is committed. */
   accepted(batch: Batch, positions?: readonly number[]): () => void {
     if (this.#isRehearsal) return () => undefined;
     const memory = this.#of(batch.holdsEvents);

@@ -5,22 +5,24 @@ import { noOutcomes, type OnceKind, type SettledCounts } from '../outcome-log.js
 import { OrdinalSet, type Ranges } from './ranges.js';
 
 /** What the earlier parts of a run came to, as its journal tells. */
-export interface EarlierParts {
-  readonly counts: SettledCounts;
-  readonly settled: OrdinalSet;
+export type EarlierParts = ReturnType<typeof nothingYet>;
+
+const nothingYet = () => ({
+  counts: noOutcomes(),
+  settled: new OrdinalSet(),
   /** Sent, as far as is known, and without an outcome. */
-  readonly intended: OrdinalSet;
+  intended: new OrdinalSet(),
   /** Kinds of records that were sent, or may have been, and must not be sent twice. */
-  readonly once: Set<OnceKind>;
-  watermark: Position;
+  once: new Set<OnceKind>(),
+  watermark: { input: 0, offset: 0, line: 1, ordinal: 0 } as Position,
   /** By input. */
-  readonly digests: Map<number, TextDigest>;
+  digests: new Map<number, TextDigest>(),
   /** The rejects file once it was begun, and what is known to stand in it. */
-  rejectsFile: string | undefined;
-  rejects: FileMark;
+  rejectsFile: undefined as string | undefined,
+  rejects: { bytes: 0, crc: 0 } as FileMark,
   /** It ended because too much was rejected. */
-  isRefused: boolean;
-}
+  isRefused: false,
+});
 
 /** Outcomes that were settled together. */
 interface Settlement {
@@ -34,22 +36,14 @@ interface Settlement {
   readonly digests: readonly TextDigest[];
 }
 
-interface Intent {
-  readonly records: Ranges;
-  /** Journals of earlier versions do not say it. */
-  readonly of?: OnceKind;
-}
-
 /** What the journal of a write can say. */
 export const writeEntries = {
   settlement(parts: EarlierParts, entry: Settlement): void {
     parts.settled.add(entry.settled);
     parts.intended.delete(entry.settled);
-    parts.counts.accepted += entry.counts.accepted;
-    parts.counts.rejected += entry.counts.rejected;
-    parts.counts.unknown += entry.counts.unknown;
-    parts.counts.duplicates += entry.counts.duplicates;
-    parts.counts.unchanged += entry.counts.unchanged ?? 0; // journals of earlier versions
+    for (const how of Object.keys(parts.counts) as (keyof SettledCounts)[]) {
+      parts.counts[how] += entry.counts[how];
+    }
     for (const digest of entry.digests) parts.digests.set(digest.input, digest);
     parts.watermark = entry.watermark;
     parts.rejects = entry.rejects;
@@ -60,7 +54,10 @@ export const writeEntries = {
     parts.isRefused = true;
   },
   /** Records that are about to be sent and must not be sent twice. */
-  intent(parts: EarlierParts, { records, of = 'other' }: Intent): void {
+  intent(
+    parts: EarlierParts,
+    { records, of }: { readonly records: Ranges; readonly of: OnceKind },
+  ): void {
     parts.intended.add(records);
     parts.once.add(of);
   },
@@ -78,17 +75,7 @@ export type WriteEntry = EntryOf<typeof writeEntries>;
 
 /** Replays the journal of a write. */
 export const earlierParts = (entries: readonly WriteEntry[]): EarlierParts =>
-  replay(writeEntries, entries, {
-    counts: noOutcomes(),
-    settled: new OrdinalSet(),
-    intended: new OrdinalSet(),
-    once: new Set(),
-    watermark: { input: 0, offset: 0, line: 1, ordinal: 0 },
-    digests: new Map(),
-    rejectsFile: undefined,
-    rejects: { bytes: 0, crc: 0 },
-    isRefused: false,
-  });
+  replay(writeEntries, entries, nothingYet());
 
 /** Something of it may have reached the service, so that it matters whether a run goes on or begins anew. */
 export const hasSent = ({ counts, intended }: EarlierParts): boolean =>

@@ -9,7 +9,8 @@ import type { RecordBlock } from '../../mapping/records.js';
 import type { Runtime } from '../../runtime.js';
 import type { Budget } from '../budget.js';
 import type { Tally } from '../tally.js';
-import type { Batch, Frame } from './batch.js';
+import type { StreamMemory } from '../memory/stream-memory.js';
+import type { Frame } from './batch.js';
 import type { IdentitySet } from './identity-set.js';
 import type { EarlierParts } from './write-entries.js';
 
@@ -67,14 +68,7 @@ export interface WriteJob {
 }
 
 /** What an account accepted from us, in earlier runs and in this one. */
-export interface Memory {
-  /** 1 for each record of the block that need not be sent. */
-  unchanged(block: RecordBlock): Uint8Array;
-  /** Must resolve before the first byte of the batch goes out. */
-  intend(batch: Batch): Promise<void>;
-  /** These records were accepted, all by default: to be called once that is committed. */
-  accepted(batch: Batch, positions?: readonly number[]): () => void;
-}
+export type Memory = Pick<StreamMemory, 'unchanged' | 'intend' | 'accepted'>;
 
 /** What the requests of a run came to. */
 export interface Traffic {

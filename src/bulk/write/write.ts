@@ -134,7 +134,7 @@ function passUnchanged({ rows, row, ...block }: RecordBlock, from: number, job: 
   // Of a run that is gone on with, each may have its outcome.
   while (!job.earlier && end < block.count && isNext()) end += 1;
   job.tally.counts.read += end - from;
-  job.tally.unchanged(rows, first, end - from);
+  job.tally.accept(rows, first, end - from, 'unchanged');
   return end;
 }
 

@@ -4,14 +4,6 @@ import { removePartials } from '../export/export-leftovers.js';
 import { lockOf, removeRun, type RunFolder } from './run-folder.js';
 import type { Words } from '../words.js';
 
-export interface ForgottenRuns {
-  readonly pruned: readonly string[];
-  /** Files of unfinished exports that are gone with them. */
-  readonly removed: readonly string[];
-  /** Those that are not as the export left them. */
-  readonly left: readonly string[];
-}
-
 /**
  * Forgets unfinished runs, with the partial files of exports. A run that a process works on stays,
  * and is told to `busy`.
@@ -23,8 +15,9 @@ export async function forgetRuns(
     words,
     busy,
   }: { readonly root: string; readonly words: Words; readonly busy: (run: string) => void },
-): Promise<ForgottenRuns> {
+) {
   const pruned: string[] = [];
+  /** Files of unfinished exports that are gone with them, and those that are not as the export left them. */
   const removed: string[] = [];
   const left: string[] = [];
   for (const run of runs) {

@@ -57,18 +57,10 @@ export interface LedgerSource {
   readonly endsInLine?: true;
 }
 
-export interface Ledger {
-  readonly lines: readonly LedgerLine[];
-  /** What keeps other lines from being read, if there are any. */
-  readonly damage: string | undefined;
-}
-
 const schemaVersion = 1;
 
 /** The ledger that belongs to a folder of runs. */
 export const ledgerOf = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
-
-const nothing: Ledger = { lines: [], damage: undefined };
 
 /**
  * What the runs of a folder did, as far as it is wanted: a line may name many thousands of inputs. To a new run its
@@ -78,16 +70,17 @@ export function readLedger(
   runs: string,
   isWanted: (line: LedgerLine) => boolean = () => true,
   own?: string,
-): Ledger {
+) {
+  const lines: LedgerLine[] = [];
+  /** What keeps other lines from being read, if there are any. */
+  let damage: string | undefined;
   let text: string;
   try {
     text = readFileSync(ledgerOf(runs), 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' ? nothing : { lines: [], damage: message };
+    return { lines, damage: code === 'ENOENT' ? undefined : message };
   }
-  const lines: LedgerLine[] = [];
-  let damage: string | undefined;
   let end = 0;
   for (const [index, line] of text.split('\n').entries()) {
     end += line.length + 1;

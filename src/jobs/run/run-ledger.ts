@@ -21,12 +21,16 @@ type LedgerRun = Pick<
 >;
 
 interface LedgerPlace {
+  /** The folder of runs that it belongs to. */
+  readonly runs: string;
   /** The run itself. */
   readonly own: string;
   readonly world: World;
   /** What was sent before may be sent again. */
   readonly again: boolean;
+  /** The events of its stream are remembered one by one: those that were accepted are not sent. */
   readonly remembers: boolean;
+  /** What stands for standard input, where that has a name. */
   readonly pipe: string | undefined;
 }
 
@@ -55,7 +59,8 @@ export function openLedger(
   const stream = remembered && { stream: remembered.stream };
   const run = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
   const again = request.again === true;
-  return new RunLedger(runs, run, {
+  return new RunLedger(run, {
+    runs,
     own,
     again,
     world,
@@ -68,27 +73,18 @@ export function openLedger(
 export class RunLedger {
   /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
   readonly refused: EngagectlError | undefined;
-  readonly #runs: string;
   readonly #isDamaged: boolean;
   readonly #run: LedgerRun;
-  readonly #world: World;
+  readonly #place: LedgerPlace;
   /** Of runs whose records would do harm, sent again by this command. */
   readonly #lines: readonly LedgerLine[];
   /** The same of runs that sent other parts, which hold some of the same records. */
   readonly #otherParts: readonly LedgerLine[];
-  readonly #isAgain: boolean;
-  /** The events of its stream are remembered one by one: those that were accepted are not sent. */
-  readonly #remembers: boolean;
-  /** What stands for standard input, where that has a name. */
-  readonly #pipe: string | undefined;
 
-  constructor(runs: string, run: LedgerRun, { own, again, world, remembers, pipe }: LedgerPlace) {
-    this.#runs = runs;
+  constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
-    this.#world = world;
-    this.#isAgain = again;
-    this.#remembers = remembers;
-    this.#pipe = pipe;
+    this.#place = place;
+    const { runs, own, again, world } = place;
     const { lines, damage } = readLedger(runs, (line) => this.#doesHarm(line), own);
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
@@ -108,8 +104,8 @@ export class RunLedger {
     { resume, isKept }: { readonly resume: boolean; readonly isKept: boolean },
   ): Promise<SentBefore | undefined> {
     const isPiped = inputs.totalBytes === undefined;
-    if (this.#isAgain || (isPiped && !(isKept && resume))) return undefined;
-    const [lines, { words }] = [this.#lines, this.#world];
+    if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
+    const [lines, { words }] = [this.#lines, this.#place.world];
     const sent = await (isPiped
       ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
       : sentBefore(inputs, { lines, resume, words }));
@@ -120,28 +116,28 @@ export class RunLedger {
     }
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
-    this.#world.said.note(
+    this.#place.world.said.note(
       `${grouped(sent.records)} records were sent on ${when} by run ${run}: what is behind them is new`,
     );
     return sent;
   }
 
   #names({ names }: Inputs): readonly string[] {
-    return this.#pipe === undefined ? names : [this.#pipe];
+    return this.#place.pipe === undefined ? names : [this.#place.pipe];
   }
 
   /** Notes the end of the run; false when that cannot be, and its folder is to tell of it. */
   note({ result, digests, once: kinds, before, isKept }: FinishedRun, inputs: Inputs): boolean {
     const { run, read, rejected, unknown, exitCode } = result;
     if (before > 0 && read === before) return true;
-    const finished = new Date(this.#world.runtime.now()).toISOString();
+    const finished = new Date(this.#place.world.runtime.now()).toISOString();
     const accepted = result.accepted + result.resumed;
     const sources = ledgerSources(digests, this.#names(inputs));
     const counts = { read, accepted, rejected, unknown, exitCode };
     try {
       const once = [...kinds];
       const line = { run, finished, ...this.#run, sources, ...counts, once };
-      appendLedger(this.#runs, line, { isDamaged: this.#isDamaged });
+      appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
       return true;
     } catch (error) {
       return this.#notNoted(run, { error: error as Error, mustStay: isKept && kinds.size > 0 });
@@ -152,14 +148,14 @@ export class RunLedger {
   #doesHarm(line: LedgerLine): boolean {
     const same = ['accountId', 'command', 'host', 'meaning'] as const;
     const isSame = same.every((name) => line[name] === this.#run[name]);
-    const isRemembered = this.#remembers && line.stream === this.#run.stream;
+    const isRemembered = this.#place.remembers && line.stream === this.#run.stream;
     const harm = isRemembered ? line.once.filter((kind) => kind !== 'event') : line.once;
     return isSame && harm.length > 0 && line.accepted + line.unknown > 0;
   }
 
   #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
-    const { said, words } = this.#world;
-    const what = `the end of run ${run} cannot be noted in ${ledgerOf(this.#runs)}: ${error.message}`;
+    const { said, words } = this.#place.world;
+    const what = `the end of run ${run} cannot be noted in ${ledgerOf(this.#place.runs)}: ${error.message}`;
     const next = mustStay
       ? `; its folder stays, so that nothing is sent twice: ${words.goOn(run)} notes it`
       : '';
