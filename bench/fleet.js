@@ -15,7 +15,7 @@ const bin = fileURLToPath(new URL('../bin/engagectl.js', import.meta.url));
 const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-bench-'));
 const records = Number(process.argv[2] ?? 200_000);
 const inFlight = 8;
-const passRows = 3_200_000;
+const passRows = Number(process.argv[3] ?? 3_200_000);
 
 let latency = 0;
 const received = { records: 0 };
