@@ -291,8 +291,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         const noFolder = ['--yes', '--shards', '3', '--work-dir', 'users.csv'];
         expect((await fleet.run('submit', ...demerge, ...noFolder)).code).toBe(9);
         const run = await fleet.submit(...demerge, '--shards', '3', '--yes');
-        fleet.worker('--drain');
-        await fleet.until(run, isOver);
+        expect((await fleet.run('work', '--drain')).code).toBe(0);
         const identities = server.executed.flatMap(
           ({ body }) => (JSON.parse(body.toString()) as { identities: string[] }).identities,
         );
@@ -405,7 +404,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         const fleet = await makeFleet(store, server.url, test);
         writeFileSync(fleet.world.path('users.csv'), 'identity,n\nu1,1\n');
         const run = await fleet.submit(...upload, '--shards', '1');
-        fleet.worker();
+        await fleet.run('work', '--drain');
         const [part] = (await fleet.until(run, isOver)).parts;
         expect(part).toMatchObject({ state: 'failed' });
         expect(JSON.stringify(part)).toMatch(/E-CREDENTIALS: .*: no ada…/);

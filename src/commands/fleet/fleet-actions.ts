@@ -104,11 +104,7 @@ export async function budget(call: Call<BudgetFlags>): Promise<void> {
 }
 
 /** What was done: with `--json` as an answer, else in words. */
-function tell(
-  { settings, runtime }: Pick<Call, 'settings' | 'runtime'>,
-  answer: object,
-  words: string,
-): void {
+function tell({ settings, runtime }: Call, answer: object, words: string): void {
   const { json } = settings();
   if (json) runtime.stdout.write(jsonAnswer(answer));
   else messages(settings(), runtime).note(words);

@@ -28,7 +28,7 @@ export const queueOption: OptionRow = [
 
 /** The store that flag or environment name. Throws E-USAGE, E-CONFIG. */
 async function openQueue(
-  { flags, runtime, settings }: Pick<Call<QueueFlag>, 'flags' | 'runtime' | 'settings'>,
+  { flags, runtime, settings }: Call<QueueFlag>,
   how: StoreOptions,
 ): Promise<QueueStore> {
   const url = flags.queue ?? runtime.env['ENGAGECTL_QUEUE'];
@@ -49,7 +49,7 @@ async function openQueue(
 
 /** What comes of some work with a store, which is closed then. */
 export async function withQueue<T>(
-  call: Pick<Call<QueueFlag>, 'flags' | 'runtime' | 'settings'>,
+  call: Call<QueueFlag>,
   use: (store: QueueStore) => Promise<T>,
   how: StoreOptions = { patiently: false },
 ): Promise<T> {
@@ -64,11 +64,7 @@ export async function withQueue<T>(
 /** The run that the first operand names. Throws what `findRun` does. */
 export async function runNamed(
   store: QueueStore,
-  {
-    operands: [id = ''],
-    flags: { workDir },
-    runtime,
-  }: Pick<Call<RunFlags>, 'operands' | 'flags' | 'runtime'>,
+  { operands: [id = ''], flags: { workDir }, runtime }: Call<RunFlags>,
 ): Promise<KnownRun> {
   const { findRun } = await import('../../fleet/run-status.js');
   return findRun(store, id, workDir === undefined ? undefined : path.resolve(runtime.cwd, workDir));

@@ -30,7 +30,7 @@ async function statusNow(store: QueueStore, known: KnownRun): Promise<RunStatus>
 
 /** Looks until the run is over; that no worker is alive may change. Throws what it ended with. */
 export async function follow(
-  call: Pick<Call, 'runtime' | 'settings'>,
+  call: Call,
   store: QueueStore,
   { known, shows }: { readonly known: KnownRun; readonly shows: boolean },
 ): Promise<void> {
@@ -44,7 +44,7 @@ export async function follow(
   }
 }
 
-function show(found: RunStatus, { settings, runtime }: Pick<Call, 'settings' | 'runtime'>): void {
+function show(found: RunStatus, { settings, runtime }: Call): void {
   const { json } = settings();
   if (json) runtime.stdout.write(jsonAnswer(found));
   else showFleet({ color: false }, runtime).print(found);

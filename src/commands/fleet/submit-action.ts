@@ -27,8 +27,9 @@ export async function submit(call: Call<SubmitFlags>): Promise<void> {
   const said = messages(settings, runtime);
   const connection = await connect(settings, runtime, { maxInFlight: 1, messages: said });
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
-  const plan = await closing(connection, confirmedPlan(planned, call));
-  const workDir = path.resolve(runtime.cwd, flags.workDir);
+  const plan = await closing(connection, planRun(planned));
+  await confirm(within, connection, call);
+  const workDir = workDirOf(call);
   const [{ fleetRunId, fleetVersion }, { findRun }, { refuseSentBefore }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
     import('../../fleet/run-status.js'),
@@ -39,39 +40,28 @@ export async function submit(call: Call<SubmitFlags>): Promise<void> {
     within.name === 'demerge' || (within.flags as { readonly type?: string }).type === 'event';
   if (doesHarm && !within.flags.again) refuseSentBefore(run, workDir);
   await withQueue(call, async (store) => {
-    await put(run, { workDir, store, call });
+    await put(run, store, call);
     if (!flags.wait) return;
     const known = await findRun(store, run.run, workDir);
     await follow(call, store, { known, shows: false });
   });
 }
 
-async function confirmedPlan(planned: Parameters<typeof planRun>[0], call: Call<SubmitFlags>) {
-  const plan = await planRun(planned);
-  await confirm(planned.within, planned.connection, call);
-  return plan;
-}
+const workDirOf = ({ flags, runtime }: Call<SubmitFlags>): string =>
+  path.resolve(runtime.cwd, flags.workDir);
 
-async function put(
-  run: FleetRun,
-  {
-    workDir,
-    store,
-    call,
-  }: { readonly workDir: string; readonly store: QueueStore; readonly call: Call<SubmitFlags> },
-): Promise<void> {
+async function put(run: FleetRun, store: QueueStore, call: Call<SubmitFlags>): Promise<void> {
   const { submitRun } = await import('../../fleet/submit.js');
-  const { flags, runtime } = call;
-  const { budget, isKnown } = await submitRun(run, { workDir, budget: flags.budget }, store);
+  const place = { workDir: workDirOf(call), budget: call.flags.budget };
+  const { budget, isKnown } = await submitRun(run, place, store);
   const settings = call.settings();
-  if (settings.json) {
-    const { run: id, shards } = run;
-    return void runtime.stdout.write(jsonAnswer({ run: id, shards, budget, isKnown }));
-  }
-  const said = messages(settings, runtime);
+  const { stdout } = call.runtime;
+  const { run: id, shards } = run;
+  if (settings.json) return void stdout.write(jsonAnswer({ run: id, shards, budget, isKnown }));
   const which = isKnown ? 'known already' : 'submitted';
-  said.note(`run ${run.run} is ${which}: ${run.shards} shards, at most ${budget} at once`);
-  runtime.stdout.write(`${run.run}\n`);
+  const said = messages(settings, call.runtime);
+  said.note(`run ${id} is ${which}: ${shards} shards, at most ${budget} at once`);
+  stdout.write(`${id}\n`);
 }
 
 /** The workers ask nobody: who submits is asked. */
