@@ -1,5 +1,5 @@
 import type { MediaAdapter, MediaOptions, MediaSession } from './media.js';
-import { Negotiation } from './negotiation.js';
+import { negotiate } from './negotiate.js';
 import type {
   IceServer,
   MediaTrack,
@@ -48,7 +48,7 @@ function begin(peer: PeerConnection, microphone: TrackStream, media: MediaOption
       if (peer.connectionState === 'failed')
         fail(new Error('WebRTC found no way between the sides'));
     });
-    new Negotiation(peer, media, fail).begin();
+    negotiate(peer, media, fail);
   });
   const close = () => {
     for (const track of microphone.getTracks()) track.stop();
