@@ -128,17 +128,8 @@ const joined = (one: Stretch, other: Stretch): Stretch => ({
 
 /** Few different ones: the messages of failures would be too many. */
 function nameOf(failure: Failure): string {
-  switch (failure.kind) {
-    case 'refused':
-      // A longer one is no status, and might be anything.
-      return failure.status < 1000 ? `HTTP ${failure.status}` : 'a code of its own';
-    case 'connection':
-      return failure.message === 'given up' ? 'given up' : 'connection';
-    case 'timeout':
-      return 'timeout';
-    case 'unreadable':
-      return 'unreadable answer';
-    default:
-      return failure satisfies never;
-  }
+  if (failure.kind === 'unreadable') return 'unreadable answer';
+  if (failure.kind !== 'refused') return failure.message === 'given up' ? 'given up' : failure.kind;
+  // A longer one is no status, and might be anything.
+  return failure.status < 1000 ? `HTTP ${failure.status}` : 'a code of its own';
 }

@@ -6,8 +6,7 @@ import type { Shown } from './shown.js';
  * connect timeout, TLS).
  */
 export type Failure =
-  | { readonly kind: 'connection'; readonly sent: boolean; readonly message: string }
-  | { readonly kind: 'timeout'; readonly sent: boolean; readonly message: string }
+  | { readonly kind: 'connection' | 'timeout'; readonly sent: boolean; readonly message: string }
   /** HTTP 200 with a body that is cut, empty, unparsable or of no known shape. */
   | { readonly kind: 'unreadable'; readonly sent: true; readonly message: string }
   /**

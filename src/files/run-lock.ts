@@ -24,7 +24,8 @@ export async function lockRun(file: string): Promise<RunLock> {
       database.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE');
     } catch (error) {
       database.close();
-      throw isBusy(error) ? locked() : error;
+      if (isBusy(error)) throw locked();
+      throw codeOf(error) === 'SQLITE_NOTADB' ? damaged(file) : error;
     }
     if (before !== undefined && identityOf(file) === before) {
       return { release: () => release(file, database) };
@@ -60,8 +61,18 @@ function release(file: string, database: { close(): unknown }): void {
   }
 }
 
-const isBusy = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY');
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : '';
+
+const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY');
+
+/** It is empty as long as nobody else writes to it. */
+const damaged = (file: string): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `the lock of the run is damaged: ${file}`, {
+    why: 'something else than engagectl wrote to the file, so it can tell nobody who works on the run',
+    fix: 'make sure that nobody does, and remove it',
+    file,
+  });
 
 const locked = (): EngagectlError =>
   new EngagectlError('E-RUN-LOCKED', 'another process is working on this run', {

@@ -81,6 +81,15 @@ it('is held by one of many that ask at the same instant, again and again', async
   await Promise.all(Array.from({ length: 8 }, work));
 });
 
+it('is refused where its file holds anything, and names the file', async () => {
+  const file = lockFile();
+  writeFileSync(file, 'x'.repeat(2000));
+  const words = { id: 'E-FILE-WRITE', message: expect.stringContaining(file) as string };
+  await expect(lockRun(file)).rejects.toMatchObject(words);
+  rmSync(file);
+  (await lockRun(file)).release();
+});
+
 it('is gone with a holder that was killed, at once', async () => {
   const file = lockFile();
   const child = await holder(node(file));
