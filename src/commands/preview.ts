@@ -34,7 +34,7 @@ export async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Prom
     messages(settings, runtime).note(`${drafted(seen, flags.writeMapping)}\nnext: ${next}`);
   }
   if (seen.rejected === 0) return;
-  const message = `${grouped(seen.rejected)} of ${grouped(seen.records)} records would be rejected`;
+  const message = `${grouped(seen.rejected)} of ${count(seen.records, 'record')} would be rejected`;
   throw new EngagectlError('E-REJECTED', message, {
     why: seen.rejects[0]?.error,
     fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',

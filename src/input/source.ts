@@ -152,5 +152,6 @@ const noName = (): EngagectlError =>
 const isDirectory = (name: string): EngagectlError =>
   new EngagectlError('E-FILE-READ', `${name} is a directory, not a file`, {
     file: name,
+    why: 'records are read from files',
     fix: `name the files in it, for example ${name.replace(/\/+$/, '')}/*.csv`,
   });

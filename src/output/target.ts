@@ -62,6 +62,7 @@ export function targetExists(
   details: { why?: string; fix?: string } = {},
 ) {
   return new EngagectlError('E-OUTPUT-EXISTS', `${name} already exists`, {
+    why: 'nothing is replaced unless you say so',
     fix: `replace it with ${option('overwrite')}, or choose another ${option('output')}`,
     file: name,
     ...details,

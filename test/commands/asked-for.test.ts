@@ -106,6 +106,16 @@ it.each([
   expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('--passcode-file')]);
 });
 
+it('--no-input keeps runs prune from asking a terminal', async () => {
+  const { world, service } = await serve({}, { tty: true });
+  await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+  writeFileSync(world.path('users.csv'), 'identity\nu1\nu2\n');
+  await world.run(['upload', 'users.csv', '--chunk-size', '1', '--concurrency', '1']);
+  const { code, stderr } = await world.run(['runs', 'prune', '--no-input']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('nobody can be asked here')]);
+  expect(stderr).toContain('1 unfinished run would be forgotten');
+});
+
 it('every JSON answer of config names its schema', async () => {
   const world = makeWorld();
   for (const args of [

@@ -150,3 +150,22 @@ it('all that is wrong with a command line, or an environment, is said at once', 
     /the account id .* cannot be sent.*; the passcode .* cannot be sent/,
   );
 });
+
+it('a word that is nearly one for a day', async () => {
+  const { world } = await serve();
+  const args = ['export-events', '--event', 'A', '--from', 'yesteday', '--to', 'today'];
+  const { code, stderr } = await world.run(args);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('is no date; did you mean "yesterday"?'),
+  ]);
+});
+
+it('a run that is none: shown are finished ones, too', async () => {
+  const world = makeWorld();
+  const show = await world.run(['runs', 'show', 'x']);
+  expect([show.code, show.stderr]).toEqual([2, expect.stringContaining('there is no run x\n')]);
+  expect(show.stderr).toContain('fix: engagectl runs list --finished');
+  const resume = await world.run(['runs', 'resume', 'x']);
+  expect(resume.stderr).toContain('there is no unfinished run x\n');
+});

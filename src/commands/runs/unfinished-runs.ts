@@ -73,7 +73,7 @@ function shownRun(operands: readonly string[], runtime: Runtime): object {
   );
   const finished = finishedRuns(runtime).find(({ run }) => run === operands[0]);
   if (finished && !isUnfinished) return asFinished(finished);
-  const run = runOf(operands, runtime);
+  const run = runOf(operands, runtime, 'run');
   const progress = progressOf(run);
   return { ...asObject(run, runtime), ...(progress && { progress }) };
 }
@@ -101,7 +101,7 @@ const asObject = ({ path, header }: RunFolder, { program }: Runtime) => ({
  * command that are typed now take the place of those that were typed then.
  */
 export function resumeRun({ operands, runtime, command, settings }: Call): never {
-  const { header } = runOf(operands, runtime);
+  const { header } = runOf(operands, runtime, 'unfinished run');
   if (header.argv.length === 0) {
     throw new EngagectlError('E-USAGE', `run ${header.run} was begun by a program`, {
       why: 'there is no command line to begin it with again',
@@ -172,13 +172,13 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
   await confirm({ word: String(old.length), noun: 'number' }, runtime);
 }
 
-function runOf([id]: readonly string[], runtime: Runtime): RunFolder {
+function runOf([id]: readonly string[], runtime: Runtime, what: string): RunFolder {
   const runs = listRuns(runsFolder(runtime));
   const found = runs.find(({ header }) => header.run === id);
   if (found) return found;
   const known = runs.map(({ header }) => header.run).join(', ');
-  throw new EngagectlError('E-USAGE', `there is no unfinished run ${id}`, {
-    why: known === '' ? 'there is none at all' : `unfinished are ${known}`,
-    fix: 'engagectl runs list',
+  throw new EngagectlError('E-USAGE', `there is no ${what} ${id}`, {
+    why: known === '' ? 'no run is unfinished' : `unfinished are ${known}`,
+    fix: what === 'run' ? 'engagectl runs list --finished' : 'engagectl runs list',
   });
 }

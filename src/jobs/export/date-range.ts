@@ -1,5 +1,6 @@
 import { addDays, dayOf, dayToUtc, formatDay, type Day } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
+import { didYouMean } from '../../nearest.js';
 import { todayOf, type Today } from './dated-output.js';
 import type { Words } from '../words.js';
 
@@ -68,7 +69,7 @@ function parseDay(name: string, text: string, today: Day): Day {
   const daysAgo = /^(\d{1,5})d$/.exec(text)?.[1];
   if (daysAgo !== undefined) return addDays(today, -Number(daysAgo));
   const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{4})(\d{2})(\d{2})$/.exec(text);
-  if (parts === null) throw badDate(`${name} "${text}" is no date`);
+  if (parts === null) throw badDate(`${name} "${text}" is no date${didYouMean(text, words)}`);
   const [, year, month, day] = parts.map(Number);
   const found = dayOf(year ?? 0, month ?? 0, day ?? 0);
   // Date.UTC would read a year below 100 as one of the 20th century.
@@ -76,8 +77,11 @@ function parseDay(name: string, text: string, today: Day): Day {
   return found;
 }
 
+const words = ['today', 'yesterday', 'last-week', 'last-month', 'this-month'];
+
 const badDate = (message: string): EngagectlError =>
   new EngagectlError('E-DATE', message, {
+    why: 'a date is a day of the calendar, or a word for one',
     fix: 'use YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d for seven days before today, last-week, last-month or this-month',
   });
 
