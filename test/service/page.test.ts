@@ -64,6 +64,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     page.on('console', (message) => strange.push(message.text()));
     page.on('pageerror', (error) => strange.push(error.message));
     const account = `#account=${headers['X-Service-Account-Id']}&passcode=${headers['X-Service-Passcode']}`;
+    await page.clock.install();
     await page.goto(`${service.url}/${linked ? account : ''}`);
     return { page, strange };
   }
@@ -72,6 +73,8 @@ describe.skipIf(!hasChromium)('the page', () => {
     mkdirSync(screenshots, { recursive: true });
     await page.screenshot({ path: path.join(screenshots, `${name}.png`), fullPage: true });
   };
+  /** Views that are live ask anew each second. */
+  const nextSecond = (page: Page) => page.clock.runFor(1000);
   const isWide = (page: Page) => page.evaluate('document.documentElement.scrollWidth > innerWidth');
 
   it('asks for the passcode, refuses a wrong one, and keeps none in its address', async () => {
@@ -134,6 +137,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     const { page, strange } = await open(service);
     await page.getByRole('button', { name: 'Requests' }).click();
     await service.call('GET', '/1/profile.json?identity=late');
+    await nextSecond(page);
     await page.getByRole('button', { name: 'GET /1/profile.json?identity=late' }).waitFor();
     await page.getByRole('button', { name: 'POST /1/subscribe' }).click();
     await page.getByText('"value": "+4787654321"').waitFor();
@@ -150,6 +154,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     await page.getByText('None is open.').waitFor();
     await service.open('profiles', 'View', 20231114, 20231114, '?batch_size=10');
     await service.open('events', 'Buy', 20231114, 20231117, '?batch_size=230');
+    await nextSecond(page);
     const rows = page.locator('#cursor-rows tr');
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
     const [from, to] = ['2023-11-14 00:00:00', '2023-11-18 00:00:00'];
@@ -160,6 +165,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     await shoot(page, 'cursors');
     // Those of events live four hours, those of profiles four days.
     await service.call('PUT', '/_local/clock', { advanceSeconds: 5 * 3600 });
+    await nextSecond(page);
     await expect.poll(() => rows.count()).toBe(1);
     await page.getByRole('cell', { name: 'profiles, View' }).waitFor();
     expect(strange).toEqual([]);
@@ -177,6 +183,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     await page.getByText('"match":"ann"').waitFor();
     expect((await service.upload(profileRecord('ann'))).http).toBe(429);
     expect((await service.upload(profileRecord('ann'))).http).toBe(200);
+    await nextSecond(page);
     const rule = page.locator('#fault-rows tr');
     await expect
       .poll(() => rule.locator('td').allInnerTexts())
@@ -237,6 +244,7 @@ describe.skipIf(!hasChromium)('the page', () => {
     expect(await isWide(ann.page)).toBe(false);
     await ann.page.keyboard.press('Enter');
     await bob.page.getByText('Incoming: Ended').waitFor();
+    await nextSecond(ann.page);
     await ann.page.getByRole('cell', { name: 'over, over, hangup' }).waitFor();
     await bob.page.getByRole('button', { name: 'Log out' }).click();
     await ann.page.getByLabel('Call', { exact: true }).fill('bob_1');
