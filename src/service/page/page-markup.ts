@@ -101,7 +101,7 @@ export const pageMarkup = `<!doctype html>
       <p id="phone-error" role="alert" class="bad"></p>
       <div class="scroll"><table><thead><tr><th>Placed</th><th>From</th><th>To</th><th>About</th><th>State</th></tr></thead>
         <tbody id="call-rows"></tbody></table></div>
-      <p id="no-calls" class="hint">None. <code>engagectl serve</code> routes calls, unless <code>--calls off</code>.</p>
+      <p id="no-calls" class="hint">No calls so far.</p>
     </section>
   </main>
 </div>

@@ -40,9 +40,9 @@ article { border: 1px solid var(--line); border-radius: .5rem; padding: 0 1rem 1
 dl { display: grid; grid-template-columns: minmax(6rem, 14rem) 1fr; gap: .15rem .8rem; margin: 0; }
 dt { color: var(--dim); overflow-wrap: anywhere; } dd { margin: 0; overflow-wrap: anywhere; }
 pre { background: var(--panel); padding: .6rem; overflow: auto; max-height: 24rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-@media (max-width: 30rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } }
 figure { margin: .5rem 0; color: var(--dim); }
 figure svg { width: 100%; height: 9rem; } rect.bar { fill: var(--accent); }
 svg.dot { width: 1.3rem; height: 1.3rem; margin: 0; vertical-align: middle; }
 .gates { display: block; max-width: 30rem; width: 100%; margin-bottom: .4rem; } .gates text { font-size: 11px; fill: currentColor; }
+@media (max-width: 30rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } .gates text { font-size: 13px; } }
 `;
