@@ -35,8 +35,9 @@ export async function collectRejects(
 ): Promise<number> {
   refusePlace(target, { name: target, what: 'the rejects file', option: '--output <file>' });
   const places: Place[] = [];
-  for (const [index, file] of files.entries())
-    places.push(...(await placesIn(file, index, sources)));
+  for (const [index, file] of files.entries()) {
+    for await (const place of placesIn(file, index, sources)) places.push(place);
+  }
   if (places.length === 0) return 0;
   places.sort(
     (a, b) => a.source - b.source || a.line - b.line || a.file - b.file || a.start - b.start,
@@ -85,12 +86,11 @@ const noCsv = (target: string): EngagectlError =>
     fix: 'name a file of NDJSON: --output <file.ndjson>',
   });
 
-async function placesIn(
+async function* placesIn(
   name: string,
   file: number,
   sources: readonly string[],
-): Promise<readonly Place[]> {
-  const places: Place[] = [];
+): AsyncGenerator<Place> {
   let rest = Buffer.alloc(0);
   let start = 0;
   for await (const chunk of createReadStream(name)) {
@@ -102,10 +102,9 @@ async function placesIn(
         readonly line: number;
       };
       const end = start + to - from;
-      places.push({ file, start, end, source: sources.indexOf(source), line });
+      yield { file, start, end, source: sources.indexOf(source), line };
       start = end;
     }
     rest = text.subarray(from);
   }
-  return places;
 }
