@@ -337,6 +337,20 @@ describe('a ledger that is', () => {
     expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
   });
 
+  it('torn at its end, while the run that wrote it is unfinished, is whole when that was gone on with', async () => {
+    const { world, run, service } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(30));
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const first = await run('upload', 'e.ndjson', '--chunk-size', '10', '--concurrency', '1');
+    expect(first.code).toBe(4);
+    appendFileSync(ledgerFile(world), '\0'.repeat(100));
+    const resumed = await run('upload', 'e.ndjson', '--resume');
+    expect([resumed.code, resumed.stderr]).toEqual([0, expect.not.stringContaining('ledger')]);
+    expect((await run('upload', 'e.ndjson')).stderr).toContain('E-ALREADY-SENT');
+    writeFileSync(world.path('more.ndjson'), events(3, 100));
+    expect((await run('upload', 'more.ndjson')).code).toBe(0);
+  });
+
   it.each([
     ['cut', (text: string) => text.slice(0, -20)],
     ['cut to a few bytes', (text: string) => text.slice(0, 9)],

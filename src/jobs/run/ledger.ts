@@ -63,13 +63,13 @@ const schemaVersion = 1;
 export const ledgerOf = (runs: string): string => path.join(path.dirname(runs), 'ledger.ndjson');
 
 /**
- * What the runs of a folder did, as far as it is wanted: a line may name many thousands of inputs. To a new run its
- * `own` folder says nothing of others.
+ * What the runs of a folder did, as far as it is wanted: a line may name many thousands of inputs. The folder
+ * of a run that was `made` just now says nothing of what is torn.
  */
 export function readLedger(
   runs: string,
   isWanted: (line: LedgerLine) => boolean = () => true,
-  own?: string,
+  made?: string,
 ) {
   const lines: LedgerLine[] = [];
   /** What keeps other lines from being read, if there are any. */
@@ -88,7 +88,7 @@ export function readLedger(
     const found = parsed(line);
     if (typeof found !== 'string') {
       if (isWanted(found)) lines.push(found);
-    } else if (!isTorn(line, { runs, own, isLast: end > text.length, later: text.slice(end) })) {
+    } else if (!isTorn(line, { runs, made, isLast: end > text.length, later: text.slice(end) })) {
       damage ??= `line ${index + 1} ${found}`;
     }
   }
@@ -103,18 +103,18 @@ function isTorn(
   line: string,
   {
     runs,
-    own,
-    ...about
-  }: { runs: string; own?: string | undefined; isLast: boolean; later: string },
+    made,
+    ...place
+  }: { runs: string; made?: string | undefined; isLast: boolean; later: string },
 ): boolean {
   if (line.endsWith(torn)) return true;
   const run = /^\{"schemaVersion":\d+,"run":"([\w-]+)"/.exec(line)?.[1];
-  if (run === undefined) return (about.isLast || line.includes('\0')) && hasOthers(runs, own);
-  return existsSync(path.join(runs, run)) || about.later.includes(`"run":"${run}"`);
+  if (run === undefined) return (place.isLast || line.includes('\0')) && hasOthers(runs, made);
+  return existsSync(path.join(runs, run)) || place.later.includes(`"run":"${run}"`);
 }
 
-const hasOthers = (runs: string, own: string | undefined): boolean =>
-  existsSync(runs) && readdirSync(runs).some((name) => !name.startsWith('.') && name !== own);
+const hasOthers = (runs: string, made: string | undefined): boolean =>
+  existsSync(runs) && readdirSync(runs).some((name) => !name.startsWith('.') && name !== made);
 
 /** Ends what a killed process left of its line. */
 const torn = ' torn';

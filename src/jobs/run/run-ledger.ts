@@ -23,8 +23,8 @@ type LedgerRun = Pick<
 interface LedgerPlace {
   /** The folder of runs that it belongs to. */
   readonly runs: string;
-  /** The run itself. */
-  readonly own: string;
+  /** The run itself, where it begins now. */
+  readonly made: string | undefined;
   readonly world: World;
   /** What was sent before may be sent again. */
   readonly again: boolean;
@@ -48,7 +48,10 @@ interface FinishedRun {
 /** Undefined for a rehearsal, and where there is no place for a ledger. */
 export function openLedger(
   { kind, request, world, connection, rehearsal }: Writing,
-  { own, remembered }: { readonly own: string; readonly remembered: Remembered | undefined },
+  {
+    made,
+    remembered,
+  }: { readonly made: string | undefined; readonly remembered: Remembered | undefined },
 ) {
   if (!connection || rehearsal !== undefined) return undefined;
   const runs = folderOfRuns(world);
@@ -61,7 +64,7 @@ export function openLedger(
   const again = request.again === true;
   return new RunLedger(run, {
     runs,
-    own,
+    made,
     again,
     world,
     remembers: remembered?.knowsEvents === true,
@@ -84,8 +87,8 @@ export class RunLedger {
   constructor(run: LedgerRun, place: LedgerPlace) {
     this.#run = run;
     this.#place = place;
-    const { runs, own, again, world } = place;
-    const { lines, damage } = readLedger(runs, (line) => this.#doesHarm(line), own);
+    const { runs, made, again, world } = place;
+    const { lines, damage } = readLedger(runs, (line) => this.#doesHarm(line), made);
     this.#lines = lines.filter(({ shard }) => shard === run.shard);
     this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
     this.#isDamaged = damage !== undefined;

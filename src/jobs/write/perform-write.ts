@@ -107,7 +107,10 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   let done = false;
   let unfinished: boolean | undefined;
   try {
-    const ledger = openLedger(writing, { own: run.id, remembered });
+    const ledger = openLedger(writing, {
+      made: run.kept?.resumed ? undefined : run.id,
+      remembered,
+    });
     const isKept = run.kept !== undefined;
     const sent = run.kept?.resumed
       ? undefined
