@@ -1,6 +1,7 @@
+import { enqueue } from './enqueue.js';
 import { answered, type QueueStore } from './queue-store.js';
 import type { KnownRun } from './run-status.js';
-import { addShards, jobsOf } from './shard-job.js';
+import { jobsOf } from './shard-job.js';
 
 /** Takes the shards that wait out of the queue; who works on one gives it up within a moment. */
 export async function cancelRun(store: QueueStore, { folder, run, lane }: KnownRun): Promise<void> {
@@ -28,7 +29,7 @@ export async function retryRun(
       if (isOver) await job?.retry(state);
       if (isOver || !job) count += 1;
     }
-    await addShards(lane, run, workDir);
+    await enqueue(store, run, { workDir });
     return count;
   });
 }

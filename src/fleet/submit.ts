@@ -1,7 +1,7 @@
-import { laneKindOf, laneName, FleetLists, setBudget } from './lanes.js';
+import { enqueue } from './enqueue.js';
 import { WorkFolder, type FleetRun } from './fleet-run.js';
+import { FleetLists } from './lanes.js';
 import { answered, type QueueStore } from './queue-store.js';
-import { addShards } from './shard-job.js';
 
 export interface Submitted {
   readonly budget: number;
@@ -15,21 +15,14 @@ export interface Submitted {
  */
 export async function submitRun(
   run: FleetRun,
-  { workDir, budget }: { readonly workDir: string; readonly budget: number | undefined },
+  place: { readonly workDir: string; readonly budget: number | undefined },
   store: QueueStore,
 ): Promise<Submitted> {
-  const folder = new WorkFolder(workDir, run.run);
-  const kind = laneKindOf(run.command);
-  const lane = laneName({ ...run, kind });
+  const folder = new WorkFolder(place.workDir, run.run);
   return answered(store, async () => {
-    const lists = new FleetLists(store);
-    const isKnown = (await lists.run(run.run)) !== undefined;
+    const isKnown = (await new FleetLists(store).run(run.run)) !== undefined;
     if (!folder.exists) folder.create(run);
     folder.uncancel();
-    const queue = store.queue(lane);
-    const limit = await setBudget(queue, kind, budget);
-    await addShards(queue, run, workDir);
-    await lists.addRun({ run: run.run, workDir, lane });
-    return { budget: limit, isKnown };
+    return { budget: await enqueue(store, run, place), isKnown };
   });
 }

@@ -48,6 +48,21 @@ describe.each(stores)('on $name', ({ start }) => {
 });
 
 describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
+  it('a run that the store has lost is put back where workers look, with the budget', async () => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\nB\n');
+    const run = await fleet.submit('upload', 'users.csv', '--shards', '2');
+    await store.wipe();
+    await store.start();
+    await fleet.run('retry', run, '--work-dir', fleet.workDir);
+    await fleet.run('work', '--drain');
+    const { code, stdout, stderr } = await fleet.run('status', run, '--json');
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ state: 'done', budget: 15 });
+  });
+
   it('a shard whose folder is gone is not begun once more', async () => {
     await using store = await stores[0]!.start();
     await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
