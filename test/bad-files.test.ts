@@ -26,7 +26,7 @@ const cases: Readonly<Record<string, Case>> = {
     code: 8,
     error: {
       id: 'E-COLUMN-MISSING',
-      fix: 'name the column that holds it with --identity <column>, or key by --object-id <column>',
+      fix: 'add --identity id if that column says who a row is, or name another one',
     },
   },
   'no-header.csv': { code: 8, error: { id: 'E-HEADER' } },
