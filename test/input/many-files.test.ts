@@ -25,7 +25,7 @@ async function inUse(): Promise<number> {
 it('of each of many files few bytes are kept when all of them are read', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-many-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const files = Array.from({ length: 3000 }, (_, n) => `${n}.csv`);
+  const files = Array.from({ length: 2000 }, (_, n) => `${n}.csv`);
   for (const file of files) writeFileSync(path.join(folder, file), `identity,n\n${file},1\n`);
   const world = { stdin: Readable.from([]), cwd: folder, signal: new AbortController().signal };
   const read = async (some: readonly string[]) => {

@@ -128,17 +128,6 @@ it.each([
   },
 );
 
-it('thousands of tiny files stay within 150 MB', async () => {
-  const world = makeWorld();
-  const names = Array.from({ length: 5000 }, (_, n) => `${n}.csv`);
-  for (const [n, name] of names.entries()) {
-    writeFileSync(world.path(name), `identity,n\nuser-${n},1\n`);
-  }
-  const { summary, peak } = await run(world, ['upload', ...names]);
-  expect(summary).toMatchObject({ read: names.length, accepted: names.length });
-  expect(peak).toBeLessThan(mostBytes);
-});
-
 it('a CSV export of ever new columns stops with a way out, within 200 MB of memory and 2 MB of disk', async () => {
   const perPage = 1000;
   const page = (from: number): Page =>

@@ -27,7 +27,7 @@ import { accountAt } from '../support/account-at.js';
 
 useMemoryDisk();
 
-const schedules = Number(process.env['ENGAGECTL_SCHEDULES'] ?? 120);
+const schedules = Number(process.env['ENGAGECTL_SCHEDULES'] ?? 80);
 /** Parts of a run that meet trouble; those after them meet a service in good health. */
 const troubledParts = 3;
 const partsMaximum = 7;
