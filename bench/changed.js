@@ -24,7 +24,7 @@ export const changed = {
     const sides = [
       side('nothing changed', '--changed'),
       { ...side('check', '--check'), role: 'peer' },
-      { ...side('upload of all', '--no-journal'), role: 'peer' },
+      { ...side('upload of all', '--no-journal'), role: 'more' },
     ];
     await sink.reset({ digest: false });
     remember(sides[0]);
