@@ -35,6 +35,15 @@ interface Terminal {
   readonly act?: (terminal: { type: (text: string) => void; pid: number }) => void;
 }
 
+const environment = (cwd: string) => ({
+  PATH: process.env['PATH'],
+  SHELL: '/bin/sh',
+  TERM: 'xterm',
+  ENGAGECTL_CONFIG_DIR: path.join(cwd, 'config'),
+  ENGAGECTL_STATE_DIR: path.join(cwd, 'state'),
+  ...service.env,
+});
+
 /** Runs an upload to its end; what the terminal got, and the exit code. */
 async function upload({ columns, requests = 12, args = [], env = {}, act }: Terminal) {
   const cwd = mkdtempSync(path.join(root, 'work-'));
@@ -44,15 +53,7 @@ async function upload({ columns, requests = 12, args = [], env = {}, act }: Term
   const command = `stty cols ${columns} rows 24; echo $$ >pid; exec "${process.execPath}" "${bin}" ${words.join(' ')}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     cwd,
-    env: {
-      PATH: process.env['PATH'],
-      SHELL: '/bin/sh',
-      TERM: 'xterm',
-      ENGAGECTL_CONFIG_DIR: path.join(cwd, 'config'),
-      ENGAGECTL_STATE_DIR: path.join(cwd, 'state'),
-      ...service.env,
-      ...env,
-    },
+    env: { ...environment(cwd), ...env },
   });
   let shown = '';
   let acted = false;
@@ -166,13 +167,7 @@ describe.skipIf(!canTry)('a terminal', { concurrent: true }, () => {
     const command = `stty cols 80 rows 24; exec "${process.execPath}" leader.cjs "${bin}" upload users.csv --concurrency 1`;
     const child = spawn('script', ['-qec', command, '/dev/null'], {
       cwd,
-      env: {
-        PATH: process.env['PATH'],
-        SHELL: '/bin/sh',
-        TERM: 'xterm',
-        ENGAGECTL_STATE_DIR: path.join(cwd, 'state'),
-        ...service.env,
-      },
+      env: environment(cwd),
     });
     await once(child.stdout, 'data');
     child.kill('SIGKILL');
