@@ -1,5 +1,6 @@
 import type { Job, Queue, Worker } from 'bullmq';
 import { EngagectlError } from '../errors.js';
+import { aborted } from '../jobs/aborted.js';
 import { FleetLists } from './lanes.js';
 import type { Outage } from './outage.js';
 import { answered, type QueueStore } from './queue-store.js';
@@ -23,9 +24,7 @@ export async function work(store: QueueStore, options: WorkOptions): Promise<voi
   const lanes = new Map<string, LaneWorker>();
   const { runtime, drain, outage } = options;
   const { signal } = runtime;
-  const stopped = new Promise<void>((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  const stopped = aborted(signal);
   const look = async (): Promise<void> => {
     const names = await answered(store, async () => lists.lanes());
     if (signal.aborted) return;

@@ -1,3 +1,4 @@
+import { csvCell } from './csv-cell.js';
 import type { Reject } from './reject.js';
 
 /** Columns of a rejects file of CSV behind those of the input; uploads ignore them. */
@@ -27,7 +28,4 @@ export function rejectRow(reject: Reject, columns: readonly string[]): string {
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
 
-const rowOf = (cells: readonly string[]): string => `${cells.map(quoted).join(',')}\n`;
-
-const quoted = (cell: string): string =>
-  /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+const rowOf = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;

@@ -10,16 +10,19 @@ import type { Settings } from '../settings.js';
 
 /** Writes that ended with their whole input worked through, the oldest first; each once. */
 export function finishedRuns(runtime: Runtime): readonly LedgerLine[] {
-  const { lines } = readLedger(runsFolder(runtime));
-  return [...new Map(lines.map((line) => [line.run, line])).values()];
+  return eachOnce(readLedger(runsFolder(runtime)).lines);
 }
+
+const eachOnce = (lines: readonly LedgerLine[]): readonly LedgerLine[] => [
+  ...new Map(lines.map((line) => [line.run, line])).values(),
+];
 
 /** `runs list --finished`. */
 export function listFinished(settings: Settings, runtime: Runtime): void {
-  const { damage } = readLedger(runsFolder(runtime));
+  const { lines, damage } = readLedger(runsFolder(runtime));
   const said = messages(settings, runtime);
   if (damage !== undefined) said.warn(`the ledger cannot be read in full: ${damage}`);
-  const runs = finishedRuns(runtime);
+  const runs = eachOnce(lines);
   if (settings.json) return void runtime.stdout.write(jsonAnswer({ runs: runs.map(asFinished) }));
   if (runs.length === 0) return said.note('no finished runs');
   const rows = runs.map(({ run, finished, command, ...line }) => [

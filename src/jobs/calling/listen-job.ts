@@ -1,7 +1,7 @@
 import { CallEvent, isTerminal } from '../../calling/call-event.js';
 import { EngagectlError } from '../../errors.js';
 import type { World } from '../world.js';
-import { aborted } from './aborted.js';
+import { aborted } from '../aborted.js';
 import { Answering, type AnsweringOptions, type AskPerson } from './answering.js';
 import { openPhone, type CallingAccount, type PhoneHooks, type PhoneOptions } from './phone.js';
 

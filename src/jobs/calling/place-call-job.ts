@@ -2,7 +2,7 @@ import { CallEvent } from '../../calling/call-event.js';
 import type { CallProperties, SignedCall } from '../../calling/calling.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
 import type { World } from '../world.js';
-import { aborted } from './aborted.js';
+import { aborted } from '../aborted.js';
 import { CallCourse } from './call-course.js';
 import { CallError } from './call-error.js';
 import { openPhone, type CallingAccount, type PhoneEvent, type PhoneOptions } from './phone.js';

@@ -1,6 +1,7 @@
 import type { TableHeader } from '../../input/open.js';
 import type { RowBlock } from '../../input/rows.js';
 import { CellText } from '../../mapping/cell-text.js';
+import { csvCell } from '../../output/csv-cell.js';
 import type { Encoding, RecordPage } from '../../output/output.js';
 import { openTextProgram, reserve, type WasmMemory } from '../../text/text-program.js';
 import type { Derived, DerivedRows } from './derived-rows.js';
@@ -91,7 +92,7 @@ function quotedCells({ bytes, cells, count }: RowBlock): Pick<RowBlock, 'bytes' 
   for (let row = 0; row < count; row += 1) {
     const from = cells!.bounds[2 * row]!;
     const value = text.ofCell(bytes, from, cells!.bounds[2 * row + 1]!).toString();
-    const cell = Buffer.from(/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const cell = Buffer.from(csvCell(value));
     values.push(cell);
     bounds[2 * row] = end;
     bounds[2 * row + 1] = end += cell.length;

@@ -107,12 +107,13 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   let done = false;
   let unfinished: boolean | undefined;
   try {
+    const isResumed = run.kept?.resumed === true;
     const ledger = openLedger(writing, {
-      made: run.kept?.resumed ? undefined : run.id,
+      made: isResumed ? undefined : run.id,
       remembered,
     });
     const isKept = run.kept !== undefined;
-    const sent = run.kept?.resumed
+    const sent = isResumed
       ? undefined
       : await ledger?.sentBefore(inputs, { resume: request.resume === true, isKept });
     const before = sent?.entries ?? [];
