@@ -1,7 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import { FleetLists } from './lanes.js';
-import { loadPeer } from './load-peer.js';
-import { answered, type QueueStore } from './queue-store.js';
+import { answered, loadPeer, type QueueStore } from './queue-store.js';
 
 /** What was found of a store. */
 export interface StoreCheck {

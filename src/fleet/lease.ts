@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { OutcomeLog } from '../jobs/ports.js';
+import { Gate, type OutcomeLog } from '../jobs/ports.js';
 
 /** Of a lease: what is left of it is for the difference of two clocks. */
 const usable = 0.8;
@@ -76,3 +76,23 @@ export const leasedOutcomes = (log: OutcomeLog, { assertHeld }: Lease): OutcomeL
     return log.commit();
   },
 });
+
+/**
+ * The one request in flight of a running shard: how many shards run is the queue's global
+ * concurrency, which is the account's budget. When the lease is lost, the run is stopped by its
+ * signal before the request is made.
+ */
+export class LeasedSlot extends Gate {
+  readonly #lease: Lease;
+
+  constructor(lease: Lease) {
+    super(1);
+    this.#lease = lease;
+  }
+
+  override async enter(): Promise<number> {
+    const ticket = await super.enter();
+    this.#lease.isHeld();
+    return ticket;
+  }
+}

@@ -1,15 +1,38 @@
-import { existsSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, readdirSync, renameSync } from 'node:fs';
+import path from 'node:path';
 import type { Job } from 'bullmq';
 import { EngagectlError, interruption } from '../errors.js';
+import type { Shard } from '../jobs/job-options.js';
 import type { Ports } from '../jobs/ports.js';
 import type { Runtime } from '../runtime.js';
 import { shardName } from '../jobs/shard-of.js';
-import { WorkFolder, type ShardResult } from './fleet-run.js';
-import { Lease, leasedOutcomes } from './lease.js';
-import { LeasedSlot } from './leased-slot.js';
-import { ownFiles } from './own-files.js';
+import { WorkFolder, type FleetRun, type ShardResult } from './fleet-run.js';
+import { Lease, leasedOutcomes, LeasedSlot } from './lease.js';
 import type { ShardJob, ShardProgress } from './shard-job.js';
-import type { PerformShard, ShardOutcome } from './shard-part.js';
+
+/** A shard as whoever knows the commands performs it. */
+export interface ShardPart {
+  readonly run: FleetRun;
+  readonly shard: Shard;
+  /** All that it keeps and writes goes there. */
+  readonly folder: string;
+  readonly ports: Ports;
+  /** Aborted when it is to stop; its reason is an EngagectlError. */
+  readonly signal: AbortSignal;
+  /** Is told once what says how far it is. */
+  readonly begun: (progress: () => Omit<ShardProgress, 'worker'>) => void;
+  /** Is told what came of it while its run is still open; what it throws is thrown. */
+  readonly ended: (outcome: ShardOutcome) => void;
+}
+
+/** What came of it. */
+export interface ShardOutcome extends Omit<ShardResult, 'shard' | 'worker' | 'ended'> {
+  /** All of it was worked through. */
+  readonly done: boolean;
+  readonly error: EngagectlError | undefined;
+}
+
+export type PerformShard = (part: ShardPart) => Promise<ShardOutcome>;
 
 /** What a worker is, for each of its shards. */
 export interface ShardWorld {
@@ -101,6 +124,19 @@ export class RunningShard {
     const { worker, runtime } = this.#world;
     const ended = runtime.now();
     if (done) this.#folder.setResult(shard, { shard: shard.index, worker, ended, ...outcome });
+  }
+}
+
+/**
+ * Puts copies in the place of the files that an earlier worker may have open. Should that one wake up
+ * and write on, it writes into files that have no name any more. The journal does so by itself.
+ */
+function ownFiles(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith('out') && !name.startsWith('rejects')) continue;
+    const file = path.join(folder, name);
+    copyFileSync(file, `${file}.own`, constants.COPYFILE_FICLONE);
+    if (existsSync(file)) renameSync(`${file}.own`, file);
   }
 }
 

@@ -53,7 +53,7 @@ export async function work(call: Call<WorkFlags>): Promise<void> {
 /** `fleet cancel`. */
 export async function cancel(call: Call<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
-    const { cancelRun } = await import('../../fleet/change-run.js');
+    const { cancelRun } = await import('../../fleet/queued-run.js');
     const known = await runNamed(store, call);
     await cancelRun(store, known);
     const { run } = known.run;
@@ -64,7 +64,7 @@ export async function cancel(call: Call<RunFlags>): Promise<void> {
 /** `fleet retry`. */
 export async function retry(call: Call<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
-    const { retryRun } = await import('../../fleet/change-run.js');
+    const { retryRun } = await import('../../fleet/queued-run.js');
     const known = await runNamed(store, call);
     const count = await retryRun(store, known);
     const { run, shards } = known.run;

@@ -1,12 +1,14 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
-import type { HistoryFigures } from '../../jobs/job-hooks.js';
 import type { FleetRun } from '../../fleet/fleet-run.js';
-import type { ShardOutcome, ShardPart } from '../../fleet/shard-part.js';
+import type { ShardOutcome, ShardPart } from '../../fleet/running-shard.js';
+import type { ShardProgress } from '../../fleet/shard-job.js';
+import type { HistoryFigures, JobHooks } from '../../jobs/job-hooks.js';
 import type {
   ExportProgress,
   ExportResult,
+  RunResult,
   WriteProgress,
   WriteResult,
 } from '../../jobs/results.js';
@@ -52,18 +54,18 @@ function unknown(cause: Error): never {
 
 async function writeShard(
   { name, flags, files }: CommandWithin,
-  { shard, folder, begun, ended }: ShardPart,
+  part: ShardPart,
   world: World,
 ): Promise<ShardOutcome> {
   const request = {
     ...flags,
     files,
-    shard,
+    shard: part.shard,
     resume: true,
     fresh: false,
     journal: true,
     rehearsal: undefined,
-    rejects: path.join(folder, 'rejects.ndjson'),
+    rejects: path.join(part.folder, 'rejects.ndjson'),
     ...(flags.strict && { maxRejects: { records: 0 } }),
   };
   const job = {
@@ -72,46 +74,16 @@ async function writeShard(
     demerge: async () => (await import('../../jobs/demerge-job.js')).demerge,
   }[name as 'upload'];
   const perform = await job();
-  const result = await perform(request, world, {
-    begun: (progress: () => WriteProgress) => {
-      begun(() => {
-        const { read, rejected, bytesRead, totalBytes } = progress();
-        const share = totalBytes ? bytesRead / totalBytes : undefined;
-        return { records: read, rejected, share };
-      });
-    },
-    history: true,
-    ended: async ({ result: outcome, history }) => {
-      ended(writeOutcome(outcome, history));
-      return false; // the journal stays: it is what tells that there is nothing left to do
-    },
+  const hooks = hooksOf<WriteResult, WriteProgress>(part, (progress) => {
+    const { read: records, rejected, bytesRead, totalBytes } = progress;
+    return { records, rejected, share: totalBytes ? bytesRead / totalBytes : undefined };
   });
-  return writeOutcome(result);
+  return outcomeOf(await perform(request, world, hooks));
 }
-
-const writeOutcome = (result: WriteResult, history?: HistoryFigures): ShardOutcome => ({
-  done: result.done,
-  exitCode: result.exitCode,
-  error: result.error,
-  seconds: result.seconds,
-  figures: {
-    read: result.read,
-    accepted: result.accepted + result.resumed,
-    rejected: result.rejected,
-    unknown: result.unknown,
-    duplicates: result.duplicates,
-    requests: result.requests,
-    retries: result.retries,
-    bytesSent: result.bytesSent,
-    throttled: history?.throttled ?? 0,
-  },
-  rejectsFile: result.rejectsFile,
-  output: null,
-});
 
 async function exportSlice(
   { flags }: CommandWithin,
-  { run, shard, folder, begun, ended }: ShardPart,
+  part: ShardPart,
   world: World,
 ): Promise<ShardOutcome> {
   const { exportEvents } = await import('../../jobs/export-events-job.js');
@@ -119,42 +91,51 @@ async function exportSlice(
   const { format: _, columns: __, csvFormulas: ___, bom: ____, ...asked } = flags; // for who collects
   const request = {
     ...asked,
-    ...run.range!,
+    ...part.run.range!,
     event: flags.event ?? [],
-    shard,
+    shard: part.shard,
     resume: true,
     fresh: false,
     overwrite: true,
-    output: path.join(folder, `out.${extension}`),
+    output: path.join(part.folder, `out.${extension}`),
   };
-  const result = await exportEvents(request, world, {
-    begun: (progress: () => ExportProgress) =>
-      begun(() => ({ records: progress().records, rejected: 0 })),
-    history: true,
-    ended: async ({ result: outcome, history }) => {
-      ended(exportOutcome(outcome, history));
-      return false;
-    },
-  });
-  return exportOutcome(result);
+  const hooks = hooksOf<ExportResult, ExportProgress>(part, ({ records }) => ({
+    records,
+    rejected: 0,
+  }));
+  return outcomeOf(await exportEvents(request, world, hooks));
 }
 
-const exportOutcome = (result: ExportResult, history?: HistoryFigures): ShardOutcome => ({
-  done: result.error === undefined,
-  exitCode: result.exitCode,
-  error: result.error,
-  seconds: result.seconds,
-  figures: {
-    records: result.records,
-    pages: result.pages,
-    requests: result.requests,
-    retries: result.retries,
-    bytes: result.bytes,
-    throttled: history?.throttled ?? 0,
+/** What a job tells of a shard. */
+const hooksOf = <Result extends WriteResult | ExportResult, Progress>(
+  { begun, ended }: ShardPart,
+  shown: (progress: Progress) => Omit<ShardProgress, 'worker'>,
+): JobHooks<Result, Progress> => ({
+  begun: (progress) => begun(() => shown(progress())),
+  history: true,
+  ended: ({ result, history }) => {
+    ended(outcomeOf(result, history));
+    return Promise.resolve(false); // the journal stays: it is what tells that there is nothing left to do
   },
-  rejectsFile: null,
-  output: result.output,
 });
+
+/** Figures that are summed over the shards of a run. */
+const summed = [
+  ...(['read', 'accepted', 'rejected', 'unknown', 'duplicates', 'bytesSent'] as const),
+  ...(['records', 'pages', 'requests', 'retries', 'bytes'] as const),
+];
+
+function outcomeOf(result: WriteResult | ExportResult, history?: HistoryFigures): ShardOutcome {
+  const of: RunResult & Partial<WriteResult & ExportResult> = result;
+  const { exitCode, error, seconds, rejectsFile = null, output = null } = of;
+  const { done = error === undefined, resumed = 0 } = of; // of an export
+  const figures: Record<string, number> = { throttled: history?.throttled ?? 0 };
+  for (const name of summed) {
+    const figure = of[name];
+    if (figure !== undefined) figures[name] = figure + (name === 'accepted' ? resumed : 0);
+  }
+  return { done, exitCode, error, seconds, figures, rejectsFile, output };
+}
 
 /** The run names a config profile and a region, if any; all else is this worker's. */
 function settingsOf({ profile, region, timezone, argv }: FleetRun, settings: Settings): Settings {

@@ -3,9 +3,9 @@ import type { QueueStore } from '../../fleet/queue-store.js';
 import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
 import { jsonAnswer } from '../../ui/json-answer.js';
 import { messages } from '../../ui/messages.js';
-import { showFleet } from '../../ui/show-fleet.js';
 import type { Call } from '../command-spec.js';
 import { runNamed, withQueue, type RunFlags } from './fleet-flags.js';
+import { showFleet } from './show-fleet.js';
 
 /** Milliseconds between two looks. */
 const lookEvery = 1000;

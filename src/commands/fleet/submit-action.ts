@@ -33,7 +33,7 @@ export async function submit(call: Call<SubmitFlags>): Promise<void> {
   const [{ fleetRunId, fleetVersion }, { findRun }, { refuseSentBefore }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
     import('../../fleet/run-status.js'),
-    import('../../fleet/earlier-run.js'),
+    import('../../fleet/queued-run.js'),
   ]);
   const run: FleetRun = { version: fleetVersion, run: fleetRunId(plan, workDir), ...plan };
   const doesHarm =
@@ -51,7 +51,7 @@ const workDirOf = ({ flags, runtime }: Call<SubmitFlags>): string =>
   path.resolve(runtime.cwd, flags.workDir);
 
 async function put(run: FleetRun, store: QueueStore, call: Call<SubmitFlags>): Promise<void> {
-  const { submitRun } = await import('../../fleet/submit.js');
+  const { submitRun } = await import('../../fleet/queued-run.js');
   const place = { workDir: workDirOf(call), budget: call.flags.budget };
   const { budget, isKnown } = await submitRun(run, place, store);
   const settings = call.settings();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { showFleet, type FleetPicture } from '../../src/ui/show-fleet.js';
+import { showFleet, type FleetPicture } from '../../src/commands/fleet/show-fleet.js';
 import { makeWorld } from '../support/world.js';
 
 /** So many shards, of which one has failed for a long reason. */
@@ -8,7 +8,7 @@ const picture = (shards: number): FleetPicture => ({
   command: 'export-events',
   state: 'running',
   shards,
-  counts: { running: shards - 1, failed: 1 },
+  counts: { waiting: 0, running: shards - 1, done: 0, failed: 1, cancelled: 0, missing: 0 },
   workers: 12,
   budget: 15,
   parts: Array.from({ length: shards }, (_, at) => ({
@@ -19,6 +19,7 @@ const picture = (shards: number): FleetPicture => ({
     rejected: 0,
     share: 0.5,
     seconds: null,
+    exitCode: null,
     error: at === 7 ? `E-CREDENTIALS: ${'no '.repeat(40)}` : null,
   })),
 });

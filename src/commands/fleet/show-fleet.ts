@@ -1,30 +1,16 @@
-import type { Runtime } from '../runtime.js';
-import { aligned } from './aligned.js';
-import { fitted, grouped, secondsText } from './figures.js';
-import { inert } from './inert.js';
-import { jsonAnswer } from './json-answer.js';
-import type { DisplaySettings } from './messages.js';
+import type { RunStatus } from '../../fleet/run-status.js';
+import type { Runtime } from '../../runtime.js';
+import { aligned } from '../../ui/aligned.js';
+import { fitted, grouped, secondsText } from '../../ui/figures.js';
+import { inert } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/json-answer.js';
+import type { DisplaySettings } from '../../ui/messages.js';
 
-/** What a table of a fleet's run is drawn from. */
-export interface FleetPicture {
-  readonly run: string;
-  readonly command: string;
-  readonly state: string;
-  readonly shards: number;
-  readonly counts: Readonly<Record<string, number>>;
-  readonly workers: number;
-  readonly budget: number | null;
-  readonly parts: readonly {
-    readonly shard: number;
-    readonly state: string;
-    readonly worker: string | null;
-    readonly records: number;
-    readonly rejected: number;
-    readonly share: number | null;
-    readonly seconds: number | null;
-    readonly error: string | null;
-  }[];
-}
+/** As much of a run as a table of it shows. */
+export type FleetPicture = Pick<
+  RunStatus,
+  'run' | 'command' | 'state' | 'shards' | 'counts' | 'workers' | 'budget' | 'parts'
+>;
 
 /** Most shards that are shown at once. */
 const mostShown = 30;
