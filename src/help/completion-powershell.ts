@@ -1,14 +1,28 @@
-/** A completion script for PowerShell from 5.1 on, which asks the program at each Tab. */
+/**
+ * A completion script for PowerShell from 5.1 on, which asks the program at each Tab.
+ *
+ * There npm's engagectl is a script of PowerShell itself: for that one -- stands in quotes, or PowerShell
+ * takes it, and the words are splatted, or they arrive as one. 5.1 passes double quotes on unescaped,
+ * so none are passed. Offered names are ASCII, because a console need not read UTF-8.
+ */
 export const powershellCompletion = (): string =>
-  `# Completion of engagectl for PowerShell. Load it in $PROFILE with:
+  String.raw`# Completion of engagectl for PowerShell. Load it in $PROFILE with:
 # engagectl completion powershell | Out-String | Invoke-Expression
 Register-ArgumentCompleter -Native -CommandName engagectl -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)
+  $word = $wordToComplete -replace '[''"]'
   $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
-    Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })
-  engagectl __complete line -- "=$wordToComplete" $words 2>$null | ForEach-Object {
-    $text = if ($_ -match '\\s') { "'$_'" } else { $_ }
-    [System.Management.Automation.CompletionResult]::new($text, $_, 'ParameterValue', $_)
+    Where-Object { $_.Extent.EndOffset -lt $cursorPosition } |
+    ForEach-Object {
+      $isText = $_ -is [System.Management.Automation.Language.StringConstantExpressionAst]
+      $(if ($isText) { $_.Value } else { $_.ToString() }) -replace '"'
+    })
+  engagectl __complete line '--' "=$word" @words 2>$null | ForEach-Object {
+    $name = [regex]::Unescape($_)
+    # No name fits, and no file is meant: PowerShell would offer files if it got nothing.
+    if ($name -eq '') { return '' }
+    $text = if ($name -match '^[\w./:=-]+$') { $name } else { "'$name'" }
+    [System.Management.Automation.CompletionResult]::new($text, $name, 'ParameterValue', $name)
   }
 }
 `;

@@ -92,11 +92,27 @@ function fish(script: string): Offered {
   };
 }
 
-const shells = { bash, fish } as const;
+/** A list stands in quotes there: PowerShell takes a bare comma for its own. */
+function pwsh(script: string): Offered {
+  const program = `Get-Content -Raw $env:SCRIPT | Invoke-Expression
+    (TabExpansion2 $env:LINE $env:LINE.Length).CompletionMatches | ForEach-Object ListItemText`;
+  return (line) => {
+    const { stdout } = spawnSync('pwsh', ['-NoProfile', '-NonInteractive', '-Command', program], {
+      env: { ...surroundings(), SCRIPT: script, LINE: line.replace(/\S*,\S*$/, "'$&'") },
+      cwd: world.cwd,
+      encoding: 'utf8',
+    });
+    return lines(stdout);
+  };
+}
 
-describe.each(['bash', 'fish'] as const)('%s', (shell) => {
+const shells = { bash, fish, pwsh } as const;
+
+const scriptOf = (shell: string) => scriptFor(shell === 'pwsh' ? 'powershell' : shell);
+
+describe.each(['bash', 'fish', 'pwsh'] as const)('%s', (shell) => {
   const installed = hasCommand(shell, 'its completion is not tried');
-  const offered = async (line: string) => shells[shell](await scriptFor(shell))(line);
+  const offered = async (line: string) => shells[shell](await scriptOf(shell))(line);
 
   it.skipIf(!installed).each([
     ['engagectl exp', ['export-events', 'export-profiles']],
@@ -174,11 +190,11 @@ describe('columns of the input', () => {
     ['engagectl upload broken.csv --identity ', []],
   ] as const;
 
-  describe.each(['bash', 'fish'] as const)('%s', (shell) => {
+  describe.each(['bash', 'fish', 'pwsh'] as const)('%s', (shell) => {
     it.skipIf(!hasCommand(shell, 'its completion is not tried')).each(typed)(
       '%s',
       async (line, expected) => {
-        const offered = shells[shell](await scriptFor(shell))(line);
+        const offered = shells[shell](await scriptOf(shell))(line);
         expect(offered.map((name) => name.replace('\\ ', ' '))).toEqual(expected);
       },
     );
@@ -216,9 +232,37 @@ describe('PowerShell', () => {
     expect([code, stdout]).toEqual([
       0,
       expect.stringMatching(
-        /^Register-ArgumentCompleter -Native -CommandName engagectl -ScriptBlock \{$[^]*^ {2}engagectl __complete line -- "=\$wordToComplete" \$words /m,
+        /^Register-ArgumentCompleter -Native -CommandName engagectl -ScriptBlock \{$[^]*^ {2}engagectl __complete line '--' "=\$word" @words /m,
       ),
     ]);
+  });
+
+  it('takes a word without its quotes as it is, with the backslashes of a path', async () => {
+    writeFileSync(world.path(String.raw`.\my users.csv`), 'id,City\nu1,Oslo\n');
+    const words = ['upload', String.raw`.\my users.csv`, '--identity'];
+    expect((await world.run(['__complete', 'line', '--', '=C', ...words])).stdout).toBe('City\n');
+  });
+
+  it('answers in ASCII, which a console reads in any encoding', async () => {
+    writeFileSync(world.path('users.csv'), 'Имя,𝒙,é\nu1,,\n');
+    const words = ['=', 'upload', 'users.csv', '--identity'];
+    const { stdout } = await world.run(['__complete', 'line', '--', ...words]);
+    expect(stdout).toBe('\\u0418\\u043c\\u044f\n\\ud835\\udc99\n\\u00e9\n');
+    expect(JSON.parse(`"${stdout.replaceAll('\n', ',')}"`)).toBe('Имя,𝒙,é,');
+  });
+
+  it.each([
+    ['upload ', ''],
+    ['upload us', ''],
+    ['upload --rejects x', ''],
+    ['upload --limit ', '\n'],
+    ['upload --region nowhere', '\n'],
+    ['completion tcsh', '\n'],
+  ])('%s: names of files are its own, and only where they are meant', async (line, expected) => {
+    const words = line.split(' ');
+    const current = `=${words.pop()}`;
+    const { stdout } = await world.run(['__complete', 'line', '--', current, ...words]);
+    expect(stdout).toBe(expected);
   });
 
   it.each([

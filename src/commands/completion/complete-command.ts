@@ -2,8 +2,10 @@ import type { Call, CommandSpec } from '../command-spec.js';
 
 /**
  * What completion scripts ask, quick, and silent if there is no answer: `__complete profiles`, `regions`
- * or `runs`; `__complete columns -- <words>` for the last word of a command line; `__complete line -- =<word>
- * <words>` for any word of it, as shells ask that have no script of their own words.
+ * or `runs`; `__complete columns -- <words>` for the last word of a command line, its words as they were
+ * typed; `__complete line -- =<word> <words>` for any word of it, as PowerShell asks: its words without
+ * their quotes. That answers in ASCII, with \u0418 for other letters; with an empty line where nothing fits;
+ * and with nothing at all where a file is meant.
  */
 export const command: CommandSpec = {
   hidden: true,
@@ -28,6 +30,13 @@ const named =
 const columns: Ask = async ({ runtime }, words) =>
   (await import('./completed-columns.js')).completedColumns(words, runtime);
 
+const names = {
+  profiles: named('profiles'),
+  regions: named('regions'),
+  runs: named('runs'),
+  columns,
+};
+
 const line: Ask = async (call, [current = '=', ...words]) => {
   const [{ commandWords }, { valuesAt }] = await Promise.all([
     import('../../help/command-words.js'),
@@ -39,15 +48,21 @@ const line: Ask = async (call, [current = '=', ...words]) => {
     words,
     word,
   );
-  const ask = typeof values === 'string' ? answers[values as keyof typeof answers] : undefined;
-  const all = ask ? await ask(call, [...words, word]) : typeof values === 'string' ? [] : values;
-  return all.map((value) => `${before}${value}`).filter((value) => value.startsWith(word));
+  if (values === 'files') return [];
+  const asked = typeof values === 'string' ? names[values as keyof typeof names] : () => values;
+  const all = (await asked?.(call, [...words, word])) ?? [];
+  const fitting = all.map((value) => `${before}${value}`).filter((value) => value.startsWith(word));
+  return fitting.length > 0 ? fitting.map(inAscii) : [''];
 };
 
 const answers = {
-  profiles: named('profiles'),
-  regions: named('regions'),
-  runs: named('runs'),
-  columns,
+  ...names,
+  columns: (call: Call, typed: readonly string[]) => columns(call, typed.map(unquoted)),
   line,
 };
+
+const unquoted = (word: string): string =>
+  word.replaceAll(/^(["'])(.*)\1$/g, '$2').replaceAll(/\\(.)/g, '$1');
+
+const inAscii = (name: string): string =>
+  name.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

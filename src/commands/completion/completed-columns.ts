@@ -6,13 +6,13 @@ const otherFiles =
 
 /**
  * Columns of the input file that a command line names, for the last of its words; each with what stands
- * before the last comma of that word. A word is as it was typed, quotes and backslashes included.
+ * before the last comma of that word.
  */
 export async function completedColumns(
-  typed: readonly string[],
+  line: readonly string[],
   runtime: Runtime,
 ): Promise<string[]> {
-  const words = typed.map(unquoted);
+  const words = [...line];
   const current = (words.pop() ?? '').replace(/^--[a-z-]+=/, '');
   const file = words.find((word, at) => isTable(word) && !otherFiles.test(flagBefore(words, at)));
   if (file === undefined) return [];
@@ -38,9 +38,6 @@ const valueOf = (flag: string, words: readonly string[]): string | undefined => 
   const at = words.indexOf(flag);
   return at < 0 ? undefined : words[words[at + 1] === '=' ? at + 2 : at + 1];
 };
-
-const unquoted = (word: string): string =>
-  word.replaceAll(/^(["'])(.*)\1$/g, '$2').replaceAll(/\\(.)/g, '$1');
 
 /** Others could be more than a name to a shell. */
 const isPlain = (name: string): boolean => /^[\p{L}\p{N}_.$-][\p{L}\p{N}_. $-]{0,63}$/u.test(name);
