@@ -1,4 +1,4 @@
-import { EngagectlError } from '../errors.js';
+import type { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { CsvProgram } from '../text/csv-program.js';
 import { readBlocks } from './blocks.js';
@@ -80,7 +80,6 @@ export async function openInputs(
 ): Promise<Inputs> {
   checkEncoding(options.encoding);
   const names = options.files.length === 0 ? ['-'] : options.files;
-  if (names.indexOf('-') !== names.lastIndexOf('-')) throw stdinTwice();
   const sources = new Sources(names, { stdin, cwd });
   const csv = new CsvProgram();
   const { digests = false } = options;
@@ -229,12 +228,6 @@ function digestOf({ text, cutter, start: { input } }: OpenInput): TextDigest | u
 
 const replaced = (name: string): string =>
   `${name} was deleted or replaced while it was read; what it held before is what was read`;
-
-const stdinTwice = (): EngagectlError =>
-  new EngagectlError('E-USAGE', 'standard input (-) is named twice', {
-    why: 'it can be read only once',
-    fix: 'name - once',
-  });
 
 const changed = (name: string): EngagectlError =>
   changedInput(name, 'its header is no longer the one that was checked at the start');

@@ -1,4 +1,5 @@
 import { EngagectlError } from '../errors.js';
+import { refuseTwice } from '../files/refuse-twice.js';
 import type { Runtime } from '../runtime.js';
 import { fileSource, foundFile, stdinSource, type Source } from './source.js';
 
@@ -12,7 +13,10 @@ export class Sources {
   /** Those that can be read only once. */
   readonly #pipes = new Map<number, Source>();
 
-  /** Finds them; `-` is standard input. Throws E-FILE-READ, which names all that are missing. */
+  /**
+   * Finds them; `-` is standard input. Throws E-FILE-READ, which names all that are missing; E-USAGE
+   * where one is named twice.
+   */
   constructor(names: readonly string[], { stdin, cwd }: Place) {
     this.names = names.includes('-') ? names.map((name) => (name === '-' ? 'stdin' : name)) : names;
     this.#cwd = cwd;
@@ -29,6 +33,7 @@ export class Sources {
       }
     }
     if (faults[0]) throw allOf(faults[0], faults);
+    refuseTwice(names, cwd);
   }
 
   at(input: number): Source {

@@ -112,15 +112,16 @@ describe('a bare list', () => {
 describe('several inputs', () => {
   it('are read in order, standard input among them, and counted in bytes on disk', async () => {
     await write('1.csv', 'a,b\n1,2\n');
+    await write('3.csv', 'a,b\n1,2\n');
     const packed = gzipSync('{"a":2}\n');
     await write('2.ndjson.gz', packed);
-    const options = { files: ['1.csv', '2.ndjson.gz', '1.csv'], maxRecordBytes };
+    const options = { files: ['1.csv', '2.ndjson.gz', '3.csv'], maxRecordBytes };
     const inputs = await openInputs(options, { stdin: Readable.from([]), cwd, signal });
     const sources: string[] = [];
     for await (const { source } of inputs.blocks()) sources.push(source);
-    expect(sources).toEqual(['1.csv', '2.ndjson.gz', '1.csv']);
+    expect(sources).toEqual(['1.csv', '2.ndjson.gz', '3.csv']);
     expect(inputs.first).toBe('1.csv');
-    expect(inputs.headers.map(({ source }) => source)).toEqual(['1.csv', '1.csv']);
+    expect(inputs.headers.map(({ source }) => source)).toEqual(['1.csv', '3.csv']);
     expect(inputs.totalBytes).toBe(16 + packed.length);
     expect(inputs.bytesRead()).toBe(16 + packed.length);
   });
