@@ -20,6 +20,8 @@ export interface SentBefore {
   readonly entries: readonly WriteEntry[];
   readonly records: number;
   readonly line: LedgerLine;
+  /** The input holds nothing else. */
+  readonly isAll: boolean;
 }
 
 interface Asked {
@@ -51,7 +53,7 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
   if (late) throw sentLate(late, asked.words);
   const last = some.at(-1)!;
   if (!last.isWhole && last.text.endsInLine) throw changedInput(last.name, lineGoesOn);
-  return sentOf(some);
+  return sentOf(some, isNew < 0);
 }
 
 /** Throws E-ALREADY-SENT where one of `lines` sent other parts of the inputs. */
@@ -93,14 +95,14 @@ export async function pipedBefore(
   if (!line || !source || source.records === 0) return undefined;
   const text = textOf(source);
   if (!(await inputs.beginsLike(text))) return undefined;
-  return sentOf([{ text, isWhole: true, name, records: source.records, line }]);
+  return sentOf([{ text, isWhole: true, name, records: source.records, line }], false);
 }
 
 /** As the journal of the run would say it. */
-function sentOf(sent: readonly SentInput[]): SentBefore {
+function sentOf(sent: readonly SentInput[], isAll: boolean): SentBefore {
   const { line } = sent.at(-1)!;
   const kinds = line.once.map((of) => ({ kind: 'intent', records: [], of }) as const);
-  return { entries: [settlementOf(sent), ...kinds], records: recordsOf(sent), line };
+  return { entries: [settlementOf(sent), ...kinds], records: recordsOf(sent), line, isAll };
 }
 
 interface Known {

@@ -66,12 +66,6 @@ export async function performWrite(
       );
     }
     if (runName !== undefined) refuseFiles(inputs, world);
-    if (connection && rehearsal !== 'check') {
-      const identities = piped
-        ? undefined
-        : await kind.survey?.(await openInputs(options, world.runtime), mapper);
-      await hooks.confirm?.({ piped, identities });
-    }
     const writing = { kind, request, world, hooks, rehearsal, inputs, connection, slots };
     return await runConnected(writing, mapper);
   } finally {
@@ -98,7 +92,7 @@ async function openRemembered(writing: Writing): Promise<Remembered | undefined>
 }
 
 async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
-  const { hooks, inputs, request, world } = writing;
+  const { hooks, inputs, kind, request, world } = writing;
   const remembered = await openRemembered(writing);
   const run = await openRunOf(writing).catch((error: unknown) => {
     remembered?.close();
@@ -119,8 +113,10 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
     const before = sent?.entries ?? [];
     const earlier = run.kept && earlierParts([...run.kept.entries, ...before]);
     if (earlier) await verify(writing, earlier);
-    if (before.length > 0) await run.kept?.journal.append(...before);
     const tally = await openTally(writing, { run, earlier });
+    if (kind.seen && ledger?.refused) throw ledger.refused;
+    if (sent?.isAll !== true) await confirm(writing, mapper);
+    if (before.length > 0) await run.kept?.journal.append(...before);
     const memory = remembered?.memory;
     const ending = await workThrough(writing, { mapper, run, earlier, tally, ledger, memory });
     if (ending.result.done) await remembered?.writeGone();
@@ -140,6 +136,18 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
     run.close({ keep: unfinished ?? (!done && isWorthKeeping(run)) });
     if (unfinished) world.said.note(`unfinished: ${world.words.goOn(run.id)} goes on with it`);
   }
+}
+
+/** Last of all: nobody is asked about what would be refused anyway. */
+async function confirm(writing: Writing, mapper: Mapper): Promise<void> {
+  const { kind, hooks, request, world, inputs, connection, rehearsal } = writing;
+  if (!connection || rehearsal === 'check') return;
+  const piped = inputs.totalBytes === undefined;
+  const options = inputOptions(request.files, request, kind.listColumn);
+  const identities = piped
+    ? undefined
+    : await kind.survey?.(await openInputs(options, world.runtime), mapper);
+  await hooks.confirm?.({ piped, identities });
 }
 
 /** The text that earlier parts read has to be the same. Throws E-INPUT-CHANGED. */
