@@ -3,9 +3,13 @@ import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { checkedBaseUrl } from './base-url.js';
 import {
+  callingAccount,
   checkedHeaderPrefix,
   environmentCredentials,
+  savedCallCredentials,
   savedCredentials,
+  serviceAccount,
+  type AccountKind,
   type SourcedCredentials,
 } from './credentials.js';
 import { localCredentials, localFolder } from './local-account.js';
@@ -14,7 +18,7 @@ import { chooseSaved, localRegion, type Saved } from './saved-account.js';
 import { together } from './together.js';
 import { setting, type AccountSettings, type Sourced } from './sourced.js';
 
-/** Everything needed to talk to one account of the service. */
+/** Everything needed to talk to one account of the service, or of the calling system. */
 export interface Account {
   /** The config profile used; undefined when everything came from flags and environment. */
   readonly profile: string | undefined;
@@ -35,15 +39,22 @@ export interface Account {
 
 type AccountRuntime = Pick<Runtime, 'env' | 'cwd' | 'platform' | 'token' | 'sleep' | 'signal'>;
 
+interface Wanted {
+  readonly kind?: AccountKind;
+  /** How a `passcode_command` is carried out, where it is the one that counts. */
+  readonly run?: typeof passcodeFromCommand;
+}
+
 /**
  * Chooses the account (contract §1): flag, environment, config profile, default, and id and
- * passcode always from one source. E-CONFIG, E-REGION, E-BASE-URL or E-CONFIG-FILE, exit 2.
- * `run` is how a `passcode_command` is carried out, where it is the one that counts.
+ * secret always from one source; of the calling system likewise (calling.md §7), but for region `local`,
+ * whose router has another: there it is that of the service. E-CONFIG, E-REGION, E-BASE-URL or
+ * E-CONFIG-FILE, exit 2.
  */
 export async function resolveAccount(
   settings: AccountSettings,
   runtime: AccountRuntime,
-  run: typeof passcodeFromCommand = passcodeFromCommand,
+  { kind = serviceAccount, run = passcodeFromCommand }: Wanted = {},
 ): Promise<Account> {
   const baseUrl = baseUrlSetting(settings);
   const region = setting(settings, 'region');
@@ -51,7 +62,7 @@ export async function resolveAccount(
 
   const prefix = setting(settings, 'headerPrefix');
   const [environment, address] = await together(
-    async () => (settings.flags.has('profile') ? undefined : environmentCredentials(runtime)),
+    async () => ofEnvironment(settings, runtime, kind),
     () => baseUrl && checked(baseUrl),
     () => prefix && checkedHeaderPrefix(prefix.value, prefix.source),
   );
@@ -66,21 +77,48 @@ export async function resolveAccount(
   const from = { value: saved.region, source: region?.source ?? saved.source };
   const { values, source } = saved;
   if (!values) return localAccount(settings, from, baseUrl, runtime);
-  const runCommand = (command: string, of: string) => run(command, of, runtime);
+  const ofSaved = async (region: typeof values) =>
+    kind === callingAccount
+      ? (savedCallCredentials(region, source) ?? noCallingAccount(saved))
+      : savedCredentials(region, source, (command, of) => run(command, of, runtime));
   const [url, credentials] = await together(
     () => address ?? checked({ value: values.baseUrl, source }),
-    async () => environment ?? savedCredentials(values, source, runCommand),
+    async () => environment ?? (await ofSaved(values)),
     () => prefix ?? (values.headerPrefix && checkedHeaderPrefix(values.headerPrefix, source)),
   );
   return accountOf(settings, { region: from, baseUrl: url, credentials, saved });
 }
 
 /**
- * The base URL of the flag or the variable. An explicit `--profile` or `--region local` sets the
- * variable aside: it belongs to the environment's account.
+ * The account of the calling system for people to look at; undefined where there is none. `profile` is the config
+ * profile in use, if one is.
  */
-export function baseUrlSetting(settings: AccountSettings): Sourced | undefined {
-  const { region, flags } = settings;
+export async function callingCredentials(
+  settings: AccountSettings,
+  runtime: AccountRuntime,
+  profile: string | undefined,
+): Promise<SourcedCredentials | undefined> {
+  const environment = await ofEnvironment(settings, runtime, callingAccount);
+  if (environment || profile === undefined) return environment;
+  const { values, source } = await chooseSaved(settings, runtime);
+  return values && savedCallCredentials(values, source);
+}
+
+/** An explicit `--profile` sets it aside. */
+const ofEnvironment = async (
+  { flags }: AccountSettings,
+  runtime: AccountRuntime,
+  kind: AccountKind,
+) => (flags.has('profile') ? undefined : environmentCredentials(runtime, kind));
+
+/**
+ * The address of the flag or the variable. An explicit `--profile` or `--region local` sets the
+ * variable aside: it belongs to the environment's account. ws is http, and wss https, as far as the rules go.
+ */
+function baseUrlSetting(settings: AccountSettings): Sourced | undefined {
+  const { region, flags, callUrl } = settings;
+  if (callUrl !== undefined)
+    return { value: callUrl.replace(/^ws(?=s?:)/i, 'http'), source: '--call-url' };
   const aside = flags.has('profile') || (flags.has('region') && region === localRegion);
   return aside && !flags.has('baseUrl') ? undefined : setting(settings, 'baseUrl');
 }
@@ -96,8 +134,9 @@ async function localAccount(
   baseUrl: Sourced | undefined,
   runtime: AccountRuntime,
 ): Promise<Account> {
+  const what = settings.callUrl === undefined ? 'a base URL' : '--call-url';
   if (baseUrl)
-    throw new EngagectlError('E-CONFIG', 'region "local" and a base URL exclude each other', {
+    throw new EngagectlError('E-CONFIG', `region "local" and ${what} exclude each other`, {
       why: 'region "local" is the embedded service, on an address of its own',
       fix: `leave out ${baseUrl.source}, or name another region`,
     });
@@ -151,4 +190,15 @@ function accountOf(
       production: saved?.production === undefined ? 'default' : saved.source,
     },
   };
+}
+
+function noCallingAccount({ region, source }: Saved): never {
+  throw new EngagectlError(
+    'E-CONFIG',
+    `${source}, region "${region}", has no account of the calling system`,
+    {
+      why: 'calls have an account id and an API key of their own',
+      fix: `engagectl config set --region ${region} --call-account-id <id> --call-api-key-file <file>; or try it without: --region local`,
+    },
+  );
 }

@@ -5,20 +5,11 @@ import type { Runtime } from '../runtime.js';
 import type { SavedRegion } from './schema.js';
 import { together } from './together.js';
 
-/** An account's two headers. They belong together: they always come from one source. */
+/** An account's id and its secret. They belong together: they always come from one source. */
 export interface Credentials {
   readonly accountId: string;
+  /** Of the calling system its API key. */
   readonly passcode: string;
-}
-
-/** Those of the calling system, which has an account of its own. They belong together as well. */
-export interface CallCredentials {
-  readonly callAccountId: string;
-  readonly callApiKey: string;
-}
-
-export interface SourcedCallCredentials extends CallCredentials {
-  readonly sources: { readonly callAccountId: string; readonly callApiKey: string };
 }
 
 /** Where each of the two came from, for people. */
@@ -26,68 +17,60 @@ export interface SourcedCredentials extends Credentials {
   readonly sources: { readonly accountId: string; readonly passcode: string };
 }
 
-/** Variables of a pair: its id, and its secret or a file that holds it. */
-interface PairNames {
+/** Variables that give an account: its id, and its secret or a file that holds it. */
+export interface AccountKind {
   readonly id: string;
   readonly secret: string;
   readonly file: string;
   /** What the secret is called. */
   readonly what: 'passcode' | 'API key';
+  /** Of the embedded service: its id, and the file that keeps the secret. */
+  readonly local: { readonly accountId: string; readonly file: string };
 }
 
-const accountNames: PairNames = {
+export const serviceAccount: AccountKind = {
   id: 'ENGAGECTL_ACCOUNT_ID',
   secret: 'ENGAGECTL_PASSCODE',
   file: 'ENGAGECTL_PASSCODE_FILE',
   what: 'passcode',
+  local: { accountId: 'LOCAL', file: 'passcode' },
 };
-const callNames: PairNames = {
+/** The calling system has an account of its own. */
+export const callingAccount: AccountKind = {
   id: 'ENGAGECTL_CALL_ACCOUNT_ID',
   secret: 'ENGAGECTL_CALL_API_KEY',
   file: 'ENGAGECTL_CALL_API_KEY_FILE',
   what: 'API key',
+  local: { accountId: 'LOCAL-CALLS', file: 'call-api-key' },
 };
 
 type Surroundings = Pick<Runtime, 'env' | 'cwd'> & Partial<Pick<Runtime, 'signal'>>;
 
 /** The environment's pair; undefined when it has neither half, E-CONFIG when it has only one. */
 export async function environmentCredentials(
-  runtime: Surroundings,
+  { env, cwd, signal }: Surroundings,
+  kind = serviceAccount,
 ): Promise<SourcedCredentials | undefined> {
-  const pair = await environmentPair(accountNames, runtime);
-  return pair && { accountId: pair.id, passcode: pair.secret, sources: pair.sources };
-}
-
-/** The calling account's pair in the environment, by the same rules. */
-export async function environmentCallCredentials(
-  runtime: Surroundings,
-): Promise<SourcedCallCredentials | undefined> {
-  const pair = await environmentPair(callNames, runtime);
+  const { what } = kind;
+  const pair = pairIn(kind, env);
   if (pair === undefined) return undefined;
-  const sources = { callAccountId: pair.sources.accountId, callApiKey: pair.sources.passcode };
-  return { callAccountId: pair.id, callApiKey: pair.secret, sources };
-}
-
-async function environmentPair(names: PairNames, { env, cwd, signal }: Surroundings) {
-  const { what } = names;
-  const pair = pairIn(names, env);
-  if (pair === undefined) return undefined;
-  const source = pair.file === undefined ? names.secret : names.file;
-  const [id, secret] = await together(
-    () => checkedAccountId(pair.id, names.id),
+  const source = pair.file === undefined ? kind.secret : kind.file;
+  const [accountId, passcode] = await together(
+    () => checkedAccountId(pair.id, kind.id),
     async () =>
       pair.file === undefined
         ? fitForHeader(`the ${what}`, pair.secret, source)
         : secretFromFile(what, path.resolve(cwd, pair.file), source, signal),
   );
-  return { id, secret, sources: { accountId: names.id, passcode: source } };
+  return { accountId, passcode, sources: { accountId: kind.id, passcode: source } };
 }
 
 /** Throws E-CONFIG for what can be said of the environment's pair without reading a file. */
 export function checkAccountPair(env: Surroundings['env']): void {
-  const pair = pairIn(accountNames, env);
-  if (pair) checkedAccountId(pair.id, accountNames.id);
-  if (pair?.secret !== undefined) checkedPasscode(pair.secret, accountNames.secret);
+  const { id, secret } = serviceAccount;
+  const pair = pairIn(serviceAccount, env);
+  if (pair) checkedAccountId(pair.id, id);
+  if (pair?.secret !== undefined) checkedPasscode(pair.secret, secret);
 }
 
 type Pair =
@@ -95,7 +78,7 @@ type Pair =
   | { readonly id: string; readonly file: string; readonly secret?: undefined };
 
 /** Both halves as they are set; undefined when neither is. Throws E-CONFIG. */
-function pairIn(names: PairNames, env: Surroundings['env']): Pair | undefined {
+function pairIn(names: AccountKind, env: Surroundings['env']): Pair | undefined {
   const { what } = names;
   const [id, secret, file] = [env[names.id], env[names.secret], env[names.file]];
   const eitherSecret = `${names.secret} or ${names.file}`;
@@ -135,12 +118,12 @@ export async function savedCredentials(
 export function savedCallCredentials(
   { callAccountId, callApiKey }: SavedRegion,
   source: string,
-): SourcedCallCredentials | undefined {
+): SourcedCredentials | undefined {
   if (callAccountId === undefined || callApiKey === undefined) return undefined;
   return {
-    callAccountId: checkedAccountId(callAccountId, source),
-    callApiKey: fitForHeader('the API key', callApiKey, source),
-    sources: { callAccountId: source, callApiKey: source },
+    accountId: checkedAccountId(callAccountId, source),
+    passcode: fitForHeader('the API key', callApiKey, source),
+    sources: { accountId: source, passcode: source },
   };
 }
 
@@ -152,7 +135,7 @@ export const passcodeFromFile = (
 
 /** The file's mode is not checked: mounted secrets are often 0444. One trailing newline is dropped. */
 export async function secretFromFile(
-  what: PairNames['what'],
+  what: AccountKind['what'],
   file: string,
   source: string,
   signal?: AbortSignal,

@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { Runtime } from '../runtime.js';
 import {
   checkedPasscode,
+  serviceAccount,
   withoutNewline,
-  type CallCredentials,
   type Credentials,
 } from './credentials.js';
 import { stateFolder, type Surroundings } from './standard-folders.js';
@@ -18,27 +18,18 @@ type LocalRuntime = Pick<Runtime, 'platform' | 'token'>;
 export const localFolder = (runtime: Surroundings): string =>
   path.join(stateFolder(runtime), 'local');
 
-/** A file that ENGAGECTL_PASSCODE_FILE can name, so that the passcode is never shown. */
-export const localPasscodeFile = (folder: string): string => path.join(folder, 'passcode');
+/** A file that ENGAGECTL_PASSCODE_FILE can name, so that the secret is never shown. */
+export const localSecretFile = (folder: string, { local } = serviceAccount): string =>
+  path.join(folder, local.file);
 
-/** The embedded service's credentials: the passcode is made once per folder and kept there, 0600. */
+/** The embedded service's credentials: the secret is made once per folder and kept there, 0600. */
 export async function localCredentials(
   folder: string,
   runtime: LocalRuntime,
+  kind = serviceAccount,
 ): Promise<Credentials> {
-  return { accountId: 'LOCAL', passcode: await localSecret(localPasscodeFile(folder), runtime) };
-}
-
-/** Holds the API key of the embedded service's calling account. */
-export const localCallKeyFile = (folder: string): string => path.join(folder, 'call-api-key');
-
-/** The same for its calling system. */
-export async function localCallCredentials(
-  folder: string,
-  runtime: LocalRuntime,
-): Promise<CallCredentials> {
-  const callApiKey = await localSecret(localCallKeyFile(folder), runtime);
-  return { callAccountId: 'LOCAL-CALLS', callApiKey };
+  const passcode = await localSecret(localSecretFile(folder, kind), runtime);
+  return { accountId: kind.local.accountId, passcode };
 }
 
 async function localSecret(file: string, runtime: LocalRuntime): Promise<string> {

@@ -5,6 +5,8 @@ export interface AccountSettings {
   readonly baseUrl?: string;
   readonly headerPrefix?: string;
   readonly timezone?: string;
+  /** Of the calling system, in place of the base URL: `--call-url`. */
+  readonly callUrl?: string | undefined;
   /** Which of them were given as flags. */
   readonly flags: ReadonlySet<string>;
 }

@@ -22,7 +22,7 @@ const clientOf = async (
   deviceId?: string,
 ) => {
   const client = await new RawClient(router.url).opened();
-  const { callAccountId: accountId, callApiKey: apiKey } = router;
+  const { accountId, passcode: apiKey } = router;
   const auth = authOf({ cuid, accountId, apiKey });
   await client.ask('auth', deviceId === undefined ? auth : { ...auth, deviceId });
   return client;
@@ -46,7 +46,7 @@ it('the first command runs the router, others join, the next takes over at the s
   expect([await ann.closed, await bob.closed]).toEqual([1001, 1001]);
   await until(() => (second.said() + third.said()).includes('this one does so now'));
   const back = await new RawClient(url).opened();
-  const { callAccountId: accountId, callApiKey: apiKey } = third.router;
+  const { accountId, passcode: apiKey } = third.router;
   await back.ask('auth', authOf({ cuid: 'bob_1', accountId, apiKey, lastSeq: bob.lastSeq }));
   await back.got('Ended');
 

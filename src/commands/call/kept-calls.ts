@@ -80,13 +80,10 @@ const shownMissed = ({ endedAt, status: _, ...record }: CallRecord) => {
   return { callId, callerCuid, calleeCuid, callContext, missedAt, actions };
 };
 
-async function withAccount(
+const withAccount = async (
   call: Call<CallingFlags>,
   work: (account: CallsAccount, world: CallsWorld) => Promise<void>,
-): Promise<void> {
-  const policy = call.settings();
-  const { timeoutMs } = policy;
-  await withCalling(call, (calling, said) =>
-    work({ ...calling, timeoutMs, policy }, { runtime: call.runtime, words: jobWords, said }),
+): Promise<void> =>
+  withCalling(call, (account, said) =>
+    work(account, { runtime: call.runtime, words: jobWords, said }),
   );
-}

@@ -1,6 +1,6 @@
 import type { Account } from '../../config/account.js';
-import type { CallCredentials } from '../../config/credentials.js';
-import { localCallCredentials, localFolder } from '../../config/local-account.js';
+import { callingAccount, type Credentials } from '../../config/credentials.js';
+import { localCredentials, localFolder } from '../../config/local-account.js';
 import { announcedRouter, claimRouter, type RouterClaim } from '../../config/router-claim.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
@@ -9,7 +9,7 @@ import type { Messages } from '../../ui/messages.js';
 import { startLocalService } from '../serve/start-local-service.js';
 
 /** The router of `--region local`, in this process or in another. */
-export interface LocalRouter extends CallCredentials {
+export interface LocalRouter extends Credentials {
   /** Stays the same when another process takes over. */
   readonly url: string;
   close(): Promise<void>;
@@ -33,7 +33,7 @@ export async function joinLocalRouter(
   runtime: Runtime,
   messages: Messages,
 ): Promise<LocalRouter> {
-  const credentials = await localCallCredentials(localFolder(runtime), runtime);
+  const credentials = await localCredentials(localFolder(runtime), runtime, callingAccount);
   const world = { account, runtime, messages, credentials };
   const first = await joinOrRun(world);
   const stop = new AbortController();
@@ -55,7 +55,7 @@ interface World {
   readonly account: Account;
   readonly runtime: Runtime;
   readonly messages: Messages;
-  readonly credentials: CallCredentials;
+  readonly credentials: Credentials;
 }
 
 /** A router in this process. */
@@ -127,9 +127,9 @@ async function run(claim: RouterClaim, port: number, world: World): Promise<OwnR
   }
 }
 
-const calls = ({ credentials: { callAccountId, callApiKey } }: World): CallOptions => ({
-  accountId: callAccountId,
-  apiKey: callApiKey,
+const calls = ({ credentials: { accountId, passcode } }: World): CallOptions => ({
+  accountId,
+  apiKey: passcode,
 });
 
 const portOf = (url: string): number => Number(new URL(url).port);

@@ -1,4 +1,6 @@
-import type { SavedCallingAccount } from '../../config/calling-account.js';
+import type { Account } from '../../config/account.js';
+import { EngagectlError } from '../../errors.js';
+import type { CallsAccount } from '../../jobs/calling/kept-calls-job.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import type { OptionTable } from '../flags/option-table.js';
@@ -24,21 +26,35 @@ export async function withCalling<Result>(
     settings,
     runtime,
   }: Pick<Call<CallingFlags>, 'flags' | 'settings' | 'runtime'>,
-  work: (calling: SavedCallingAccount, said: Messages) => Promise<Result>,
+  work: (calling: CallsAccount, said: Messages) => Promise<Result>,
 ): Promise<Result> {
   const set = settings();
   const said = messages(set, runtime);
-  const { resolveCallingAccount } = await import('../../config/calling-account.js');
-  const saved = await resolveCallingAccount(set, callUrl, runtime);
-  if (saved) return work(saved, said);
-  const { resolveAccount } = await import('../../config/account.js');
-  const account = await resolveAccount(set, runtime);
+  const [{ resolveAccount }, { callingAccount }, { localRegion }] = await Promise.all([
+    import('../../config/account.js'),
+    import('../../config/credentials.js'),
+    import('../../config/saved-account.js'),
+  ]);
+  const account = await resolveAccount({ ...set, callUrl }, runtime, { kind: callingAccount });
+  const how = { headerPrefix: account.headerPrefix, timeoutMs: set.timeoutMs, policy: set };
+  if (account.region !== localRegion) {
+    refuseAnybody(account, runtime);
+    return work({ ...account, ...how, url: account.baseUrl }, said);
+  }
   const { joinLocalRouter } = await import('./local-router.js');
   const router = await joinLocalRouter(account, runtime, said);
-  const { profile = null, region, headerPrefix } = account;
   try {
-    return await work({ profile, region, headerPrefix, ...router }, said);
+    return await work({ ...router, ...how }, said);
   } finally {
     await router.close();
   }
+}
+
+/** Sockets do as that variable says. Throws E-CONFIG. */
+function refuseAnybody({ baseUrl }: Account, { env }: Call['runtime']): void {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || baseUrl.startsWith('http:')) return;
+  throw new EngagectlError('E-CONFIG', 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set', {
+    why: 'the API key would go to whoever answers at that address',
+    fix: 'unset it; for a private certificate authority set NODE_EXTRA_CA_CERTS=<file.pem>',
+  });
 }

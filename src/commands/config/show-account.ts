@@ -1,5 +1,4 @@
-import { resolveAccount } from '../../config/account.js';
-import { callingCredentials } from '../../config/calling-account.js';
+import { callingCredentials, resolveAccount } from '../../config/account.js';
 import { maskedPasscode } from '../../config/changes.js';
 import { configFolder, stateFolder } from '../../config/standard-folders.js';
 import { configPath } from '../../config/store.js';
@@ -20,10 +19,16 @@ export interface ShowFlags {
  */
 export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>): Promise<void> {
   const settings = call.settings();
-  const { profile, sources, ...account } = await resolveAccount(settings, runtime, unread);
+  const { profile, sources, ...account } = await resolveAccount(settings, runtime, {
+    run: unread,
+  });
   const file = configPath(runtime);
   const calling = await callingCredentials(settings, runtime, profile);
-  const calls = calling && { callAccountId: calling.callAccountId, callApiKey: maskedPasscode };
+  const calls = calling && { callAccountId: calling.accountId, callApiKey: maskedPasscode };
+  const callSources = calling && {
+    callAccountId: calling.sources.accountId,
+    callApiKey: calling.sources.passcode,
+  };
   const shown = { ...account, passcode: maskedPasscode, ...calls };
   const others = flags.sources ? otherSettings(settings, runtime) : [];
   if (settings.json) {
@@ -33,7 +38,7 @@ export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>):
       profile,
       ...shown,
       ...more,
-      sources: { ...sources, ...calling?.sources, ...from },
+      sources: { ...sources, ...callSources, ...from },
       file,
     };
     runtime.stdout.write(jsonAnswer(object));
@@ -49,8 +54,8 @@ export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>):
     ['production', shown.production ? 'yes' : 'no', sources.production],
     ...(calls
       ? [
-          ['calling account', calls.callAccountId, calling?.sources.callAccountId],
-          ['call API key', calls.callApiKey, calling?.sources.callApiKey],
+          ['calling account', calls.callAccountId, callSources?.callAccountId],
+          ['call API key', calls.callApiKey, callSources?.callApiKey],
         ]
       : []),
     ...others.map(({ label, text, source }) => [label, text, source]),

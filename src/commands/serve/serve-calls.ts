@@ -1,4 +1,4 @@
-import type { CallCredentials } from '../../config/credentials.js';
+import type { Credentials } from '../../config/credentials.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions } from '../../service/start.js';
@@ -66,7 +66,7 @@ export async function servedCalls(
     options: await optionsOf(flags, credentials, runtime, told),
     announce: async (url) => {
       await claim?.announce(url);
-      told.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.callAccountId} ${how}`);
+      told.note(`calls: ENGAGECTL_CALL_ACCOUNT_ID=${credentials.accountId} ${how}`);
     },
     release: () => claim?.release(),
   };
@@ -79,7 +79,7 @@ const noCalls: ServedCalls = {
 };
 
 interface CallAccount {
-  readonly credentials: CallCredentials;
+  readonly credentials: Credentials;
   /** How another command is given the key. */
   readonly how: string;
 }
@@ -90,13 +90,13 @@ async function accountOf(
   runtime: Runtime,
   told: Messages,
 ): Promise<CallAccount | undefined> {
-  const { environmentCallCredentials } = await import('../../config/credentials.js');
-  const { localCallCredentials, localCallKeyFile } = await import('../../config/local-account.js');
-  const given = await environmentCallCredentials(runtime);
+  const { callingAccount, environmentCredentials } = await import('../../config/credentials.js');
+  const { localCredentials, localSecretFile } = await import('../../config/local-account.js');
+  const given = await environmentCredentials(runtime, callingAccount);
   if (given) return { credentials: given, how: 'and the API key of this environment' };
   try {
-    const credentials = await localCallCredentials(folder, runtime);
-    const file = shellWord(localCallKeyFile(folder));
+    const credentials = await localCredentials(folder, runtime, callingAccount);
+    const file = shellWord(localSecretFile(folder, callingAccount));
     return { credentials, how: `ENGAGECTL_CALL_API_KEY_FILE=${file}` };
   } catch (error) {
     if (!(error instanceof EngagectlError)) throw error;
@@ -109,7 +109,7 @@ async function accountOf(
 
 async function optionsOf(
   { calls, callSpeed, callDrops, pushHook }: CallFlags,
-  { callAccountId, callApiKey }: CallCredentials,
+  { accountId, passcode }: Credentials,
   runtime: Runtime,
   told: Messages,
 ): Promise<CallOptions> {
@@ -118,8 +118,8 @@ async function optionsOf(
   const { ringing, connecting, gone, ping } = callTimers;
   const faster = (milliseconds: number) => milliseconds / callSpeed;
   return {
-    accountId: callAccountId,
-    apiKey: callApiKey,
+    accountId,
+    apiKey: passcode,
     timers: {
       ringing: faster(ringing),
       connecting: faster(connecting),

@@ -125,7 +125,7 @@ async function announce(
   { folder, credentials, passcodeFolder, tls }: Place,
   told: Messages,
 ): Promise<void> {
-  const { localPasscodeFile } = await import('../../config/local-account.js');
+  const { localSecretFile } = await import('../../config/local-account.js');
   sayWhatIsOpen(told, flags);
   told.note(`data: ${flags.memory ? 'in memory' : folder}`);
   if (flags.seed && !isSeeded) told.warn('the store has users already: the seed is not loaded');
@@ -134,7 +134,7 @@ async function announce(
   const passcode =
     passcodeFolder === undefined
       ? 'and the passcode of this environment'
-      : `ENGAGECTL_PASSCODE_FILE=${shellWord(localPasscodeFile(passcodeFolder))}`;
+      : `ENGAGECTL_PASSCODE_FILE=${shellWord(localSecretFile(passcodeFolder))}`;
   told.note(
     `use it with: ${trust}ENGAGECTL_BASE_URL=${url} ENGAGECTL_ACCOUNT_ID=${credentials.accountId} ${passcode}`,
   );

@@ -100,14 +100,14 @@ export async function clickMissed(
 }
 
 async function withClient<T>(
-  { url, callAccountId, callApiKey, headerPrefix, timeoutMs }: CallsAccount,
+  { url, accountId, passcode, headerPrefix, timeoutMs }: CallsAccount,
   { runtime: { env, now, monotonic }, said }: CallsWorld,
   work: (client: CallsClient) => Promise<T>,
 ): Promise<T> {
   const client = await createCallsClient({
     baseUrl: url,
-    accountId: callAccountId,
-    passcode: callApiKey,
+    accountId,
+    passcode,
     headerPrefix,
     timeoutMs,
     maxInFlight: 1,

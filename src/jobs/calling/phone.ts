@@ -20,8 +20,9 @@ import { CallError } from './call-error.js';
 /** The calling system, and the account in it. */
 export interface CallingAccount {
   readonly url: string;
-  readonly callAccountId: string;
-  readonly callApiKey: string;
+  readonly accountId: string;
+  /** Its API key. */
+  readonly passcode: string;
 }
 
 /** A device that there is only in this process. */
@@ -64,7 +65,7 @@ export async function openPhone(
   hooks: PhoneHooks,
 ): Promise<SignedCall> {
   const { cuid, platform = 'android', missedCallActions, deviceIdFile, media } = options;
-  const { url, callAccountId: accountId, callApiKey: apiKey } = account;
+  const { url, accountId, passcode: apiKey } = account;
   const leaving = new AbortController();
   const env = await nodeEnv({
     url,
