@@ -69,4 +69,4 @@ export {
   spellingEnd,
   spellingOf,
 } from './json/places';
-export { boundsRoom, fixColumns, flatten, flattened, recordRoom } from './json/rows';
+export { boundsRoom, flatten, learn, recordRoom, rows as flattened, rowsEnd as flattenedEnd, takeObjects } from './json/rows';

@@ -1,25 +1,17 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { MarkedFile } from './marked-file.js';
 import type { Checkpoint, Encoding, FileMark, Output, RecordPage } from './output.js';
-import { removeSpent } from './remove-spent.js';
-import type { Sink, Written } from './sink.js';
+import type { PageSpill } from './page-spill.js';
+import type { Sink } from './sink.js';
 
 const compress = promisify(gzip);
-
-/** A file for what has to wait for the end, and whether it outlives an export that did not finish. */
-export interface Spool {
-  readonly file: MarkedFile;
-  readonly isKept: boolean;
-}
 
 interface DocumentParts {
   readonly sink: Sink;
   readonly encoding: Encoding;
   readonly gzip: boolean;
-  /** Of an encoding that assembles the document at its end. */
-  readonly spool: Spool | undefined;
-  readonly resume: Checkpoint | undefined;
+  /** Of an encoding that has to see all records before the first is written. */
+  readonly spool: PageSpill | undefined;
 }
 
 /** One document, written page by page: to its sink or, where it has to wait, to a spool. */
@@ -27,20 +19,17 @@ export class DocumentOutput implements Output {
   readonly #sink: Sink;
   readonly #encoding: Encoding;
   readonly #gzip: boolean;
-  #spool: Spool | undefined;
-  /** What is written to now: the spool until the document is sealed. */
-  #file: Written;
+  readonly #spool: PageSpill | undefined;
   #records = 0;
+  #isSealed = false;
   /** What to say about a file that could not be removed. */
   readonly #left: string[] = [];
 
-  constructor({ sink, encoding, gzip, spool, resume }: DocumentParts) {
+  constructor({ sink, encoding, gzip, spool }: DocumentParts) {
     this.#sink = sink;
     this.#encoding = encoding;
     this.#gzip = gzip;
     this.#spool = spool;
-    this.#file = spool?.file ?? sink.file;
-    if (resume) this.#restore(resume);
   }
 
   get name(): string {
@@ -50,7 +39,7 @@ export class DocumentOutput implements Output {
     return this.#spool !== undefined || this.#sink.rewindable;
   }
   get bytes(): number {
-    return this.#file.mark.bytes;
+    return this.#mark.bytes;
   }
   get warnings(): readonly string[] {
     return [...(this.#encoding.warnings?.() ?? []), ...this.#left];
@@ -58,67 +47,75 @@ export class DocumentOutput implements Output {
 
   async writePage(page: RecordPage): Promise<void> {
     if (page.count === 0) return;
-    await this.#write(this.#encoding.page(page, this.#records === 0));
+    const isFirst = this.#records === 0;
+    if (this.#spool) {
+      this.#encoding.look?.(page, isFirst);
+      await this.#spool.writePage(page);
+    } else await this.#write(this.#encoding.page(page, isFirst));
     this.#records += page.count;
   }
 
   checkpoint(): Checkpoint {
-    return { ...this.#file.mark, records: this.#records, ...this.#encoding.known?.() };
+    return { ...this.#mark, records: this.#records, ...this.#encoding.known?.() };
   }
 
   async rewind(checkpoint: Checkpoint): Promise<void> {
-    await this.#file.truncate(checkpoint);
-    this.#restore(checkpoint);
+    if (this.#spool) await this.#spool.rewind(checkpoint);
+    else await this.#sink.file.truncate(checkpoint);
+    await this.restore(checkpoint);
+  }
+
+  /** Goes on with what stands there since an earlier process, or before what was taken back. */
+  async restore(checkpoint: Checkpoint): Promise<void> {
+    this.#records = checkpoint.records;
+    this.#encoding.restore?.(checkpoint);
+    for await (const [page, isFirst] of this.#spooled()) this.#encoding.look?.(page, isFirst);
   }
 
   sync(): Promise<void> {
-    return this.#file.sync();
+    return (this.#spool ?? this.#sink.file).sync();
   }
 
   async seal(): Promise<FileMark> {
-    this.#file = this.#sink.file;
-    for await (const bytes of this.#rest()) await this.#write(bytes);
+    this.#isSealed = true;
+    const encoding = this.#encoding;
+    for await (const [page, isFirst] of this.#spooled())
+      await this.#write(encoding.page(page, isFirst));
+    const last = encoding.end?.(this.#records === 0);
+    if (last?.length) await this.#write(last);
     // A .gz without any member would be no gzip file.
     if (this.bytes === 0) await this.#write(Buffer.alloc(0));
-    await this.sync();
-    return this.#file.mark;
+    await this.#sink.file.sync();
+    return this.#sink.file.mark;
   }
 
   async publish(): Promise<void> {
     await this.#sink.publish();
-    await this.#closeSpool({ keep: false });
+    const left = await this.#spool?.discard();
+    if (left !== undefined) this.#left.push(left);
   }
 
   async abort(): Promise<void> {
-    this.#file = this.#sink.file;
+    this.#isSealed = true;
     await this.#sink.close();
-    if (this.#spool) await this.#closeSpool({ keep: this.#spool.isKept });
+    await this.#spool?.close();
   }
 
-  async *#rest(): AsyncGenerator<Buffer> {
-    const encoding = this.#encoding;
-    if (this.#spool && encoding.assemble) yield* encoding.assemble(this.#spool.file);
-    const last = encoding.end?.(this.#records === 0);
-    if (last?.length) yield last;
+  /** Where the document stands: in the spool until it is sealed. */
+  get #mark(): FileMark {
+    return this.#spool && !this.#isSealed ? this.#spool.mark : this.#sink.file.mark;
+  }
+
+  async *#spooled(): AsyncGenerator<[page: RecordPage, isFirst: boolean]> {
+    let isFirst = true;
+    for await (const page of this.#spool?.pages() ?? []) {
+      yield [page, isFirst];
+      isFirst = false;
+    }
   }
 
   /** Each write is a gzip member of its own: cut back to a commit, the file is still valid. */
   async #write(bytes: Buffer): Promise<void> {
-    const isCompressed = this.#gzip && this.#file === this.#sink.file;
-    await this.#file.write(isCompressed ? await compress(bytes) : bytes);
-  }
-
-  async #closeSpool({ keep }: { readonly keep: boolean }): Promise<void> {
-    const file = this.#spool?.file;
-    this.#spool = undefined;
-    await file?.close();
-    if (!file || (keep && file.mark.bytes > 0)) return;
-    const left = await removeSpent(file.path);
-    if (left !== undefined) this.#left.push(left);
-  }
-
-  #restore(checkpoint: Checkpoint): void {
-    this.#records = checkpoint.records;
-    this.#encoding.restore?.(checkpoint);
+    await this.#sink.file.write(this.#gzip ? await compress(bytes) : bytes);
   }
 }

@@ -2,9 +2,9 @@ import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Runtime } from '../runtime.js';
-import { DocumentOutput, type Spool } from './document-output.js';
+import { DocumentOutput } from './document-output.js';
 import { openFileSink } from './file-sink.js';
-import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
+import { emptyMark, type FileMark } from './marked-file.js';
 import { formats, type OutputOptions } from './formats.js';
 import type { Checkpoint, Output } from './output.js';
 import { PageSpill } from './page-spill.js';
@@ -36,7 +36,7 @@ export async function openOutput(
 ): Promise<Output> {
   const target = await targetOf(options, runtime);
   const encoding = options.encoding ?? (await formats[options.format].load()).encoding(options);
-  const spools = encoding.assemble !== undefined;
+  const spools = encoding.look !== undefined;
   // A document that waits in a spool is written at the end, from its beginning.
   const sink = await openSink(target, {
     options,
@@ -45,21 +45,19 @@ export async function openOutput(
   });
   try {
     const spool = spools ? await openSpool(target, runtime, resume) : undefined;
-    return new DocumentOutput({ sink, encoding, gzip: options.gzip, spool, resume });
+    const output = new DocumentOutput({ sink, encoding, gzip: options.gzip, spool });
+    if (resume) await output.restore(resume);
+    return output;
   } catch (error) {
     await sink.close();
     throw error;
   }
 }
 
-async function openSpool(target: Target, runtime: World, resume?: FileMark): Promise<Spool> {
-  const isKept = target.kind === 'file';
-  const path = isKept ? spoolOf(target) : temporaryPath(runtime);
-  const file = await (resume
-    ? MarkedFile.resume(path, resume, target.option)
-    : MarkedFile.create(path, target.option));
-  return { file, isKept };
-}
+const openSpool = (target: Target, runtime: World, resume?: Checkpoint): Promise<PageSpill> =>
+  target.kind === 'file'
+    ? PageSpill.open(spoolOf(target), resume, target.option)
+    : PageSpill.openNameless(temporaryPath(runtime), target.option);
 
 /** Completes the work of a process that sealed this output and was then ended. */
 export async function publishSealed(

@@ -1,5 +1,5 @@
 import type { OptionName } from '../errors.js';
-import type { FileMark, MarkedFile } from './marked-file.js';
+import type { FileMark } from './marked-file.js';
 import type { RecordPage } from '../text/record-page.js';
 
 export type { FileMark, RecordPage };
@@ -11,9 +11,7 @@ export type { FileMark, RecordPage };
  */
 export interface Checkpoint extends FileMark {
   readonly records: number;
-  /** Columns of a CSV so far, in order of first appearance. */
-  readonly columns?: readonly string[];
-  /** Cells of a CSV so far that a spreadsheet would run. */
+  /** Cells of a CSV with fixed columns so far that a spreadsheet would run. */
   readonly formulas?: number;
 }
 
@@ -68,11 +66,11 @@ export interface Encoding {
   page(page: RecordPage, isFirst: boolean): Buffer;
   /** What completes the document; `isEmpty` when it has no records. */
   end?(isEmpty: boolean): Buffer;
-  /** Of a format that must see all records first: pages wait in a spool, this is the document. */
-  assemble?(spool: MarkedFile): AsyncIterable<Buffer>;
+  /** Of a format that must see all records first: they wait in a spool, and are written at the end. `isFirst`: from the beginning. */
+  look?(page: RecordPage, isFirst: boolean): void;
   /** What a later process has to know beside the number of records. */
-  known?(): Pick<Checkpoint, 'columns' | 'formulas'>;
+  known?(): Pick<Checkpoint, 'formulas'>;
   /** Goes back, or on, to where that was known. */
-  restore?(known: Pick<Checkpoint, 'columns' | 'formulas'>): void;
+  restore?(known: Pick<Checkpoint, 'formulas'>): void;
   warnings?(): readonly string[];
 }

@@ -6,10 +6,10 @@ import type { Checkpoint, RecordPage } from './output.js';
 import { removeSpent } from './remove-spent.js';
 
 /** Bytes read at a time; more where a record is longer. */
-const blockBytes = 1 << 22;
+const blockBytes = 1 << 20;
 const newline = 0x0a;
 
-/** Pages that arrived before their turn, as lines in a file of their own. */
+/** Pages that wait for their turn or for the end of the document, as lines in a file of their own. */
 export class PageSpill {
   readonly rewindable = true;
   readonly #file: MarkedFile;
@@ -41,6 +41,9 @@ export class PageSpill {
   get name(): string {
     return this.#file.path;
   }
+  get mark(): FileMark {
+    return this.#file.mark;
+  }
 
   async writePage(page: RecordPage): Promise<void> {
     await this.#file.write(ndjsonLines(page));
@@ -48,7 +51,7 @@ export class PageSpill {
   }
 
   checkpoint(): Checkpoint {
-    return { ...this.#file.mark, records: this.#records };
+    return { ...this.mark, records: this.#records };
   }
 
   async rewind(checkpoint: Checkpoint): Promise<void> {
@@ -62,7 +65,7 @@ export class PageSpill {
 
   /** All records, in pages of any size; each is good until the next one is asked for. */
   async *pages(): AsyncGenerator<RecordPage> {
-    const { bytes: end }: FileMark = this.#file.mark;
+    const { bytes: end } = this.mark;
     let buffer = Buffer.allocUnsafe(Math.min(blockBytes, end));
     for (let at = 0; at < end;) {
       const block = buffer.subarray(0, Math.min(buffer.length, end - at));
@@ -79,7 +82,7 @@ export class PageSpill {
 
   /** Lets go of the file, which stays if it has a name and content. */
   async close(): Promise<void> {
-    if (this.#file.mark.bytes === 0) await this.discard();
+    if (this.mark.bytes === 0) await this.discard();
     else await this.#file.close();
   }
 

@@ -77,8 +77,8 @@ export function partialExists({ name, partial, option }: FileTarget): EngagectlE
   });
 }
 
-/** Where the rows of a CSV wait until all of its columns are known. */
-export const spoolOf = ({ partial }: FileTarget): string => `${partial}.spool`;
+/** Where the records of a CSV wait until all of its columns are known. */
+export const spoolOf = ({ partial }: FileTarget): string => `${partial}.records`;
 
 /** Renames what an earlier export left, to `….1` or the next number that is free. */
 export async function setLeftoversAside(target: FileTarget): Promise<void> {

@@ -5,11 +5,13 @@ import { openTextProgram, type WasmMemory, type WasmNumber } from './text-progra
 interface Program {
   readonly memory: WasmMemory;
   readonly flattened: WasmNumber;
+  readonly flattenedEnd: WasmNumber;
   readonly rootPlace: WasmNumber;
   readonly columnCount: WasmNumber;
   readonly formulas: WasmNumber;
   recordRoom(bytes: number): number;
   boundsRoom(count: number): number;
+  learn(count: number): void;
   flatten(from: number, count: number): number;
   findPlace(parent: number, start: number, end: number, scratch: number): number;
   addPlace(parent: number, start: number, end: number): number;
@@ -18,30 +20,16 @@ interface Program {
   parentOf(place: number): number;
   spellingOf(place: number): number;
   spellingEnd(place: number): number;
-  fixColumns(): void;
+  takeObjects(): void;
   escapeFormulas(): void;
   setFormulas(count: number): void;
 }
 
-/** Consecutive rows of as many cells each: the columns that were known when they were written. */
-export interface RowRun {
-  readonly width: number;
-  readonly bytes: Buffer;
-  /** Where each row ends, behind its newline. */
-  readonly ends: Int32Array;
-  /** Length of the records' JSON, in bytes. */
-  readonly recordBytes: number;
-}
-
 interface FlattenerOptions {
-  /** Columns there are from the start. */
-  readonly columns: readonly string[];
-  /** Whether there will be no others. */
-  readonly fixed: boolean;
+  /** Columns that are asked for, in which objects are written as JSON; else they are learnt. */
+  readonly columns?: readonly string[] | undefined;
   /** Whether cells that a spreadsheet would run get a leading `'`. */
   readonly escapeFormulas: boolean;
-  /** Such cells so far. */
-  readonly formulas?: number;
 }
 
 /** Bytes of records that are flattened at a time: few enough for the cache of a CPU. */
@@ -57,12 +45,11 @@ export class Flattener {
   readonly #columns: string[] = [];
   #memory = Buffer.alloc(0);
 
-  constructor({ columns, fixed, escapeFormulas, formulas = 0 }: FlattenerOptions) {
+  constructor({ columns, escapeFormulas }: FlattenerOptions) {
     const program = this.#program;
-    for (const column of columns) program.giveColumn(this.#placeOf(column));
-    if (fixed) program.fixColumns();
+    for (const column of columns ?? []) program.giveColumn(this.#placeOf(column));
+    if (columns) program.takeObjects();
     if (escapeFormulas) program.escapeFormulas();
-    program.setFormulas(formulas);
   }
 
   /** Names of the columns so far, in order of first appearance. */
@@ -87,18 +74,30 @@ export class Flattener {
     this.#program.setFormulas(count);
   }
 
-  /** The rows of a page, each run good until the next one is asked for. */
-  *rows({ bytes, bounds, count }: RecordPage): Generator<RowRun> {
+  /** Makes columns of all that the records of a page hold. */
+  learn(page: RecordPage): void {
+    for (const count of this.#parts(page)) this.#program.learn(count);
+  }
+
+  /** The rows of a page, some at a time, which are good until the next ones are asked for. */
+  *rows(page: RecordPage): Generator<Buffer> {
+    const program = this.#program;
+    for (const count of this.#parts(page)) {
+      for (let next = 0; next < count;) {
+        next = program.flatten(next, count);
+        yield this.#view().subarray(program.flattened.value, program.flattenedEnd.value);
+      }
+    }
+  }
+
+  /** Takes up the records of a page, some at a time; how many. */
+  *#parts({ bytes, bounds, count }: RecordPage): Generator<number> {
     for (let from = 0; from < count;) {
       const start = bounds[2 * from]!;
       let to = from + 1;
       while (to < count && bounds[2 * to + 1]! - start <= chunkBytes) to += 1;
       this.#load(bytes.subarray(start, bounds[2 * to - 1]), bounds.subarray(2 * from, 2 * to));
-      for (let next = from; next < to;) {
-        const first = next;
-        next = from + this.#program.flatten(first - from, to - from);
-        yield this.#run(bounds[2 * next - 1]! - bounds[2 * first]!);
-      }
+      yield to - from;
       from = to;
     }
   }
@@ -111,19 +110,6 @@ export class Flattener {
     const table = new Int32Array(memory.buffer, boundsAt, bounds.length);
     const [first = 0] = bounds;
     for (let i = 0; i < bounds.length; i += 1) table[i] = bounds[i]! - first;
-  }
-
-  #run(recordBytes: number): RowRun {
-    const memory = this.#view();
-    const { flattened } = this.#program;
-    const numbers = new Int32Array(memory.buffer, flattened.value, 5);
-    const [count = 0, width = 0, rowsAt = 0, length = 0, endsAt = 0] = numbers;
-    return {
-      width,
-      bytes: memory.subarray(rowsAt, rowsAt + length),
-      ends: new Int32Array(memory.buffer, endsAt, count),
-      recordBytes,
-    };
   }
 
   #placeOf(column: string): number {

@@ -325,7 +325,7 @@ describe('an unfinished export', () => {
     expect(contents(world)).toEqual(before);
     expect(server.asked).toHaveLength(asked);
     expect((await world.run([...argv, '--fresh'])).code).toBe(0);
-    expect(readdirSync(world.cwd).toSorted()).toEqual(['out.csv', 'out.csv.partial.spool.1']);
+    expect(readdirSync(world.cwd).toSorted()).toEqual(['out.csv', 'out.csv.partial.records.1']);
     expect(contents(world)['out.csv']).toBe((await undisturbed(argv))['out.csv']);
     expect(runsOf(world)).toEqual([]);
   });
@@ -360,7 +360,7 @@ describe('an unfinished export', () => {
     const { server, world } = await begin();
     await using _ = server;
     const asked = server.asked.length;
-    spoil(world.path('out.csv.partial.spool'));
+    spoil(world.path('out.csv.partial.records'));
     const { code, stderr } = await world.run([...argv, '--resume']);
     expect(code).toBe(8);
     expect(stderr).toContain('--fresh');
@@ -370,7 +370,7 @@ describe('an unfinished export', () => {
   it('is resumed when something was appended, as by a write that was cut', async () => {
     const { server, world } = await begin();
     await using _ = server;
-    appendFileSync(world.path('out.csv.partial.spool'), 'torn');
+    appendFileSync(world.path('out.csv.partial.records'), 'torn');
     expect((await world.run([...argv, '--resume'])).code).toBe(0);
     expect(contents(world)).toEqual(await undisturbed(argv));
   });

@@ -173,7 +173,7 @@ describe('runs prune', () => {
   });
 
   it.each([
-    ['out.csv', ['out.csv.partial', 'out.csv.partial.spool']],
+    ['out.csv', ['out.csv.partial', 'out.csv.partial.records']],
     [
       '{day}.json.gz',
       [

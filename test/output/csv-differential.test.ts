@@ -114,16 +114,14 @@ function expected(records: readonly string[], wanted?: readonly string[]): strin
   );
   const columns = wanted ?? [...new Set(rows.flatMap((row) => [...row.keys()]))];
   if (columns.length === 0) return '';
-  const known = new Set(wanted);
-  const lines = rows.map((row) => {
-    if (!wanted) for (const name of row.keys()) known.add(name);
-    // What would be an empty line when it is written is "", and stays it when there are more columns.
-    const isEmpty = known.size < 2 && [...known].every((name) => (row.get(name) ?? '') === '');
-    const text = line(columns.map((name) => row.get(name) ?? ''));
-    return isEmpty ? `""${text}` : text;
-  });
-  const header = line(columns.map(harmless));
-  return [header === '\n' ? '""\n' : header, ...lines].join('');
+  // A line without anything would be no row to many readers.
+  const lines = [
+    columns.map(harmless),
+    ...rows.map((row) => columns.map((name) => row.get(name) ?? '')),
+  ];
+  return lines
+    .map((cells) => (cells.join('') === '' && cells.length === 1 ? '""\n' : line(cells)))
+    .join('');
 }
 
 const line = (cells: readonly string[]) =>

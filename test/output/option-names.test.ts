@@ -33,6 +33,7 @@ it('advice names options as whoever started the work calls them', async () => {
   });
   const output = await openOutput({ ...options, path: 'new.csv' }, world.runtime());
   await output.writePage(pageOf(['{"a":"=1"}']));
+  await output.seal();
   expect(output.warnings[0]).toContain('; <csvFormulas escape> prevents it');
   await output.abort();
 });

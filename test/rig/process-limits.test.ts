@@ -49,7 +49,7 @@ it.skipIf(!hasStrace)(
       '-o',
       world.path('trace'),
       '-P',
-      world.path('out.csv.partial.spool'),
+      world.path('out.csv.partial.records'),
     ];
     const child = start(world, {
       url: service.url,

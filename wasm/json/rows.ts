@@ -1,11 +1,10 @@
 // Records as rows of a CSV, whose columns are the places of `places.ts`. The records are known to be JSON.
 //
-// Memory: what was done, for `src/output/csv-rows.ts`; the text of some records, and where each of them starts and ends (two
-// i32); the rows, and where each of them ends (i32), both from the start of the rows. Of the record at hand: for each column
-// where its cell starts and ends (two i32), and a bit that says whether it has one.
+// Memory: the text of some records, and where each of them starts and ends (two i32); the rows. Of the record at hand: for each
+// column where its cell starts and ends (two i32), and a bit that says whether it has one.
 
 import { allocate } from './memory';
-import { cellEnd, cellStart, forgetCells, formulas, readCell, setFormulas, valueEnd } from './cells';
+import { cellEnd, cellStart, forgetCells, readCell, valueEnd } from './cells';
 import {
   addPlace,
   columnCount,
@@ -21,9 +20,6 @@ import {
 } from './places';
 import { spaceEnd, stringEnd } from './tokens';
 
-/** Five i32: number of rows, of their columns; where the rows are, their bytes, where their ends are. */
-export const flattened: i32 = allocate(20);
-
 /** Behind a text and rows: as much as is read and written at a time, and a bit. */
 const slack: i32 = 64;
 
@@ -32,19 +28,22 @@ let text: i32 = 0;
 let scratch: i32 = 0;
 let mostRecords: i32 = 0;
 let bounds: i32 = 0;
-let ends: i32 = 0;
 let rowsRoom: i32 = 1 << 20;
-let rows: i32 = 0;
+/** Where the rows that were written last are. */
+export let rows: i32 = 0;
+export let rowsEnd: i32 = 0;
 
 let mostCells: i32 = 0;
 let cells: i32 = 0;
 let filled: i32 = 0;
 
-/** Whether the columns there are when it is set remain the only ones. */
-let isFixed: bool = false;
+/** Whether an object that stands in a column's place is its cell: where columns were asked for. */
+let takesObjects: bool = false;
+/** Whether columns are looked for, and no cells. */
+let isLearning: bool = false;
 
-export function fixColumns(): void {
-  isFixed = true;
+export function takeObjects(): void {
+  takesObjects = true;
 }
 
 /** Where to put the text of records. */
@@ -62,50 +61,36 @@ export function boundsRoom(count: i32): i32 {
   if (count > mostRecords) {
     mostRecords = 2 * count;
     bounds = allocate(8 * mostRecords);
-    ends = allocate(4 * mostRecords);
   }
   return bounds;
 }
 
-/**
- * Writes records from `from` on as rows, as long as there is room and no further column. Returns the first record that is
- * left over, or `count`.
- */
+/** Makes a column of each place in the records that has none, and holds more than an object. */
+export function learn(count: i32): void {
+  isLearning = true;
+  for (let index = 0; index < count; index += 1) walk(root, text + load<i32>(bounds + 8 * index) + 1);
+  isLearning = false;
+}
+
+/** Writes records from `from` on as rows, as long as there is room. Returns the first that is left over, or `count`. */
 export function flatten(from: i32, count: i32): i32 {
   if (rows == 0) rows = allocate(rowsRoom);
-  let width = columnCount;
-  let to = rows;
-  let index = from;
-  for (; index < count; index += 1) {
+  rowsEnd = rows;
+  for (let index = from; index < count; index += 1) {
     const start = load<i32>(bounds + 8 * index);
     const bytes = load<i32>(bounds + 8 * index, 4) - start;
-    const earlier = formulas;
+    const needed = 3 * bytes + columnCount + slack;
+    if (rowsEnd + needed > rows + rowsRoom) {
+      if (index > from) return index;
+      rowsRoom = 2 * needed;
+      rowsEnd = rows = allocate(rowsRoom);
+    }
     forgetCells(bytes);
     clearRow();
     walk(root, text + start + 1);
-
-    const isFirst = index == from;
-    const needed = 3 * bytes + columnCount + slack;
-    if (to + needed > rows + rowsRoom || (columnCount != width && !isFirst)) {
-      if (!isFirst) {
-        setFormulas(earlier);
-        break;
-      }
-      if (needed > rowsRoom) {
-        rowsRoom = 2 * needed;
-        to = rows = allocate(rowsRoom);
-      }
-    }
-    width = columnCount;
-    to = joinCells(to);
-    store<i32>(ends + 4 * (index - from), to - rows);
+    rowsEnd = joinCells(rowsEnd);
   }
-  store<i32>(flattened, index - from);
-  store<i32>(flattened, max(1, width), 4);
-  store<i32>(flattened, rows, 8);
-  store<i32>(flattened, to - rows, 12);
-  store<i32>(flattened, ends, 16);
-  return index;
+  return count;
 }
 
 /** Reads the cells of an object's members, from behind its brace; returns where it ends. */
@@ -121,7 +106,7 @@ function walk(parent: i32, start: i32): i32 {
     } else {
       end = stringEnd(at + 1);
       place = findPlace(parent, at + 1, end - 1, scratch);
-      if (place == 0 && !isFixed) place = addPlace(parent, at + 1, end - 1);
+      if (place == 0 && isLearning) place = addPlace(parent, at + 1, end - 1);
     }
     if (place != 0) expected = placeBehind(place);
     at = spaceEnd(spaceEnd(end) + 1);
@@ -132,13 +117,10 @@ function walk(parent: i32, start: i32): i32 {
 }
 
 function readValue(place: i32, at: i32): i32 {
-  let column = columnOf(place);
-  if (load<u8>(at) == 0x7b && !(isFixed && column >= 0)) return walk(place, at + 1);
-  if (column < 0) {
-    if (isFixed) return valueEnd(at);
-    column = giveColumn(place);
-    if (column >= mostCells) growRow();
-  }
+  const column = columnOf(place);
+  if (load<u8>(at) == 0x7b && !(takesObjects && column >= 0)) return walk(place, at + 1);
+  if (isLearning && column < 0) giveColumn(place);
+  if (isLearning || column < 0) return valueEnd(at);
   const end = readCell(at);
   const cell = cells + 8 * column;
   store<i32>(cell, cellStart);
@@ -185,17 +167,10 @@ function joinCells(to: i32): i32 {
 }
 
 function clearRow(): void {
-  if (columnCount > mostCells) growRow();
+  if (columnCount > mostCells) {
+    mostCells = (2 * columnCount + 63) & ~63;
+    cells = allocate(8 * mostCells);
+    filled = allocate(mostCells >> 3);
+  }
   memory.fill(filled, 0, ((columnCount + 63) >> 6) << 3);
-}
-
-function growRow(): void {
-  const old = mostCells;
-  const oldCells = cells;
-  const oldFilled = filled;
-  mostCells = (2 * columnCount + 63) & ~63;
-  cells = allocate(8 * mostCells);
-  filled = allocate(mostCells >> 3);
-  memory.copy(cells, oldCells, 8 * old);
-  memory.copy(filled, oldFilled, old >> 3);
 }

@@ -1,6 +1,6 @@
 import type { Checkpoint, FileMark } from '../../output/output.js';
 import type { EntryOf } from '../journal/entry-table.js';
-import { emptyCheckpoint, withColumns, type ExportProgress } from './export-progress.js';
+import { emptyCheckpoint, type ExportProgress } from './export-progress.js';
 
 /** A range of days of an event, and the file that its records go to; undefined: stdout. */
 export interface SliceOfFile {
@@ -60,10 +60,9 @@ export const exportEntries = {
   },
   page(progress: ExportProgress, { slice, next, records, at }: WrittenPage): void {
     progress.changeSlice(slice, (was) => {
-      const known = withColumns(at, was.at);
-      if (!was.spilled) progress.advance(slice, known);
+      if (!was.spilled) progress.advance(slice, at);
       if (next !== null) was.seen.add(next);
-      return { at: known, cursor: next, records: was.records + records, pages: was.pages + 1 };
+      return { at, cursor: next, records: was.records + records, pages: was.pages + 1 };
     });
   },
   /** The cursor was refused: the slice's pages are void, it begins again. */

@@ -19,10 +19,7 @@ export class ExportLog {
   /** Of earlier processes; what this one adds is not in it. */
   readonly earlier: ExportProgress;
   readonly #journal: Journal<ExportEntry> | undefined;
-  readonly #documentOf: (slice: number) => number;
   readonly #commits = new CommitQueue(() => this.#commit());
-  /** Number of columns last written down, by document. */
-  readonly #columns = new Map<number, number>();
   #noted: ExportEntry[] = [];
   readonly #targets = new Set<Target>();
   #isEmpty: boolean;
@@ -33,7 +30,6 @@ export class ExportLog {
     documentOf: (slice: number) => number,
   ) {
     this.#journal = journal;
-    this.#documentOf = documentOf;
     this.earlier = replay(exportEntries, entries, new ExportProgress(documentOf));
     this.#isEmpty = entries.every(({ kind }) => kind === 'plan');
   }
@@ -54,14 +50,12 @@ export class ExportLog {
     { next, records }: { readonly next: string | undefined; readonly records: number },
     target: Target,
   ): Promise<void> {
-    if (!this.#journal) return Promise.resolve();
-    const at = this.#reached(slice, target);
+    const at = target.checkpoint();
     return this.note({ kind: 'page', slice, next: next ?? null, records, at }, target);
   }
 
   merged(slice: number, target: Target): Promise<void> {
-    if (!this.#journal) return Promise.resolve();
-    return this.note({ kind: 'merged', slice, at: this.#reached(slice, target) }, target);
+    return this.note({ kind: 'merged', slice, at: target.checkpoint() }, target);
   }
 
   /**
@@ -70,7 +64,6 @@ export class ExportLog {
    */
   async note(entry: ExportEntry, target?: Target): Promise<void> {
     if (!this.#journal) return;
-    if (entry.kind === 'refused') this.#columns.delete(this.#documentOf(entry.slice));
     this.#isEmpty = false;
     this.#noted.push(entry);
     if (target) this.#targets.add(target);
@@ -84,14 +77,5 @@ export class ExportLog {
     this.#targets.clear();
     await Promise.all(targets.map((target) => target.sync()));
     await this.#journal?.append(...entries);
-  }
-
-  /** Column lists are long and rarely change. */
-  #reached(slice: number, target: Target): Checkpoint {
-    const document = this.#documentOf(slice);
-    const { columns, ...at } = target.checkpoint();
-    if (columns === undefined || columns.length === this.#columns.get(document)) return at;
-    this.#columns.set(document, columns.length);
-    return { ...at, columns };
   }
 }

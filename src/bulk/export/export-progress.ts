@@ -59,11 +59,6 @@ export class ExportProgress {
 
   /** More stands in the slice's document. */
   advance(slice: number, at: Checkpoint): void {
-    const document = this.documentOf(slice);
-    this.changeDocument(document, { at: withColumns(at, this.document(document).at) });
+    this.changeDocument(this.documentOf(slice), { at });
   }
 }
-
-/** Columns are written down only when there are new ones. */
-export const withColumns = (at: Checkpoint, earlier: Checkpoint): Checkpoint =>
-  at.columns || !earlier.columns ? at : { ...at, columns: earlier.columns };
