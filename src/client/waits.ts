@@ -56,8 +56,10 @@ export class Waits {
     if (!this.#last) return this.#silent();
     const { failure, attempts, until } = this.#last;
     const left = until - this.#monotonic();
-    const next = left > 0 ? `next in ${Math.ceil(left / 1000)} s` : `try ${attempts + 1} now`;
-    return `waiting for ${this.#host}: ${reasonOf(failure)}, try ${attempts}, ${next}`;
+    const now = attempts === 0 ? 'again now' : `try ${attempts + 1} now`; // 429s are not counted
+    const tried = attempts === 0 ? '' : `try ${attempts}, `;
+    const next = left > 0 ? `${tried}next in ${Math.ceil(left / 1000)} s` : now;
+    return `waiting for ${this.#host}: ${reasonOf(failure)}, ${next}`;
   }
 
   #silent(): string | undefined {

@@ -38,8 +38,8 @@ export interface Inputs {
   readonly totalBytes: number | undefined;
   /** The first input as the user named it; `stdin` for standard input. */
   readonly first: string;
-  /** Bytes on disk read so far. */
-  bytesRead(): number;
+  /** Bytes on disk read so far; of the first so many records, where that is asked for. */
+  bytesRead(records?: number): number;
   /**
    * All rows from a place on, once. Throws EngagectlError: E-FILE-READ when a source fails
    * half-way (rows before that are given out), E-INPUT-CHANGED when a file is not what it was.
@@ -97,6 +97,8 @@ class SequentialInputs implements Inputs {
   #current: OpenInput | undefined;
   #isClosed = false;
   #bytesBefore = 0;
+  /** Of all inputs, in the blocks that were given out or before them. */
+  #records = 0;
   /** Inputs that were read to their end since digests were taken. */
   #endedSince: number[] = [];
   /** Where a pipe goes on. */
@@ -142,8 +144,9 @@ class SequentialInputs implements Inputs {
     return headers;
   }
 
-  bytesRead(): number {
-    return this.#bytesBefore + (this.#current?.bytesRead() ?? 0);
+  bytesRead(records = this.#records): number {
+    const bytes = this.#bytesBefore + (this.#current?.bytesRead() ?? 0);
+    return records < this.#records ? Math.round((bytes * records) / this.#records) : bytes;
   }
 
   async *blocks(from: Position = inputsStart): AsyncGenerator<RowBlock> {
@@ -158,6 +161,7 @@ class SequentialInputs implements Inputs {
         let { start: end } = open;
         for await (const block of readBlocks(open)) {
           ({ end } = block);
+          this.#records = end.ordinal;
           yield block;
         }
         if (open.wasReplaced()) this.warnings.push(replaced(open.source));

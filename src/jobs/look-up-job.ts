@@ -218,7 +218,7 @@ const progressOf = ({ users, tally, waits }: LookingUp): WriteProgress => ({
   read: tally.counts.read,
   settled: tally.counts.read - tally.counts.notSent,
   rejected: tally.counts.rejected,
-  bytesRead: users.bytesRead(),
+  bytesRead: users.bytesRead(tally.counts.read),
   totalBytes: users.totalBytes === 0 ? undefined : users.totalBytes,
   inFlight: 0,
   waiting: waits.text,

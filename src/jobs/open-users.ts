@@ -36,7 +36,7 @@ export async function openUsers(
   return {
     first: inputs.first,
     totalBytes: inputs.totalBytes,
-    bytesRead: () => inputs.bytesRead(),
+    bytesRead: (records) => inputs.bytesRead(records),
     blocks: () => inputs.blocks(),
     close: () => inputs.close(),
     reader,

@@ -59,7 +59,9 @@ export function progressText(
   pace: Pace,
   columns = Number.POSITIVE_INFINITY,
 ): string {
-  const parts = partsOf(state, pace).filter(([text]) => Boolean(text));
+  const { waiting } = state;
+  const wait = waiting && waiting.length > columns ? withoutHost(waiting) : waiting;
+  const parts = partsOf({ ...state, waiting: wait }, pace).filter(([text]) => Boolean(text));
   const most = Math.max(...parts.map(([, importance]) => importance));
   let chosen = parts.filter(([, importance]) => importance === most);
   for (const part of parts.toSorted(([, one], [, other]) => other - one)) {
@@ -89,6 +91,9 @@ function partsOf(state: ProgressState, pace: Pace): Part[] {
 }
 
 const labelled = 4;
+
+/** `waiting: connection refused, try 3, next in 4 s`, for lines too short for the address. */
+const withoutHost = (waiting: string): string => waiting.replace(/^waiting for \S+: /, 'waiting: ');
 
 function joined(parts: readonly Part[]): string {
   const label = parts.filter(([, importance]) => importance === labelled).map(([text]) => text);

@@ -178,8 +178,10 @@ async function makeBar(
     format: () => {
       const state = read();
       const columns = (stream.columns ?? 80) - 1;
-      if (columns < widthForBar) return say(columns, state);
       const drawn = `[${cliProgress.Format.BarFormat(shareOf(state), look)}] `;
+      const { waiting = '' } = state;
+      const hasRoom = columns >= widthForBar && drawn.length + waiting.length <= columns;
+      if (!hasRoom) return say(columns, state);
       return `${drawn}${say(columns - drawn.length, state)}`;
     },
   });

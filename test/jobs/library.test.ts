@@ -118,6 +118,22 @@ describe('upload', () => {
     expect(run.progress()).toMatchObject({ read: 1, inFlight: 0 });
   });
 
+  it('counts the bytes of the records that were read, and not of a block that lies in memory', async () => {
+    const file = inFolder('short.csv');
+    writeFileSync(file, csv(1000, 20));
+    const run = account.upload(file, { chunkSize: 50, concurrency: 1 });
+    const shares: number[] = [];
+    for (let done = 0; done < 1000;) {
+      const { read, bytesRead, totalBytes = Infinity } = run.progress();
+      shares.push(bytesRead / totalBytes - read / 1000);
+      done = read;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await run.result;
+    expect(shares.length).toBeGreaterThan(3);
+    expect(Math.max(...shares)).toBeLessThan(0.1);
+  });
+
   it.each([
     ['a string', 'enough', 'enough'],
     ['nothing', undefined, /aborted/],

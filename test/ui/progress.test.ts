@@ -120,6 +120,14 @@ describe('a run that waits', () => {
     return runtime.output().stderr;
   };
 
+  test('says how it goes on in lines too short for a bar, and for the address', async () => {
+    const waits = { ...state, totalBytes: 100, bytes: 0, waiting };
+    const [wide, narrow, narrowest] = [100, 80, 60].map(async (columns) => drawn(waits, columns));
+    expect(await wide).toMatch(/\[-+\] 0 %, waiting for eu1.example.test: connection refused, try/);
+    expect(await narrow).toMatch(/\u001B\[1G0 %, waiting for eu1.example.test: .*, next in 4 s/);
+    expect(await narrowest).toMatch(/\u001B\[1G3 rejected, waiting: connection refused, try 3, next in 4 s/);
+  });
+
   test('is told of at once where nothing is drawn, also amid records', () => {
     const line = `upload users.csv: 28 %, 120,000 records, 3 rejected, 8 in flight, ${waiting}\n`;
     expect(told({})).toBe(line);

@@ -65,16 +65,17 @@ export class Settler {
       }
       if (this.#halt.error) return undefined;
       this.traffic.requests += 1;
-      this.traffic.bytesSent += body.length;
       const asked = { once: !batch.converges, of: placeOf(batch) };
       const attempt = await send?.(body, this.#halt.givingUp, asked);
       if (attempt === undefined) return undefined;
+      if (attempt.ok || attempt.failure.sent) this.traffic.bytesSent += body.length;
       if (attempt.ok) this.#job.waits.answered();
       if (attempt.ok) return { ok: true, answer: this.#book(batch, attempt.answer, fate) };
       if (isThrottled(attempt.failure)) budget.throttled(ticket);
       return attempt;
     } catch (error) {
       if (!this.#halt.givingUp.aborted) throw error;
+      this.traffic.bytesSent += body.length;
       return { ok: false, failure: { kind: 'connection', sent: true, message: 'interrupted' } };
     } finally {
       if (!fate.synced) budget.leave(); // else it goes with the outcomes

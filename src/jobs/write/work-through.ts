@@ -53,7 +53,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     read: tally.counts.read,
     settled: endedOf(tally.counts) - (rehearsal === 'check' ? 0 : tally.counts.notSent),
     rejected: tally.counts.rejected,
-    bytesRead: inputs.bytesRead(),
+    bytesRead: inputs.bytesRead(tally.counts.read + (tally.counts.otherShards ?? 0)),
     totalBytes: inputs.totalBytes,
     inFlight: job.budget.inFlight,
     waiting: job.waits.text,
