@@ -125,7 +125,9 @@ describe('a run that waits', () => {
     const [wide, narrow, narrowest] = [100, 80, 60].map(async (columns) => drawn(waits, columns));
     expect(await wide).toMatch(/\[-+\] 0 %, waiting for eu1.example.test: connection refused, try/);
     expect(await narrow).toMatch(/\u001B\[1G0 %, waiting for eu1.example.test: .*, next in 4 s/);
-    expect(await narrowest).toMatch(/\u001B\[1G3 rejected, waiting: connection refused, try 3, next in 4 s/);
+    expect(await narrowest).toMatch(
+      /\u001B\[1G3 rejected, waiting: connection refused, try 3, next in 4 s/,
+    );
   });
 
   test('is told of at once where nothing is drawn, also amid records', () => {
