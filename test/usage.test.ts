@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { buildProgram } from '../src/program.js';
@@ -99,6 +100,43 @@ it.each([
     expect((await makeWorld().run(fix.split(' '))).code).toBe(0);
   },
 );
+
+// The general sentence of E-USAGE says nothing about the case at hand.
+it.each([
+  ['upload --foo', 'engagectl upload has no such flag'],
+  ['uplod', /^known are upload, subscribe, /],
+  ['upload --passcode=x', 'others on this machine could read it off the command line'],
+  ['upload u.csv --limit x', '--limit <n>: take the first n records only'],
+  ['export-events --event E --to today', /^--from <date>: first day: YYYY-MM-DD, /],
+  ['config use', 'it is used like this: engagectl config use [options] <profile>'],
+  ['completion tcsh', 'it is used like this: engagectl completion [options] <shell>'],
+  ['upload u.csv --shard 9/8', 'each part has to know which it is, and of how many'],
+  ['upload u.csv --ts now', 'it says when something happened, and a profile has no such time'],
+  ['upload u.csv --encoding x', 'Node decodes no text of that name'],
+  ['upload u.csv --full', /^it concerns what the runs before have sent, /],
+  ['upload u.csv --map x', /^a column stands before the last =, /],
+  ['upload u.csv --drop identity', 'nothing else says whose each record is'],
+  ['get-profile', 'users are looked up by one kind of identifier at a time'],
+  ['verify u.csv --type email', 'what an upload sent is of the type profile or event'],
+  ['verify --settle', /^it settles records of an unknown outcome, /],
+  ['cuid derive u.csv --from id --style slug --key-file k', 'a slug is readable: it hides nothing'],
+  ['help errors E-FOO', 'no error message bears such an id'],
+])('%s: says why', async (line, why) => {
+  const world = makeWorld();
+  writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+  const local = /^(?:upload|get|verify)/.test(line) ? ['--region', 'local'] : [];
+  const { code, stderr } = await world.run([...line.split(' '), ...local]);
+  expect(code).toBe(2);
+  const said = /^ {2}why: (.*)$/m.exec(stderr)?.[1];
+  expect(said).toEqual(typeof why === 'string' ? why : expect.stringMatching(why));
+});
+
+it('a wrong variable is to be corrected, or unset', async () => {
+  const world = makeWorld({ env: { ENGAGECTL_TIMEOUT: 'abc' } });
+  const { code, stderr } = await world.run(['upload', 'u.csv']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('it counts where its flag is not')]);
+  expect(stderr).toContain('\n  fix: correct it, or unset it\n');
+});
 
 it.each(['upload --quiet=true', 'upload --help=x', 'config set --json=1'])(
   '%s: a flag that takes no value is said to be one',

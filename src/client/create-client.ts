@@ -117,7 +117,10 @@ export function requestHeaders({
   passcode,
 }: Pick<ClientOptions, 'headerPrefix' | 'accountId' | 'passcode'>) {
   if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(headerPrefix)) {
-    throw new EngagectlError('E-CONFIG', 'the header prefix cannot begin the name of a header');
+    throw new EngagectlError('E-CONFIG', 'the header prefix cannot begin the name of a header', {
+      why: 'only letters, digits and some signs may stand there, no blank and no colon',
+      fix: 'correct the header prefix: engagectl config show',
+    });
   }
   const names = headerNames(headerPrefix);
   return {

@@ -66,6 +66,7 @@ function proxyVariables(env: Env) {
   ] as const) {
     if (url !== '' && !/^https?:$/.test(protocolOf(url))) {
       throw new EngagectlError('E-CONFIG', `the environment variable ${name} is no http(s) URL`, {
+        why: 'requests would go through the proxy that it names',
         fix: `set it like ${name}=http://proxy.example:3128, or unset it`,
       });
     }

@@ -105,6 +105,7 @@ function subscribed({ type, status }: What): NonNullable<VerifyOptions['subscrip
   const address = addressTypes.find((one) => one === type);
   if (type !== undefined && address === undefined) {
     throw new EngagectlError('E-USAGE', `--type ${type} is no type of a subscription`, {
+      why: 'with --subscriptions, it is the type of an address',
       fix: `use one of ${addressTypes.join(', ')}; or leave out --subscriptions`,
     });
   }
@@ -116,11 +117,13 @@ function uploaded({ type, status }: What): Pick<VerifyOptions, 'type'> {
   const record = recordTypes.find((one) => one === type);
   if (type !== undefined && record === undefined) {
     throw new EngagectlError('E-USAGE', `--type ${type} is for subscriptions`, {
+      why: `what an upload sent is of the type ${recordTypes.join(' or ')}`,
       fix: 'add --subscriptions',
     });
   }
   if (status !== undefined) {
     throw new EngagectlError('E-USAGE', '--status is for subscriptions', {
+      why: 'nothing else has a status',
       fix: 'add --subscriptions',
     });
   }

@@ -53,15 +53,20 @@ export function wantedUsers(values: readonly string[], flags: UserFlags): Wanted
       'E-USAGE',
       `${way ? 'more than one way' : 'nothing'} says whom to look up`,
       {
+        why: 'users are looked up by one kind of identifier at a time',
         fix: 'give identities, or one of --identity, --email, --object-id and --input',
       },
     );
   }
   if (values.includes('')) {
-    throw new EngagectlError('E-USAGE', 'one of the identities is empty', { fix: 'leave it out' });
+    throw new EngagectlError('E-USAGE', 'one of the identities is empty', {
+      why: 'a variable that stands there may be unset',
+      fix: 'leave it out',
+    });
   }
   if (by !== undefined && input === undefined) {
     throw new EngagectlError('E-USAGE', '--by is for --input', {
+      why: 'it says what the lines of the input are',
       fix: 'name a user with --identity, --email or --object-id',
     });
   }

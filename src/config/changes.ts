@@ -122,6 +122,7 @@ export const maskedPasscode = '********';
 function checkName(what: 'profile' | 'region', name: string): void {
   if (what === 'region' && name === localRegion)
     throw new EngagectlError('E-REGION', 'region "local" is built in and needs no account', {
+      why: 'it is the service on this machine that is part of the tool',
       fix: 'use it with --region local, or choose another name',
     });
   if (namePattern.test(name)) return;

@@ -50,6 +50,7 @@ function idOf(text: string): ErrorId {
   const like = begun.length > 0 ? begun : [nearest(wanted, ids) ?? []].flat();
   const near = like.map((id) => `engagectl help errors ${id}`);
   throw new EngagectlError('E-USAGE', `there is no error "${text}"`, {
+    why: 'no error message bears such an id',
     fix: near.length > 0 ? `did you mean: ${near.join(', ')}` : 'engagectl help errors',
   });
 }

@@ -28,12 +28,34 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const fixes = names.map((name) => (name.startsWith('-') ? name : `${path} ${name}`));
   const isTold = (problem: string) => message.includes(problem.replace(/\.$/, ''));
   const others = problemsOf(program).filter((problem) => !isTold(problem));
-  const isUnlike = isCommand && names.length === 0;
-  return new EngagectlError('E-USAGE', oneAfterAnother([message, ...others]), {
-    why: isUnlike ? `known are ${known.filter(isForPeople).join(', ')}` : undefined,
-    fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : help ? path : `${path} --help`,
+  const all = oneAfterAnother([message, ...others]);
+  const listed = `known are ${known.filter(isForPeople).join(', ')}`;
+  const isVariable = all.startsWith('environment variable');
+  const advice = isVariable ? 'correct it, or unset it' : help ? path : `${path} --help`;
+  return new EngagectlError('E-USAGE', all, {
+    why: isCommand
+      ? listed
+      : isVariable
+        ? 'it counts where its flag is not given'
+        : reasonOf(all, typed, command, path),
+    fix: fixes.length > 0 ? `did you mean: ${fixes.join(', ')}` : advice,
     cause: thrown,
   });
+}
+
+/** Of a flag that the message names, what it is for. */
+function reasonOf(
+  message: string,
+  typed: string | undefined,
+  command: Command,
+  path: string,
+): string {
+  if (typed === '--passcode') return 'others on this machine could read it off the command line';
+  if (typed !== undefined) return `${path} has no such flag`;
+  const options = lineage(command).flatMap((each) => each.options);
+  const named = options.filter(({ flags }) => message.includes(flags));
+  if (named.length === 0) return `it is used like this: ${path} ${command.usage()}`;
+  return named.map(({ flags, description }) => `${flags}: ${description}`).join('. ');
 }
 
 function messageOf({ code }: { code: string }, command: Command, first: string): string {

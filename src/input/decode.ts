@@ -35,6 +35,7 @@ export function checkEncoding(encoding: string | undefined): void {
     return void new TextDecoder(encoding);
   } catch (cause) {
     throw new EngagectlError('E-USAGE', `unknown encoding "${encoding}"`, {
+      why: 'Node decodes no text of that name',
       fix: 'use a name like utf-8, utf-16le, utf-16be, windows-1252, iso-8859-15, shift_jis or gbk',
       cause,
     });

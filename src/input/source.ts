@@ -129,8 +129,9 @@ function unreadable(name: string, cause: unknown): EngagectlError {
   if (cause instanceof EngagectlError) return cause;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (code === 'EISDIR') return isDirectory(name);
-  return new EngagectlError('E-FILE-READ', `${name} cannot be read: ${whyOf(cause)}`, {
+  return new EngagectlError('E-FILE-READ', `${name} cannot be read`, {
     file: name,
+    why: whyOf(cause),
     fix: fixes[code] ?? 'check the disk or the program that writes this input, then run again',
     cause,
   });

@@ -49,10 +49,15 @@ export class Sources {
 
 function allOf(first: EngagectlError, faults: readonly EngagectlError[]): EngagectlError {
   if (faults.length === 1) return first;
-  const told = faults.slice(0, mostTold).map(({ message }) => message);
+  const told = faults
+    .slice(0, mostTold)
+    .map(({ message, details: { why } }) => [message, why].filter(Boolean).join(': '));
   const more = faults.length - told.length;
   const rest = more > 0 ? [`and ${more} more`] : [];
-  return new EngagectlError(first.id, [...told, ...rest].join('; '), first.details);
+  return new EngagectlError(first.id, [...told, ...rest].join('; '), {
+    ...first.details,
+    why: 'all inputs are looked at before the first of them is read',
+  });
 }
 
 /** Files that a message names. */

@@ -58,6 +58,7 @@ export async function uploadMapping(
   const { type = 'profile', objectId, empty = 'omit', eventName, ts, retryUnknown } = options;
   if (type !== 'event' && ts !== undefined) {
     throw new EngagectlError('E-USAGE', `${words.option('ts')} is for events`, {
+      why: 'it says when something happened, and a profile has no such time',
       fix: `add ${words.option('type', 'event')}, or leave it out`,
     });
   }

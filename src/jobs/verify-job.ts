@@ -213,7 +213,10 @@ function verdictError(
   return new EngagectlError(
     'E-DIFFERENT',
     `${tally.differing} of ${checked} are not as they were sent: ${different} different, ${missing} missing`,
-    { fix: 'the lines of the differences say which, where, and what was found' },
+    {
+      why: 'the upload rejected them, somebody changed them since, or reads still lag behind writes',
+      fix: 'the lines of the differences say which, where, and what was found',
+    },
   );
 }
 

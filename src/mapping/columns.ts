@@ -75,6 +75,7 @@ export function columnsOf(
   const roles = new Set(columns.map(({ role }) => role));
   if (!roles.has('identity') && !roles.has('objectId')) {
     throw new EngagectlError('E-USAGE', 'the column of the identity is dropped', {
+      why: 'nothing else says whose each record is',
       fix: 'leave it out of --drop, or key by objectId with --object-id <column>',
     });
   }
@@ -87,7 +88,8 @@ export function columnsOf(
   if (first && second) {
     const message = `${source}: columns "${first.name}" and "${second.name}" are both sent as "${first.key}"`;
     const fix = 'drop one with --drop <column>, or map it to another key';
-    throw new EngagectlError('E-HEADER-DUPLICATE', message, { fix, file: source, line: 1 });
+    const why = 'a record holds each key once';
+    throw new EngagectlError('E-HEADER-DUPLICATE', message, { why, fix, file: source, line: 1 });
   }
   return columns;
 }

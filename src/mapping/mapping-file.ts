@@ -102,6 +102,7 @@ function parseMap(text: string): [column: string, key: string] {
   const at = text.lastIndexOf('=');
   if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)];
   throw new EngagectlError('E-USAGE', `--map "${text}" is no <column>=<key>`, {
+    why: 'a column stands before the last =, and the key to send it as behind it',
     fix: '--map mail=Email sends column "mail" as "Email"',
   });
 }

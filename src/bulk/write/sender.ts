@@ -151,7 +151,8 @@ export class Sender {
     const { endpoint, tally, option } = this.#job;
     const few = option('limit', '10');
     const fix = `see the reasons in ${tally.rejects.path}, and try a few records with ${few}`;
-    this.#halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { fix }));
+    const why = 'the records behind them would probably have fared no better';
+    this.#halt.stopAt(new EngagectlError('E-ANSWER', `${endpoint}: ${what}`, { why, fix }));
   }
 }
 

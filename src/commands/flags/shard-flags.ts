@@ -127,4 +127,7 @@ function inRange(shard: Shard, what: string): Shard {
 }
 
 const usage = (message: string, fix: string): EngagectlError =>
-  new EngagectlError('E-USAGE', message, { fix });
+  new EngagectlError('E-USAGE', message, {
+    why: 'each part has to know which it is, and of how many',
+    fix,
+  });

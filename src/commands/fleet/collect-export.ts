@@ -31,6 +31,7 @@ export async function collectExport(
       : [flags.output, how];
   if (isStdout(template)) {
     throw new EngagectlError('E-USAGE', 'what a fleet exported is put together in files', {
+      why: 'standard output was named, and its slices are joined on the disk',
       fix: 'name a file: --output <file>',
     });
   }

@@ -35,6 +35,7 @@ export async function commandWithin(
 ): Promise<CommandWithin> {
   if (!Object.hasOwn(specs, name)) {
     throw new EngagectlError('E-USAGE', `a fleet cannot run "${name}"`, {
+      why: 'its work cannot be shared out',
       fix: `it runs ${Object.keys(specs).join(', ')}: engagectl fleet submit upload users.csv …`,
     });
   }

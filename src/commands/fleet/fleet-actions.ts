@@ -79,6 +79,7 @@ export async function budget(call: Call<BudgetFlags>): Promise<void> {
   const wanted = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined;
   if (wanted === undefined) {
     throw new EngagectlError('E-USAGE', `"${text}" is no number of requests`, {
+      why: 'it is how many may be in flight at a time: a whole number from 1 to 9999',
       fix: 'engagectl fleet budget 15',
     });
   }

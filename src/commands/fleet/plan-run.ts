@@ -109,4 +109,7 @@ async function inputFile(file: string): Promise<InputFile> {
 }
 
 const usage = (message: string, fix: string): EngagectlError =>
-  new EngagectlError('E-USAGE', message, { fix });
+  new EngagectlError('E-USAGE', message, {
+    why: 'its parts run on any machine, in any order, and are put together at the end',
+    fix,
+  });

@@ -18,6 +18,7 @@ export async function runVerify(
   const { output, settle } = flags;
   if (settle && files.length === 0) {
     throw new EngagectlError('E-USAGE', '--settle needs a rejects file', {
+      why: 'it settles records of an unknown outcome, and only that file names them',
       fix: 'name the file that the write left behind: <input>.rejects.ndjson',
     });
   }

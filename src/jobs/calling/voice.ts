@@ -97,6 +97,7 @@ class Recording {
       return new Recording(name, file, target);
     }
     throw new EngagectlError('E-OUTPUT-EXISTS', `${name} already exists`, {
+      why: 'a recording replaces no file',
       fix: 'remove it, or choose another --record',
       file: name,
     });

@@ -26,7 +26,10 @@ export async function cuidKey(
     });
   }
   if (style === 'slug') {
-    throw new EngagectlError('E-USAGE', `the style slug takes no key: leave out ${option}`);
+    throw new EngagectlError('E-USAGE', 'the style slug takes no key', {
+      why: 'a slug is readable: it hides nothing',
+      fix: `leave out ${option}`,
+    });
   }
   const text = await readText(path.resolve(cwd, keyFile), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;

@@ -51,6 +51,7 @@ function tableOf({ headers }: Inputs, count: number): DerivedTable | undefined {
   if (!first) return undefined;
   if (headers.reduce((sum, { inputs: those }) => sum + those, 0) < count) {
     throw new EngagectlError('E-USAGE', 'CSV and JSON inputs cannot go into one output', {
+      why: 'an output holds either rows of a table or JSON objects',
       fix: 'derive from them one by one',
     });
   }

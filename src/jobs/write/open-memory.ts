@@ -89,6 +89,7 @@ function refuseOthers(request: WriteRequest, { words }: World): void {
   const alone = (['stream', 'full', 'gone'] as const).find((name) => request[name] !== undefined);
   if (!changed && alone) {
     throw new EngagectlError('E-USAGE', `${option(alone)} goes with ${option('changed')}`, {
+      why: 'it concerns what the runs before have sent, and nothing else remembers that',
       fix: `add ${option('changed')}, or leave it out`,
     });
   }
