@@ -1,4 +1,5 @@
 import type { Database } from './database.js';
+import { usersByEmail } from './emails.js';
 
 /** What identifies a profile in an upload. `social`: `FBID:…` or `GPID:…`. */
 export interface ProfileKey {
@@ -50,7 +51,10 @@ export const profileByKey = (store: Database, key: ProfileKey): StoredProfile | 
 
 /** Several profiles may share an address: the one created first. */
 export const profileByEmail = (store: Database, email: string): StoredProfile | undefined =>
-  store.get('SELECT * FROM profiles WHERE email = ? ORDER BY id LIMIT 1', [email]);
+  store.get(
+    `SELECT * FROM profiles WHERE id = (SELECT min(id) FROM (${usersByEmail('p.email = ?')}))`,
+    [email],
+  );
 
 /** All keys of a profile, in the order of their kinds and then in that in which it got them. */
 export const keysOf = (profile: Profile): ProfileKey[] =>

@@ -1,4 +1,5 @@
 import type { Database } from './database.js';
+import { usersByEmail } from './emails.js';
 
 /** Ids of users after this one, at most so many, in order. */
 export type UserSearch = (store: Database, after: number, most: number) => number[];
@@ -16,13 +17,12 @@ const mostAlike = 10_000;
 /** Users with an identity, objectId or email that begins so: by the indexes, whatever the store's size. */
 export function usersLike(start: string): UserSearch {
   const sql = `SELECT DISTINCT id FROM (
-      ${alike('value', "SELECT profile AS id FROM keys WHERE kind = 'identity'")}
-      UNION ALL ${alike('value', "SELECT profile AS id FROM keys WHERE kind = 'objectId'")}
-      UNION ALL ${alike('email', 'SELECT id FROM profiles WHERE email IS NOT NULL')}
+      ${some(`SELECT profile AS id FROM keys WHERE kind = 'identity' AND ${alike('value')}`)}
+      UNION ALL ${some(`SELECT profile FROM keys WHERE kind = 'objectId' AND ${alike('value')}`)}
+      UNION ALL ${some(usersByEmail(alike('p.email')))}
     ) WHERE id > ?3 ORDER BY id LIMIT ?4`;
   return (store, after, most) => ids(store.all(sql, [start, start + last, after, most]));
 }
 
-/** Of them those with a text that begins so. */
-const alike = (column: string, profiles: string): string =>
-  `SELECT id FROM (${profiles} AND ${column} >= ?1 AND ${column} < ?2 LIMIT ${mostAlike})`;
+const alike = (column: string): string => `${column} >= ?1 AND ${column} < ?2`;
+const some = (users: string): string => `SELECT * FROM (${users} LIMIT ${mostAlike})`;
