@@ -15,27 +15,34 @@ export const isNumber = (text: string | undefined): text is string =>
 
 /** The decoded string, or undefined when the text is missing or no string. */
 export function stringOf(text: string | undefined): string | undefined {
-  if (!isString(text)) return undefined;
-  return text.includes('\\') ? String(JSON.parse(text)) : text.slice(1, -1);
+  return isString(text) ? unescaped(text.slice(1, -1)) : undefined;
 }
+
+/** What stands between the quotes of a string. */
+const unescaped = (inside: string): string =>
+  inside.includes('\\') ? String(JSON.parse(`"${inside}"`)) : inside;
 
 export function membersOf(object: string): Members {
   const members: Members = new Map();
-  const parts = elementsOf(object);
-  for (let at = 0; at < parts.length; at += 2) {
-    members.set(stringOf(parts[at]) ?? '', parts[at + 1] ?? '');
+  let at = skipSeparators(object, 1);
+  while (!closes(object.charCodeAt(at))) {
+    const keyEnd = endOfString(object, at);
+    const start = skipSeparators(object, keyEnd);
+    const end = endOfValue(object, start);
+    members.set(unescaped(object.slice(at + 1, keyEnd - 1)), object.slice(start, end));
+    at = skipSeparators(object, end);
   }
   return members;
 }
 
-/** The values of an array; of an object its keys and values in turn. */
-export function elementsOf(nested: string): string[] {
+/** The values of an array. */
+export function elementsOf(array: string): string[] {
   const elements: string[] = [];
-  let at = skipSeparators(nested, 1);
-  while (!closes(nested.charCodeAt(at))) {
-    const end = endOfValue(nested, at);
-    elements.push(nested.slice(at, end));
-    at = skipSeparators(nested, end);
+  let at = skipSeparators(array, 1);
+  while (!closes(array.charCodeAt(at))) {
+    const end = endOfValue(array, at);
+    elements.push(array.slice(at, end));
+    at = skipSeparators(array, end);
   }
   return elements;
 }
@@ -51,9 +58,6 @@ export const scalarExceedsBytes = (json: string, most: number): boolean =>
 /** Keys and scalar values of an array or object at any depth, as JSON texts. */
 export const scalarsIn = (nested: string): readonly string[] =>
   nested.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:[\]{}"]+/g) ?? [];
-
-/** Whether every surrogate has its other half: those without look alike once they are UTF-8. */
-export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 
 /** The members as JSON text without the braces around them. */
 export function joinMembers(members: Iterable<readonly [string, string]>): string {

@@ -1,5 +1,5 @@
 import { limits } from '../../contract/limits.js';
-import { elementsOf, isArray, isObject, isWellFormed, membersOf, stringOf } from '../raw-json.js';
+import { elementsOf, isArray, isObject, membersOf, stringOf } from '../raw-json.js';
 import { malformed } from '../refusal.js';
 import { success } from '../send-answer.js';
 import type { Database } from '../store/database.js';
@@ -34,7 +34,7 @@ function identitiesOf(body: string | undefined): string[] {
   if (!elements || elements.length > limits.identitiesPerDemerge) throw malformed();
   return elements.map((element) => {
     const identity = stringOf(element);
-    if (identity === undefined || !isWellFormed(identity)) throw malformed();
+    if (identity === undefined || !identity.isWellFormed()) throw malformed();
     return identity;
   });
 }

@@ -4,7 +4,6 @@ import {
   elementsOf,
   isArray,
   isObject,
-  isWellFormed,
   membersOf,
   exceedsBytes,
   scalarExceedsBytes,
@@ -36,7 +35,7 @@ const reserved = new Set<string>(reservedEventNames);
 export function checkEvent(name: string, props: string): void {
   if (name === '') throw faults.noName;
   if (reserved.has(name)) throw faults.reservedName;
-  if (!isWellFormed(name)) throw faults.nameText;
+  if (!name.isWellFormed()) throw faults.nameText;
   if (!isObject(props)) throw faults.structure;
   const members = membersOf(props);
   if (members.size > limits.eventProperties) throw faults.properties;

@@ -1,6 +1,6 @@
 import { recordCodes } from '../../contract/codes.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
-import { isObject, isWellFormed, membersOf, stringOf, type Members } from '../raw-json.js';
+import { isObject, membersOf, stringOf, type Members } from '../raw-json.js';
 import type { ProfileKey } from '../store/profiles.js';
 import { checkEvent } from './event-rules.js';
 import { checkProfile } from './profile-rules.js';
@@ -65,7 +65,7 @@ export function checkUploadRecord(text: string): UploadRecord {
 
 /** Characters are counted, not the halves of which some consist. */
 const isIdentity = (text: string): boolean =>
-  isWellFormed(text) &&
+  text.isWellFormed() &&
   (text.length <= limits.identityLength || text.length - pairsIn(text) <= limits.identityLength);
 
 const pairsIn = (text: string): number => text.match(/[\u{10000}-\u{10FFFF}]/gu)?.length ?? 0;
@@ -85,7 +85,7 @@ function keysOf(record: Members): ProfileKey[] {
   }
   for (const name of ['FBID', 'GPID']) {
     const value = stringOf(record.get(name));
-    if (value && !isWellFormed(value)) throw faults.identity;
+    if (value && !value.isWellFormed()) throw faults.identity;
     if (value) keys.push({ kind: 'social', value: `${name}:${value}` });
   }
   if (keys.length === 0) throw faults.identity;

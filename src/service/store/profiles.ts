@@ -42,11 +42,13 @@ const keyColumns = {
   social: 'social_ids',
 } as const;
 const kinds = ['identity', 'objectId', 'social'] as const;
+/** As table `keys` has it: 0 takes no byte of a row. */
+export const kindNumber = (kind: ProfileKey['kind']): number => kinds.indexOf(kind);
 
 export const profileByKey = (store: Database, key: ProfileKey): StoredProfile | undefined =>
   store.get(
     'SELECT p.* FROM keys k JOIN profiles p ON p.id = k.profile WHERE k.kind = ? AND k.value = ?',
-    [key.kind, key.value],
+    [kindNumber(key.kind), key.value],
   );
 
 /** Several profiles may share an address: the one created first. */
@@ -83,7 +85,7 @@ const stringsIn = (list: string): string[] => JSON.parse(list) as string[];
 /** Makes the key lead to the profile, wherever it led before. */
 export function claimKey(store: Database, { kind, value }: ProfileKey, profile: number): void {
   const sql = 'INSERT OR REPLACE INTO keys (kind, value, profile) VALUES (?, ?, ?)';
-  store.run(sql, [kind, value, profile]);
+  store.run(sql, [kindNumber(kind), value, profile]);
 }
 
 /** Inserts or updates the row; `before` is what the store holds of it. */

@@ -14,9 +14,9 @@ CREATE TABLE profiles (
 -- Addresses are sorted within each run of 4096 users alone (emails.ts): new ones lie on a few pages at the
 -- end, where an index of all addresses would have a page written for each.
 CREATE INDEX profiles_by_email ON profiles (id >> 12, email) WHERE email IS NOT NULL;
--- kind: that of a ProfileKey
+-- kind: the number of a ProfileKey's (profiles.ts)
 CREATE TABLE keys (
-  kind TEXT NOT NULL, value TEXT NOT NULL, profile INTEGER NOT NULL, PRIMARY KEY (kind, value)
+  kind INTEGER NOT NULL, value TEXT NOT NULL, profile INTEGER NOT NULL, PRIMARY KEY (kind, value)
 ) WITHOUT ROWID;
 -- Addresses that are Unsubscribed at the address level; all others are Subscribed.
 CREATE TABLE blocked (

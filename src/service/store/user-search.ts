@@ -1,5 +1,6 @@
 import type { Database } from './database.js';
 import { usersByEmail } from './emails.js';
+import { kindNumber } from './profiles.js';
 
 /** Ids of users after this one, at most so many, in order. */
 export type UserSearch = (store: Database, after: number, most: number) => number[];
@@ -17,8 +18,8 @@ const mostAlike = 10_000;
 /** Users with an identity, objectId or email that begins so: by the indexes, whatever the store's size. */
 export function usersLike(start: string): UserSearch {
   const sql = `SELECT DISTINCT id FROM (
-      ${some(`SELECT profile AS id FROM keys WHERE kind = 'identity' AND ${alike('value')}`)}
-      UNION ALL ${some(`SELECT profile FROM keys WHERE kind = 'objectId' AND ${alike('value')}`)}
+      ${some(`SELECT profile AS id FROM keys WHERE kind = ${kindNumber('identity')} AND ${alike('value')}`)}
+      UNION ALL ${some(`SELECT profile FROM keys WHERE kind = ${kindNumber('objectId')} AND ${alike('value')}`)}
       UNION ALL ${some(usersByEmail(alike('p.email')))}
     ) WHERE id > ?3 ORDER BY id LIMIT ?4`;
   return (store, after, most) => ids(store.all(sql, [start, start + last, after, most]));
