@@ -21,9 +21,9 @@ const before = process.cpuUsage();
 for (let at = 0; at < rows.length; at += 1000) {
   database.exec('BEGIN IMMEDIATE');
   for (const { identity, name, phone, email, data } of rows.slice(at, at + 1000)) {
-    if (find.get('identity', identity)) throw new Error(`${identity} is there already`);
+    if (find.get(0, identity)) throw new Error(`${identity} is there already`);
     const { lastInsertRowid } = add.run(JSON.stringify([identity]), name, phone, data, email);
-    claim.run('identity', identity, lastInsertRowid);
+    claim.run(0, identity, lastInsertRowid);
   }
   database.exec('COMMIT');
 }
