@@ -1,6 +1,6 @@
 import type { Headers } from './arrival.js';
 
-interface SeenHeaders {
+export interface SeenHeaders {
   readonly sent: Headers;
   readonly received: Headers;
 }
@@ -32,8 +32,10 @@ export function requestLineOf({ method, url, of, status, ...seen }: RequestSeen)
 }
 
 /** Its headers and sizes, a line each; `>` was sent, `<` was received. */
-export function headerLinesOf({ method, url, status, ...seen }: RequestSeen): string {
-  const { sent, received } = seen.headers();
+export function headerLinesOf(
+  { method, url, status, ...seen }: RequestSeen,
+  { sent, received }: SeenHeaders,
+): string {
   return [
     `> ${method} ${url}, ${seen.sentBytes} bytes`,
     ...lines('>', sent),
@@ -41,6 +43,32 @@ export function headerLinesOf({ method, url, status, ...seen }: RequestSeen): st
     ...lines('<', received),
   ].join('\n');
 }
+
+/**
+ * Gives the headers of a request that differ from those before it, as a thousand pages have the same
+ * ones; of one that failed all. Undefined where none differs.
+ */
+export function headerNews(): (seen: RequestSeen) => SeenHeaders | undefined {
+  const before = new Map<string, unknown>();
+  const newIn = (sign: string, headers: Headers): Headers =>
+    Object.fromEntries(
+      Object.entries(headers).filter(([name, value]) => {
+        const of = `${sign} ${name.toLowerCase()}`;
+        const isNew = before.has(of) ? before.get(of) !== value && !varying.has(of) : true;
+        before.set(of, value);
+        return isNew;
+      }),
+    );
+  return ({ headers, status, failure }) => {
+    const all = headers();
+    const news = { sent: newIn('>', all.sent), received: newIn('<', all.received) };
+    if (status !== 200 || failure !== undefined) return all;
+    return Object.keys({ ...news.sent, ...news.received }).length > 0 ? news : undefined;
+  };
+}
+
+/** They differ each time, and the line of the request tells as much. */
+const varying: ReadonlySet<string> = new Set(['< date', '< content-length']);
 
 const lines = (sign: string, headers: Headers) =>
   Object.entries(headers).map(([name, value]) => `${sign} ${name}: ${String(value)}`);

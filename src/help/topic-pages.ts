@@ -228,7 +228,7 @@ export const topicPages = {
 
     Logs:
     -v          each request: when, where, which records, what came of it
-    -vv         its headers and sizes, too, without secrets
+    -vv         its headers and sizes, too, without secrets: those that differ from the request before
     --log-file  all that -v tells, with --quiet too; 0600, appended to; --log-format json makes it objects
 
     Writes with a config profile marked production (config set --production) ask on a terminal. A

@@ -1,5 +1,10 @@
 import type { ClientOptions } from '../client/create-client.js';
-import { headerLinesOf, requestLineOf, type RequestSeen } from '../client/request-seen.js';
+import {
+  headerLinesOf,
+  headerNews,
+  requestLineOf,
+  type RequestSeen,
+} from '../client/request-seen.js';
 import type { RetryPolicy } from '../client/retry.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
@@ -42,11 +47,15 @@ export async function openConnection(
   };
 }
 
-/** Tells of each request: a line of it, then its headers. */
-export const tellingOf =
-  (said: Pick<Said, 'verbose' | 'debug'>) =>
-  (seen: RequestSeen): void => {
-    const { headers, ...about } = seen;
+/** Tells of each request: a line of it, then of its headers those that are new. */
+export function tellingOf(said: Pick<Said, 'verbose' | 'debug'>): (seen: RequestSeen) => void {
+  const newHeaders = headerNews();
+  return (seen) => {
+    const { headers: _, ...about } = seen;
     said.verbose(requestLineOf(seen), about);
-    said.debug(() => [headerLinesOf(seen), { ...about, headers: headers() }]);
+    said.debug(() => {
+      const headers = newHeaders(seen);
+      return headers && [headerLinesOf(seen, headers), { ...about, headers }];
+    });
   };
+}

@@ -53,5 +53,5 @@ export interface Said {
   /** One line about a request or a retry; `about` is what more an object says. */
   verbose(text: string, about?: object): void;
   /** More about a request than that. */
-  debug(tell: () => readonly [text: string, about: object]): void;
+  debug(tell: () => readonly [text: string, about: object] | undefined): void;
 }

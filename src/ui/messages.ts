@@ -33,7 +33,7 @@ export interface Messages {
   /** One line about a request or a retry: shown with `-v` only. */
   verbose(text: string, about?: object): void;
   /** What only `-vv` shows: it is not made before. */
-  debug(tell: () => readonly [text: string, about: object]): void;
+  debug(tell: () => readonly [text: string, about: object] | undefined): void;
 }
 
 export function messages(
@@ -68,7 +68,8 @@ export function messages(
       if (verbose || log) tell('verbose', text, about);
     },
     debug: (made) => {
-      if (debug) tell('debug', ...made());
+      const told = debug ? made() : undefined;
+      if (told) tell('debug', ...told);
     },
   };
 }

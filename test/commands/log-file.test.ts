@@ -99,6 +99,26 @@ it('-vv has headers and sizes, without secrets; -v has not', async () => {
   expect(once.stderr).not.toContain('X-Service');
 });
 
+it('-vv has the same headers once, and all of a request that failed', async () => {
+  const answer = { status: 503, headers: { 'x-load': 'high' } };
+  const world = await start({ after: 20, times: 1, answer });
+  writeFileSync(
+    world.path('many.csv'),
+    `identity\n${Array.from({ length: 30 }, (_, n) => `u${n}\n`).join('')}`,
+  );
+  const slow = ['--chunk-size', '1', '--concurrency', '1'];
+  const flags = [...slow, '-vv', '--log-file', 'run.log'];
+  const { code, stderr } = await world.run(['upload', 'many.csv', ...flags]);
+  expect(code, stderr).toBe(0);
+  for (const text of [stderr, read(world)]) {
+    const count = (part: string) => text.split(part).length - 1;
+    expect(count(' POST 127.0.0.1')).toBe(31 + 2);
+    expect(count('> X-Service-Account-Id: ACC-1')).toBe(2);
+    expect(count('< x-load: high')).toBe(1);
+  }
+  expect(stderr.length).toBeLessThan(31 * 200);
+});
+
 it('is refused before anything is sent where it cannot be written, or holds records', async () => {
   const world = await start();
   mkdirSync(world.path('folder'));

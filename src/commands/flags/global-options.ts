@@ -42,7 +42,7 @@ const groups: Readonly<Record<string, readonly GlobalRow[]>> = {
     ],
     ['--progress <when>', 'auto, always or never', choice('auto', 'always', 'never'), 'auto'],
     ['-q, --quiet', 'print errors only'],
-    ['-v, --verbose', 'explain each request and retry in a line; -vv: their headers, too'],
+    ['-v, --verbose', 'explain each request and retry in a line; -vv: headers that are new, too'],
     ['--log-file <file>', 'append all that is told to this file, with --quiet too', notEmpty],
     ['--show-pii', 'identities, emails and phones whole in messages, logs and reports'],
     ['--no-color', 'no colours'],
