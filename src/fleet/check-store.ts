@@ -1,6 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import { FleetLists } from './lanes.js';
-import { answered, loadPeer, type QueueStore } from './queue-store.js';
+import { answered, loadPeer, mayForget, type QueueStore } from './queue-store.js';
 
 /** What was found of a store. */
 export interface StoreCheck {
@@ -30,9 +30,9 @@ async function ofRedis(url: string): Promise<string> {
     const said = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
     const policy = said('maxmemory_policy');
     if (policy !== 'noeviction' && policy !== '') {
-      throw new EngagectlError('E-CONFIG', `this Redis may throw jobs away: it is ${policy}`, {
-        why: 'with any policy but noeviction it forgets keys when its memory is full',
-        fix: 'set maxmemory-policy noeviction',
+      throw new EngagectlError('E-CONFIG', mayForget(policy), {
+        why: 'what it throws away is not done, and nobody is told',
+        fix: 'set maxmemory-policy noeviction, by redis-cli config set or in its configuration',
       });
     }
     return said('redis_version');

@@ -39,6 +39,8 @@ export interface InputFile {
   readonly bytes: number;
   /** Of the content, SHA-256. */
   readonly digest: string;
+  /** It begins with records that do harm when sent twice. */
+  readonly once?: boolean;
 }
 
 /** What became of a shard that was worked through. */

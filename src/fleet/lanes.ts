@@ -30,6 +30,8 @@ export interface ListedRun {
   readonly run: string;
   readonly workDir: string;
   readonly lane: string;
+  /** Of what it sends, to which account: the same for the same. */
+  readonly content?: string;
 }
 
 /** BullMQ takes no id that is a number, and that of a run may have digits only. */

@@ -41,6 +41,8 @@ export interface StoreOptions {
   readonly migrate?: boolean;
   /** Is told why it cannot be reached, at each attempt. */
   readonly away?: (error: Error) => void;
+  /** Is told once what is doubtful about it. */
+  readonly doubt?: (text: string) => void;
 }
 
 /**
@@ -49,7 +51,7 @@ export interface StoreOptions {
  */
 export async function openStore(
   url: string,
-  { patiently, migrate = false, away = () => undefined }: StoreOptions,
+  { patiently, migrate = false, away = () => undefined, doubt }: StoreOptions,
 ): Promise<QueueStore> {
   const { protocol, shown } = addressOf(url);
   const bullmq = await loadPeer('bullmq', async () => import('bullmq'));
@@ -68,6 +70,7 @@ export async function openStore(
       };
   const shared = { connection, prefix: namespace } as QueueOptions & WorkerOptions;
   const open: { close(): Promise<void> }[] = [];
+  const console = wordsOfPeer(doubt);
   return {
     kind: isRedis ? 'Redis' : 'PostgreSQL',
     shown,
@@ -102,9 +105,34 @@ export async function openStore(
     movedBack: () => new bullmq.WaitingError(),
     close: async () => {
       await Promise.allSettled(open.splice(0).map(async (one) => one.close()));
+      console.giveBack();
     },
   };
 }
+
+/**
+ * BullMQ writes on the console what it doubts about a Redis, for each of its connections: past --quiet,
+ * and among the objects of --json. So the console is taken from it while a store is open.
+ */
+function wordsOfPeer(doubt: StoreOptions['doubt']): { giveBack(): void } {
+  const { warn } = console;
+  const told = new Set<string>();
+  const tell = (text: string): void => {
+    if (!told.has(text)) doubt?.(evictionIn(text) ?? `the queue: ${text}`);
+    told.add(text);
+  };
+  Object.assign(console, { warn: tell });
+  return { giveBack: () => void Object.assign(console, { warn }) };
+}
+
+function evictionIn(text: string): string | undefined {
+  const [, policy] = /Eviction policy is (\S+)\./.exec(text) ?? [];
+  return policy && mayForget(policy);
+}
+
+/** Of a Redis whose policy is not the one that keeps all. */
+export const mayForget = (policy: string): string =>
+  `this Redis may throw jobs away when its memory is full: its maxmemory-policy is ${policy}, not noeviction`;
 
 const giveUp = (attempt: number): number | null => (attempt > 2 ? null : 200);
 

@@ -1,5 +1,8 @@
 import { readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { refuseTwice } from '../files/refuse-twice.js';
+import { digest } from '../jobs/run/run-folder.js';
 import { WorkFolder, type FleetRun } from './fleet-run.js';
 import { FleetLists, laneKindOf, laneName, setBudget } from './lanes.js';
 import { answered, type QueueStore } from './queue-store.js';
@@ -69,27 +72,47 @@ async function enqueue(
   const queue = store.queue(lane);
   const limit = await setBudget(queue, kind, budget);
   await addShards(queue, run, workDir);
-  await new FleetLists(store).addRun({ run: run.run, workDir, lane });
+  await new FleetLists(store).addRun({ run: run.run, workDir, lane, content: contentOf(run) });
   return limit;
 }
 
 /**
- * Refuses what another run in the work folder sends, too: records that do harm when sent twice, cut
- * into other shards or sent with other options. Throws E-ALREADY-SENT.
+ * Refuses what names an input twice, and what another run that the store or the work folder knows sends,
+ * too: records that do harm when sent twice, cut into other shards or sent with other options. Throws
+ * E-USAGE, E-ALREADY-SENT.
  */
-export function refuseSentBefore(run: FleetRun, workDir: string): void {
+export async function refuseTwiceSent(
+  run: FleetRun,
+  { workDir, doesHarm }: { readonly workDir: string; readonly doesHarm: boolean },
+  store: QueueStore,
+): Promise<void> {
+  refuseTwice(
+    run.files.map(({ file }) => file),
+    run.cwd,
+  );
+  if (!doesHarm) return;
+  const queued = await answered(store, async () => new FleetLists(store).runs());
+  const content = contentOf(run);
+  const same = [...queued, ...runsIn(workDir)].find(
+    (other) => other.run !== run.run && other.content === content,
+  );
+  if (!same) return;
+  throw new EngagectlError('E-ALREADY-SENT', `run ${same.run} has the same content`, {
+    why: `its records do harm when sent twice, and it is in ${same.workDir}`,
+    fix: `engagectl fleet status ${same.run} tells how far it is; --again sends all of it knowingly`,
+    file: path.join(same.workDir, same.run),
+  });
+}
+
+/** Those whose folders are there, which the store may have lost. */
+function runsIn(workDir: string) {
   const isFolder = statSync(workDir, { throwIfNoEntry: false })?.isDirectory() === true;
   const names = isFolder ? readdirSync(workDir) : [];
-  for (const name of names) {
-    const folder = new WorkFolder(workDir, name);
-    if (name === run.run || !folder.exists || contentOf(folder.read()) !== contentOf(run)) continue;
-    throw new EngagectlError('E-ALREADY-SENT', `run ${name} has the same content`, {
-      why: `its records do harm when sent twice, and it is in ${workDir}`,
-      fix: `engagectl fleet status ${name} tells how far it is; --again sends all of it knowingly`,
-      file: folder.path,
-    });
-  }
+  return names.flatMap((run) => {
+    const folder = new WorkFolder(workDir, run);
+    return folder.exists ? { run, workDir, content: contentOf(folder.read()) } : [];
+  });
 }
 
 const contentOf = ({ command, accountId, host, files }: FleetRun): string =>
-  JSON.stringify([command, accountId, host, files.map(({ digest }) => digest)]);
+  digest([command, accountId, host, files.map((file) => file.digest)]);

@@ -144,6 +144,6 @@ function ownFiles(folder: string): void {
 const folderGone = (file: string, { shard }: ShardJob): EngagectlError =>
   new EngagectlError('E-JOURNAL', `the folder of shard ${shardName(shard)} is gone`, {
     why: 'what was sent was noted there, so nobody can tell what is left to do',
-    fix: 'put it back; or submit to another --work-dir, which sends all of it',
+    fix: 'put it back; or submit to another --work-dir, by --again if need be, which sends all of it',
     file,
   });

@@ -1,5 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { startService } from '../../src/testing.js';
 import { stores, type TestStore } from '../support/queue-stores.js';
@@ -88,6 +90,72 @@ describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
     expect(stderr).toMatch(/^error E-RUN-VERSION: .*\n.*does not understand .*--newer/m);
     writeFileSync(file, text.replace('"version": 1', '"version": 2'));
     expect((await fleet.run('status', run)).stderr).toContain('this program knows 1');
+  });
+
+  it.each([
+    ['NDJSON', 'events.ndjson', (text: string) => text, []],
+    ['packed NDJSON', 'events.ndjson.gz', gzipSync, []],
+    ['CSV', 'events.csv', () => 'identity,ts,evtName\nA,1700000000,E\n', ['--type', 'event']],
+  ] as const)('events of %s go into one work folder only', async (_, name, made, flags) => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const event = { identity: 'A', type: 'event', ts: 1_700_000_000, evtName: 'E', evtData: {} };
+    writeFileSync(fleet.world.path(name), made(`${JSON.stringify(event)}\n`));
+    const argv = ['upload', name, ...flags, '--shards', '2', '--work-dir'];
+    const first = await fleet.run('submit', ...argv, 'one');
+    expect(first.code, first.stderr).toBe(0);
+    const again = await fleet.run('submit', ...argv, 'other');
+    expect([again.code, again.stderr]).toEqual([
+      8,
+      expect.stringContaining(`E-ALREADY-SENT: run ${first.stdout.trim()} has the same content`),
+    ]);
+    expect((await fleet.run('submit', ...argv, 'one')).stdout).toBe(first.stdout);
+    expect((await fleet.run('submit', ...argv, 'other', '--again')).code).toBe(0);
+  });
+
+  it('an input that is named twice is refused, and profiles may go out twice', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');
+    const argv = ['upload', 'users.csv', '--shards', '2', '--work-dir'];
+    const { code, stderr } = await fleet.run(
+      'submit',
+      'upload',
+      './users.csv',
+      ...argv.slice(1),
+      'a',
+    );
+    expect([code, stderr]).toEqual([2, expect.stringContaining('users.csv is named twice')]);
+    for (const folder of ['one', 'other']) {
+      expect((await fleet.run('submit', ...argv, folder)).code).toBe(0);
+    }
+  });
+
+  it('a demerge is not asked about when it was submitted before', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    writeFileSync(fleet.world.path('ids.txt'), 'A\n');
+    const argv = ['submit', 'demerge', 'ids.txt', '--shards', '1', '--work-dir'];
+    expect((await fleet.run(...argv, 'one', '--yes')).code).toBe(0);
+    const { code, stderr } = await fleet.run(...argv, 'other');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  });
+
+  it('a Redis that forgets is warned of once, in our words, and not with --quiet', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const redis = new Redis(store.url);
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    redis.disconnect();
+    const told = async (...flags: string[]) => {
+      const worker = fleet.worker('--drain', ...flags);
+      expect(await worker.ended()).toBe(0);
+      return worker.stderr.split('\n').filter((line) => /evict|throw/i.test(line));
+    };
+    expect(await told()).toEqual([
+      expect.stringMatching(/^warning: this Redis may throw jobs away .* is allkeys-lru/),
+    ]);
+    expect(await told('--quiet')).toEqual([]);
   });
 
   it('a wrong password is told from a store that is away, and never shown', async () => {

@@ -46,7 +46,7 @@ export async function work(call: Call<WorkFlags>): Promise<void> {
       const perform = shardPerformer(call);
       await takeJobs(store, { worker, slots, lease, drain, runtime, perform, said, outage });
     },
-    { patiently: true, away: outage.tell },
+    { patiently: true, away: outage.tell, doubt: (text) => said.warn(text) },
   );
 }
 

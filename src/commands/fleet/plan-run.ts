@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
+import { constants, gunzipSync } from 'node:zlib';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
 import { dateRange, daysOf, type DateRange } from '../../jobs/export/date-range.js';
@@ -92,8 +93,10 @@ function refuseExport(flags: CommandWithin['flags']): void {
 async function inputFile(file: string): Promise<InputFile> {
   const hash = createHash('sha256');
   let bytes = 0;
+  let once = false;
   try {
     for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024 })) {
+      if (bytes === 0) once = ofOnce.test(beginning(chunk as Buffer));
       hash.update(chunk as Buffer);
       bytes += (chunk as Buffer).length;
     }
@@ -105,7 +108,20 @@ async function inputFile(file: string): Promise<InputFile> {
       cause,
     });
   }
-  return { file, bytes, digest: hash.digest('hex') };
+  return { file, bytes, digest: hash.digest('hex'), ...(once && { once }) };
+}
+
+/** Events, exported ones among them, and operators, as NDJSON and JSON have them. */
+const ofOnce = /"type"\s*:\s*"event"|"event_props"\s*:|"\$(?:incr|decr|add)"/;
+
+/** The text that a file begins with. */
+function beginning(chunk: Buffer): string {
+  const some = chunk.subarray(0, 64 * 1024);
+  try {
+    return gunzipSync(some, { finishFlush: constants.Z_SYNC_FLUSH }).toString('latin1');
+  } catch {
+    return some.toString('latin1'); // it is not packed
+  }
 }
 
 const usage = (message: string, fix: string): EngagectlError =>

@@ -28,24 +28,30 @@ export async function submit(call: Call<SubmitFlags>): Promise<void> {
   const connection = await connect(settings, runtime, { maxInFlight: 1, messages: said });
   const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
   const plan = await closing(connection, planRun(planned));
-  await confirm(within, connection, call);
   const workDir = workDirOf(call);
-  const [{ fleetRunId, fleetVersion }, { findRun }, { refuseSentBefore }] = await Promise.all([
+  const [{ fleetRunId, fleetVersion }, { findRun }, { refuseTwiceSent }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
     import('../../fleet/run-status.js'),
     import('../../fleet/queued-run.js'),
   ]);
   const run: FleetRun = { version: fleetVersion, run: fleetRunId(plan, workDir), ...plan };
-  const doesHarm =
-    within.name === 'demerge' || (within.flags as { readonly type?: string }).type === 'event';
-  if (doesHarm && !within.flags.again) refuseSentBefore(run, workDir);
-  await withQueue(call, async (store) => {
+  const doesHarm = within.flags.again !== true && mayDoHarm(within, run);
+  const submitTo = async (store: QueueStore) => {
+    await refuseTwiceSent(run, { workDir, doesHarm }, store);
+    await confirm(within, connection, call);
     await put(run, store, call);
     if (!flags.wait) return;
     const known = await findRun(store, run.run, workDir);
     await follow(call, store, { known, shows: false });
-  });
+  };
+  await withQueue(call, submitTo, { patiently: false, doubt: (text) => said.warn(text) });
 }
+
+/** When sent twice. */
+const mayDoHarm = ({ name, flags }: CommandWithin, { files }: FleetRun): boolean =>
+  name === 'demerge' ||
+  (flags as { readonly type?: string }).type === 'event' ||
+  (name === 'upload' && files.some(({ once }) => once === true));
 
 const workDirOf = ({ flags, runtime }: Call<SubmitFlags>): string =>
   path.resolve(runtime.cwd, flags.workDir);
