@@ -131,6 +131,18 @@ it('the router is killed in a call: one of the phones takes over, Ended for both
   expect([placed.events, listener.events]).toEqual([whole, whole.slice(1)]);
 });
 
+it('the port of a killed router is held by the phone that took over, and who wants it is told so', async () => {
+  const world = makeWorld();
+  const { child, url } = await serve(world, {}, '--port', '0', '--quiet');
+  const phone = await listening(world, 'ann_1');
+  child.signal('SIGKILL');
+  await phone.says('this one does so now');
+  const { code, stderr } = await world.run(['serve', '--port', new URL(url).port]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/another engagectl .* listens on it: a serve, or a phone .* was killed/);
+  expect(stderr).toContain('fix: end that command, then start this one');
+});
+
 it('the router is killed and started again in a call: Ended for both', async () => {
   const world = makeWorld();
   const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS', ENGAGECTL_CALL_API_KEY: 'key' };

@@ -37,6 +37,8 @@ export const callOptionRows: OptionTable = [
 export interface ServedCalls {
   /** Undefined: another process routes the calls of this folder. */
   readonly options: CallOptions | undefined;
+  /** Where that process says that it listens. */
+  readonly otherRouter?: string | undefined;
   /** Tells people and other processes where it is. */
   announce(url: string): Promise<void>;
   release(): void;
@@ -52,9 +54,10 @@ export async function servedCalls(
   const { announcedRouter, claimRouter } = await import('../../config/router-claim.js');
   const claim = memory ? undefined : await claimRouter(folder, runtime);
   if (!memory && !claim) {
-    const other = await announcedRouter(folder);
-    told.warn(`calls of ${folder} are routed by another process${other ? `, at ${other}` : ''}`);
-    return noCalls;
+    const otherRouter = await announcedRouter(folder);
+    const at = otherRouter ? `, at ${otherRouter}` : '';
+    told.warn(`calls of ${folder} are routed by another process${at}`);
+    return { ...noCalls, otherRouter };
   }
   const account = await accountOf(folder, runtime, told);
   if (!account) {

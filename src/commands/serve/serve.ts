@@ -47,11 +47,12 @@ export async function serve(
   const { folder } = place;
   const calls = await servedCalls(flags, { folder, memory: flags.memory === true }, runtime, told);
   try {
-    const service = await startService({
+    const options = {
       ...(await optionsOf(flags, settings, place, runtime)),
       calls: calls.options,
-      onDefect: (error) => told.warn(`defect of the service: ${String(error)}`),
-    });
+      onDefect: (error: unknown) => told.warn(`defect of the service: ${String(error)}`),
+    };
+    const service = await startService(options, calls.otherRouter);
     try {
       const { url } = service;
       runtime.stdout.write(settings.json ? jsonAnswer({ url }) : `${url}\n`);

@@ -3,10 +3,13 @@ import { EngagectlError } from '../../errors.js';
 import type { RunningService, SeedError, ServiceOptions } from '../../service/start.js';
 
 /**
- * Starts the embedded service, which is loaded only now. E-USAGE for a port that cannot be had,
- * E-FILE-WRITE for a store that cannot be opened.
+ * Starts the embedded service, which is loaded only now. `otherRouter` is the address of a process
+ * that routes calls. E-USAGE for a port that cannot be had, E-FILE-WRITE for a store that cannot be opened.
  */
-export async function startService(options: ServiceOptions): Promise<RunningService> {
+export async function startService(
+  options: ServiceOptions,
+  otherRouter?: string,
+): Promise<RunningService> {
   const service = await import('../../service/start.js').catch((cause: unknown) => {
     throw isMissing(cause) ? notInstalled(cause) : cause;
   });
@@ -15,7 +18,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   } catch (error) {
     const { code = '', syscall, message } = error as NodeJS.ErrnoException;
     if (error instanceof service.SeedError) throw seedRefused(error);
-    if (syscall === 'listen' || syscall === 'getaddrinfo') throw portRefused(options, code);
+    if (syscall === 'listen' || syscall === 'getaddrinfo')
+      throw portRefused(options, code, otherRouter);
     if (options.dataDir === undefined || !/^(SQLITE_|E[A-Z]+$)/.test(code)) throw error;
     const folder = shellWord(options.dataDir);
     const other = 'take another one: ENGAGECTL_STATE_DIR, serve --data <dir>';
@@ -31,13 +35,22 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-function portRefused({ port, host }: ServiceOptions, code: string): EngagectlError {
+function portRefused(
+  { port, host }: ServiceOptions,
+  code: string,
+  otherRouter: string | undefined,
+): EngagectlError {
   const where = host === undefined ? `port ${port}` : `port ${port} of ${host}`;
   const what = `${where} cannot be listened on (${code})`;
   if (/^(EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN)$/.test(code))
     return new EngagectlError('E-USAGE', what, {
       why: 'this machine has no such address',
       fix: 'leave out --host for this machine alone; --host 0.0.0.0 takes all of its addresses',
+    });
+  if (code === 'EADDRINUSE' && otherRouter && Number(new URL(otherRouter).port) === port)
+    return new EngagectlError('E-USAGE', what, {
+      why: 'another engagectl with the same data listens on it: a serve, or a phone (call listen, place, run) that routes the calls since a serve was killed',
+      fix: 'end that command, then start this one; or choose another with --port <n>',
     });
   return new EngagectlError('E-USAGE', what, {
     why: code === 'EADDRINUSE' ? 'another program listens on it' : 'this user may not use it',
