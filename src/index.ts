@@ -38,12 +38,11 @@ export type {
 } from './jobs/job-options.js';
 export type {
   DayCounts,
-  ExportProgress,
   ExportResult,
+  JobProgress,
   RejectedRecord,
   SettledCounts,
   VerifyResult,
-  WriteProgress,
   WriteResult,
 } from './jobs/results.js';
 export { main } from './main.js';

@@ -1,7 +1,41 @@
+import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
+import { limits } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
+import type { WantedUsers } from '../jobs/open-users.js';
 import type { CommandSpec } from './command-spec.js';
 import { inputOptions, needInput } from './flags/input-flags.js';
+import type { OptionTable } from './flags/option-table.js';
+import { choice, integer, notEmpty } from './flags/option-values.js';
 import { outputOptions } from './flags/output-flags.js';
-import { userOptions, wantedUsers, type LookUpFlags, type UserFlags } from './wanted-users.js';
+import type { LookUpFlags } from './job/run-look-up.js';
+
+interface UserFlags {
+  readonly identity?: string;
+  readonly email?: string;
+  readonly objectId?: string;
+  readonly input?: string;
+  readonly by?: IdentifierKind;
+}
+
+const userOptions: OptionTable = [
+  'Users:',
+  ['--identity <value>', 'the user with this identity', notEmpty],
+  ['--email <value>', 'the user with this email address', notEmpty],
+  ['--object-id <value>', 'the user of this device', notEmpty],
+  ['--input <file>', 'users of a CSV, NDJSON or list, also .gz; - reads standard input'],
+  [
+    '--by <kind>',
+    `what the input identifies users by: ${identifierKinds.join(', ')}`,
+    choice(...identifierKinds),
+  ],
+  [
+    '--concurrency <n>',
+    'most requests in flight',
+    { parse: integer({ min: 1, max: limits.uploadsInFlight }), default: limits.othersInFlight },
+  ],
+  ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
+  ['--rejects <file>', 'where identifiers without a user go (default: beside the input)'],
+];
 
 export const command: CommandSpec<LookUpFlags & UserFlags> = {
   summary: 'one or many profiles by identifier',
@@ -28,3 +62,38 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
     await runLookUp({ users, flags }, settings, call.runtime);
   },
 };
+
+/** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */
+function wantedUsers(values: readonly string[], flags: UserFlags): WantedUsers {
+  const { input, by } = flags;
+  const ways: WantedUsers[] = identifierKinds.flatMap((by) => {
+    const value = flags[by];
+    return value === undefined ? [] : [{ by, values: [value] }];
+  });
+  if (values.length > 0) ways.push({ by: 'identity', values });
+  if (input !== undefined) ways.push({ by, input });
+  const [way] = ways;
+  if (way === undefined || ways.length > 1) {
+    throw new EngagectlError(
+      'E-USAGE',
+      `${way ? 'more than one way' : 'nothing'} says whom to look up`,
+      {
+        why: 'users are looked up by one kind of identifier at a time',
+        fix: 'give identities, or one of --identity, --email, --object-id and --input',
+      },
+    );
+  }
+  if (values.includes('')) {
+    throw new EngagectlError('E-USAGE', 'one of the identities is empty', {
+      why: 'a variable that stands there may be unset',
+      fix: 'leave it out',
+    });
+  }
+  if (by !== undefined && input === undefined) {
+    throw new EngagectlError('E-USAGE', '--by is for --input', {
+      why: 'it says what the lines of the input are',
+      fix: 'name a user with --identity, --email or --object-id',
+    });
+  }
+  return way;
+}

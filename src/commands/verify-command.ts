@@ -4,7 +4,7 @@ import { EngagectlError } from '../errors.js';
 import { verifyDefaults, type VerifyOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
 import { pendingTimeoutOption } from './flags/export-flags.js';
-import { inputOptions } from './flags/input-flags.js';
+import { inputOptions, needInput } from './flags/input-flags.js';
 import { mappingOptions } from './flags/mapping-flags.js';
 import type { OptionTable } from './flags/option-table.js';
 import { choice, choiceInAnyCase, duration, integer, notEmpty } from './flags/option-values.js';
@@ -13,7 +13,7 @@ import { reportOptions, type ReportFlag } from './flags/output-flags.js';
 const recordTypes = ['profile', 'event'] as const;
 const addressTypes = Object.values(subscriptionTypes);
 
-export interface VerifyFlags
+interface VerifyFlags
   extends Omit<VerifyOptions, 'type' | 'subscriptions' | 'concurrency'>, ReportFlag {
   readonly type?: (typeof recordTypes)[number] | (typeof addressTypes)[number];
   readonly subscriptions?: boolean;
@@ -93,8 +93,32 @@ export const command: CommandSpec<VerifyFlags> = {
     const what = subscriptions
       ? { subscriptions: subscribed({ type, status }) }
       : uploaded({ type, status });
-    const { runVerify } = await import('./job/run-verify.js');
-    await runVerify(call, { ...flags, ...what });
+    const { operands: files } = call;
+    needInput(files, call);
+    if (flags.settle && files.length === 0) throw noRejectsFile();
+    const [{ verify }, { openRecordSink }, { runJob }] = await Promise.all([
+      import('../jobs/verify-job.js'),
+      import('../jobs/record-sink.js'),
+      import('./job/run-job.js'),
+    ]);
+    const { overwrite = false } = flags;
+    await runJob(
+      {
+        name: 'verify',
+        nouns: 'records',
+        flags,
+        files,
+        concurrency: flags.concurrency,
+        reads: true,
+        job: async (world, hooks) => {
+          const how = { format: 'ndjson', overwrite } as const;
+          const into = async () => openRecordSink(flags.output, how, world);
+          return verify({ ...flags, ...what, files, into }, world, hooks);
+        },
+      },
+      call.settings(),
+      call.runtime,
+    );
   },
 };
 
@@ -129,3 +153,9 @@ function uploaded({ type, status }: What): Pick<VerifyOptions, 'type'> {
   }
   return { ...(record && { type: record }) };
 }
+
+const noRejectsFile = (): EngagectlError =>
+  new EngagectlError('E-USAGE', '--settle needs a rejects file', {
+    why: 'it settles records of an unknown outcome, and only that file names them',
+    fix: 'name the file that the write left behind: <input>.rejects.ndjson',
+  });

@@ -1,13 +1,13 @@
 import type { HistoryFigures } from '../bulk/history.js';
 import type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
-import type { RejectedRecord } from './results.js';
+import type { JobProgress, RejectedRecord } from './results.js';
 
 export type { FirstReject, HistoryFigures, RejectKind };
 
 /** Who asked for a job, and wants to be told how it goes. */
-export interface JobHooks<Result, Progress> {
+export interface JobHooks<Result> {
   /** Requests are made from now on; records of the input `first`, if there is one, come first. */
-  begun?(progress: () => Progress, first?: string): void;
+  begun?(progress: () => JobProgress, first?: string): void;
   /** Is told of each record that was not accepted. */
   readonly rejected?: (record: RejectedRecord) => void;
   /** Note how the requests go. */

@@ -19,7 +19,7 @@ import { unkeptRun } from './run/open-run.js';
 import { openUsers, type Users, type WantedUsers } from './open-users.js';
 import { openRecordSink, type RecordSink } from './record-sink.js';
 import type { JobHooks } from './job-hooks.js';
-import type { LookUpResult, WriteProgress } from './results.js';
+import type { JobProgress, LookUpResult } from './results.js';
 import { waitsOf, type Connection, type World } from './world.js';
 
 export interface LookUpRequest extends LookUpOptions, FileOptions {
@@ -36,7 +36,7 @@ export interface ProfileSink extends Omit<RecordSink, 'write'> {
   write(record: Buffer | undefined, user: Identifier): Promise<void>;
 }
 
-type LookUpHooks = JobHooks<LookUpResult, WriteProgress>;
+type LookUpHooks = JobHooks<LookUpResult>;
 
 interface LookingUp {
   readonly request: LookUpRequest;
@@ -214,11 +214,11 @@ function notFound({ tally }: LookingUp): EngagectlError | undefined {
   });
 }
 
-const progressOf = ({ users, tally, waits }: LookingUp): WriteProgress => ({
+const progressOf = ({ users, tally, waits }: LookingUp): JobProgress => ({
   read: tally.counts.read,
-  settled: tally.counts.read - tally.counts.notSent,
+  records: tally.counts.read - tally.counts.notSent,
   rejected: tally.counts.rejected,
-  bytesRead: users.bytesRead(tally.counts.read),
+  bytes: users.bytesRead(tally.counts.read),
   totalBytes: users.totalBytes === 0 ? undefined : users.totalBytes,
   inFlight: 0,
   waiting: waits.text,

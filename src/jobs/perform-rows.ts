@@ -11,7 +11,7 @@ import type { JobHooks } from './job-hooks.js';
 import type { ReadOptions } from './job-options.js';
 import { openRejects } from './open-rejects.js';
 import { inputOptions } from './read-input.js';
-import type { RunResult, WriteProgress } from './results.js';
+import type { JobProgress, RunResult } from './results.js';
 import { runId } from './run/run-id.js';
 import type { World } from './world.js';
 
@@ -29,8 +29,6 @@ export interface RowsResult extends RunResult {
   /** Null when there was nothing to write into one. */
   readonly rejectsFile: string | null;
 }
-
-export type RowsHooks<Result> = JobHooks<Result, WriteProgress>;
 
 /** A job on the rows of an input that asks the service for nothing. */
 export interface RowsKind {
@@ -106,7 +104,7 @@ export async function performRows<More extends object>(
 interface Performing<Result> {
   readonly options: RowsOptions;
   readonly world: World;
-  readonly hooks: RowsHooks<Result>;
+  readonly hooks: JobHooks<Result>;
 }
 
 interface Taking<More> extends Pick<Performing<never>, 'options' | 'world'> {
@@ -149,9 +147,8 @@ function verdict({ rejected: what }: RowsKind, { counts, rejects }: Tally) {
   });
 }
 
-function progressOf(inputs: Inputs, { counts: { read, rejected } }: Tally): WriteProgress {
+function progressOf(inputs: Inputs, { counts: { read, rejected } }: Tally): JobProgress {
   const { totalBytes } = inputs;
-  const bytesRead = inputs.bytesRead();
-  const waiting = undefined;
-  return { read, settled: read, rejected, bytesRead, totalBytes, inFlight: 0, waiting };
+  const bytes = inputs.bytesRead();
+  return { read, records: read, rejected, bytes, totalBytes, inFlight: 0, waiting: undefined };
 }

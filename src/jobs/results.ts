@@ -52,17 +52,21 @@ export interface WritePlan {
   readonly gone: number;
 }
 
-/** Where a write stands. */
-export interface WriteProgress {
+/** Where a job stands. */
+export interface JobProgress {
+  /** Of the input. */
   readonly read: number;
-  /** Have their outcome. */
-  readonly settled: number;
+  /** That have their outcome, or were received. */
+  readonly records: number;
   readonly rejected: number;
-  readonly bytesRead: number;
-  /** Undefined where the input is no file. */
+  /** Of the input, as far as it is settled; of an export, what was received. */
+  readonly bytes: number;
+  /** Undefined where nobody knows: exports, and input that is no file. */
   readonly totalBytes: number | undefined;
   readonly inFlight: number;
-  /** What is waited for, where requests fail: `connection refused, try 3, next in 4 s` and where. */
+  /** Of an export, cursors followed to their end, and how many there are. */
+  readonly slices?: readonly [done: number, all: number];
+  /** What is waited for, where requests fail: `connection refused, try 3, next in 4 s` and where; or that data is not ready. */
   readonly waiting: string | undefined;
 }
 
@@ -110,19 +114,6 @@ export interface DayCounts {
   readonly refreshed: number;
   /** Fewer records than a day must have: not put in place. */
   readonly short: number;
-}
-
-/** Where an export stands. */
-export interface ExportProgress {
-  readonly records: number;
-  readonly pages: number;
-  readonly bytesReceived: number;
-  /** Cursors followed to their end, and how many there are. */
-  readonly slices: number;
-  readonly slicesDone: number;
-  /** What is waited for; undefined while pages arrive. */
-  readonly waiting: string | undefined;
-  readonly milliseconds: number;
 }
 
 /** Users whom nobody has count as rejected. */

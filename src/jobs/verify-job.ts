@@ -8,7 +8,7 @@ import { failureOf } from './failure-of.js';
 import type { JobHooks } from './job-hooks.js';
 import { verifyDefaults, type VerifyOptions } from './job-options.js';
 import { inputOptions } from './read-input.js';
-import type { VerifyResult, WriteProgress } from './results.js';
+import type { JobProgress, VerifyResult } from './results.js';
 import { runId } from './run/run-id.js';
 import { uploadMapping } from './upload-job.js';
 import { checkAll, type Checking } from './verify/check-all.js';
@@ -32,7 +32,7 @@ export interface VerifyRequest extends VerifyOptions {
   readonly into: () => Promise<LineSink>;
 }
 
-export type VerifyHooks = JobHooks<VerifyResult, WriteProgress>;
+export type VerifyHooks = JobHooks<VerifyResult>;
 
 /** Different events to hold in memory at a time. */
 const mostEvents = 100_000;
@@ -159,12 +159,12 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
 function progressOf(
   { sent }: Verifying,
   { tally, inputs, waits }: { tally: VerdictTally; inputs: Inputs; waits: Waits },
-): WriteProgress {
+): JobProgress {
   return {
     read: sent.read,
-    settled: tally.checked,
+    records: tally.checked,
     rejected: tally.differing,
-    bytesRead: inputs.bytesRead(),
+    bytes: inputs.bytesRead(),
     totalBytes: undefined,
     inFlight: 0,
     waiting: waits.text,

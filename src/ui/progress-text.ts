@@ -1,22 +1,13 @@
+import type { JobProgress } from '../jobs/results.js';
 import { bytesText, count, fitted, grouped, secondsText } from './figures.js';
 import { inert } from './inert.js';
 
 /** Where a run stands. The run changes it as it goes; the display looks at it now and then. */
-export interface ProgressState {
+export interface ProgressState extends Omit<JobProgress, 'read' | 'slices'> {
   /** What is being done, like `upload users.csv`. */
   readonly label: string;
-  /** That have their outcome, or were received. */
-  readonly records: number;
-  readonly rejected: number;
-  /** Of the input for writes, as far as it is settled; of what was received for exports. */
-  readonly bytes: number;
-  /** Undefined where nobody knows: exports, standard input. */
-  readonly totalBytes: number | undefined;
-  readonly inFlight: number;
   /** Like `3 of 7 days`. */
   readonly days?: string | undefined;
-  /** What the run is waiting for: that a request fails, or that data is not ready. */
-  readonly waiting: string | undefined;
 }
 
 /** How the run stood when the measuring of its pace began, so many seconds ago. */

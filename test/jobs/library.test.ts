@@ -118,14 +118,14 @@ describe('upload', () => {
     expect(run.progress()).toMatchObject({ read: 1, inFlight: 0 });
   });
 
-  it('counts the bytes of the records that were read, and not of a block that lies in memory', async () => {
+  it('counts the bytes of the records that are settled, and not of a block that lies in memory', async () => {
     const file = inFolder('short.csv');
     writeFileSync(file, csv(1000, 20));
     const run = account.upload(file, { chunkSize: 50, concurrency: 1 });
     const shares: number[] = [];
     for (let done = 0; done < 1000;) {
-      const { read, bytesRead, totalBytes = Infinity } = run.progress();
-      shares.push(bytesRead / totalBytes - read / 1000);
+      const { read, records, bytes, totalBytes = Infinity } = run.progress();
+      shares.push(bytes / totalBytes - records / 1000);
       done = read;
       await new Promise((resolve) => setTimeout(resolve, 1));
     }

@@ -2,7 +2,6 @@ import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls-job
 import type { Call } from '../command-spec.js';
 import { needInput } from '../flags/input-flags.js';
 import { runJob } from '../job/run-job.js';
-import { shownWrite } from '../job/shown-write.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { withCalling, type CallingFlags } from './open-calling.js';
 
@@ -19,7 +18,6 @@ export async function runScript(call: Call<RunFlags>): Promise<void> {
     {
       name: 'call run',
       flags: {},
-      files: [],
       concurrency: flags.concurrency,
       nouns: 'calls',
       reads: !settings.json,
@@ -34,7 +32,6 @@ export async function runScript(call: Call<RunFlags>): Promise<void> {
             await lines.flushed();
           }
         }),
-      shown: shownWrite,
     },
     settings,
     runtime,

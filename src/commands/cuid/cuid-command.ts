@@ -1,12 +1,12 @@
+import type { CheckCuidsHooks, CheckCuidsOptions } from '../../jobs/cuid/check-cuids-job.js';
+import type { DeriveCuidsOptions } from '../../jobs/cuid/derive-cuids-job.js';
 import type { CommandSpec } from '../command-spec.js';
-import { inputOptions } from '../flags/input-flags.js';
+import { inputOptions, needInput } from '../flags/input-flags.js';
 import { choice, notEmpty } from '../flags/option-values.js';
-import type { CheckFlags } from './check-cuids.js';
-import type { DeriveFlags } from './derive-cuids.js';
 
 const input = 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin';
 
-const check: CommandSpec<CheckFlags> = {
+const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
   needs: 'nothing',
   summary: 'whether each cuid can be used, and is there once',
   description:
@@ -28,10 +28,38 @@ const check: CommandSpec<CheckFlags> = {
     ['--rejects <file>', 'where rows with errors go (default: beside the first input)'],
     ...inputOptions,
   ],
-  run: async (call) => (await import('./check-cuids.js')).runCheck(call),
+  run: async (call) => {
+    const { operands: files, flags, runtime } = call;
+    needInput(files, call);
+    const settings = call.settings();
+    const [{ checkCuids }, { openLines }, { inertJson }, { jobWords }, { runJob }] =
+      await Promise.all([
+        import('../../jobs/cuid/check-cuids-job.js'),
+        import('../../jobs/stdout-lines.js'),
+        import('../../ui/inert.js'),
+        import('../job/job-words.js'),
+        import('../job/run-job.js'),
+      ]);
+    // With --json the summary alone.
+    const write = settings.json ? undefined : openLines(runtime, jobWords);
+    const found: CheckCuidsHooks['found'] =
+      write && ((rows) => write(rows.map((row) => `${inertJson(row)}\n`).join('')));
+    await runJob(
+      {
+        name: 'cuid check',
+        flags: {},
+        nouns: 'rows',
+        reads: !settings.json,
+        job: (world, hooks) =>
+          checkCuids({ ...flags, files }, world, { ...hooks, ...(found && { found }) }),
+      },
+      settings,
+      runtime,
+    );
+  },
 };
 
-const derive: CommandSpec<DeriveFlags> = {
+const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
   needs: 'nothing',
   summary: 'add a column "cuid", made of another one',
   description:
@@ -63,7 +91,25 @@ const derive: CommandSpec<DeriveFlags> = {
     ['--fresh', 'start again, setting the partial file of an earlier run aside'],
     ...inputOptions,
   ],
-  run: async (call) => (await import('./derive-cuids.js')).runDerive(call),
+  run: async (call) => {
+    const { operands: files, flags, runtime } = call;
+    needInput(files, call);
+    const [{ deriveCuids }, { runJob }] = await Promise.all([
+      import('../../jobs/cuid/derive-cuids-job.js'),
+      import('../job/run-job.js'),
+    ]);
+    await runJob(
+      {
+        name: 'cuid derive',
+        flags,
+        nouns: 'cuids',
+        reads: true,
+        job: (world, hooks) => deriveCuids({ ...flags, files }, world, hooks),
+      },
+      call.settings(),
+      runtime,
+    );
+  },
 };
 
 /** Identities of users who call each other (calling SDK, initProperties). */

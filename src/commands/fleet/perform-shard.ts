@@ -3,15 +3,8 @@ import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import type { FleetRun } from '../../fleet/fleet-run.js';
 import type { ShardOutcome, ShardPart } from '../../fleet/running-shard.js';
-import type { ShardProgress } from '../../fleet/shard-job.js';
 import type { HistoryFigures, JobHooks } from '../../jobs/job-hooks.js';
-import type {
-  ExportProgress,
-  ExportResult,
-  RunResult,
-  WriteProgress,
-  WriteResult,
-} from '../../jobs/results.js';
+import type { ExportResult, RunResult, WriteResult } from '../../jobs/results.js';
 import type { World } from '../../jobs/world.js';
 import { messages } from '../../ui/messages.js';
 import { errorWithoutPersonal } from '../../ui/shortened.js';
@@ -74,11 +67,7 @@ async function writeShard(
     demerge: async () => (await import('../../jobs/demerge-job.js')).demerge,
   }[name as 'upload'];
   const perform = await job();
-  const hooks = hooksOf<WriteResult, WriteProgress>(part, (progress) => {
-    const { read: records, rejected, bytesRead, totalBytes } = progress;
-    return { records, rejected, share: totalBytes ? bytesRead / totalBytes : undefined };
-  });
-  return outcomeOf(await perform(request, world, hooks));
+  return outcomeOf(await perform(request, world, hooksOf(part)));
 }
 
 async function exportSlice(
@@ -99,19 +88,16 @@ async function exportSlice(
     overwrite: true,
     output: path.join(part.folder, `out.${extension}`),
   };
-  const hooks = hooksOf<ExportResult, ExportProgress>(part, ({ records }) => ({
-    records,
-    rejected: 0,
-  }));
-  return outcomeOf(await exportEvents(request, world, hooks));
+  return outcomeOf(await exportEvents(request, world, hooksOf(part)));
 }
 
 /** What a job tells of a shard. */
-const hooksOf = <Result extends WriteResult | ExportResult, Progress>(
-  { begun, ended }: ShardPart,
-  shown: (progress: Progress) => Omit<ShardProgress, 'worker'>,
-): JobHooks<Result, Progress> => ({
-  begun: (progress) => begun(() => shown(progress())),
+const hooksOf = ({ begun, ended }: ShardPart): JobHooks<WriteResult | ExportResult> => ({
+  begun: (progress) =>
+    begun(() => {
+      const { records, rejected, bytes, totalBytes } = progress();
+      return { records, rejected, share: totalBytes ? bytes / totalBytes : undefined };
+    }),
   history: true,
   ended: ({ result, history }) => {
     ended(outcomeOf(result, history));

@@ -1,7 +1,7 @@
 import { exitCodes, type EngagectlError } from '../../errors.js';
 import type { Shard } from '../../jobs/job-options.js';
 import type { ExportHooks } from '../../jobs/export/perform-export.js';
-import type { ExportProgress, ExportResult } from '../../jobs/results.js';
+import type { ExportResult } from '../../jobs/results.js';
 import type { World } from '../../jobs/world.js';
 import type { Messages } from '../../ui/messages.js';
 import { shellWord } from '../../shell-word.js';
@@ -35,13 +35,12 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
     {
       name,
       flags,
-      files: [flags.output],
       concurrency,
       nouns: name === 'export-events' ? 'events' : 'profiles',
       next: next(flags.output),
       reads: true,
       job: async (world, hooks) => job({ ...flags, shard }, world, hooks),
-      shown: shown(parts),
+      parts,
       advise: (error, { unfinished }, said) =>
         sayHowToGoOn({ error, unfinished, output: flags.output }, said),
     },
@@ -49,12 +48,6 @@ export async function runExport<Flags extends ExportFlags & ShardFlags>(
     runtime,
   );
 }
-
-const shown = (parts: string) => (progress: ExportProgress) => {
-  const { records, bytesReceived: bytes, slices, slicesDone, waiting } = progress;
-  const days = slices > 1 ? `${slicesDone} of ${slices} ${parts}` : undefined;
-  return { records, rejected: 0, bytes, totalBytes: undefined, inFlight: 0, days, waiting };
-};
 
 /** A look at the file; of one whose name holds the day there are several. */
 function next(output: string | undefined): string | undefined {

@@ -1,7 +1,7 @@
 import { EngagectlError, exitCodes } from '../../errors.js';
 import type { JobEnding, JobHooks } from '../../jobs/job-hooks.js';
 import type { Rehearsal } from '../../jobs/job-options.js';
-import type { RunResult, WriteResult } from '../../jobs/results.js';
+import type { JobProgress, RunResult, WriteResult } from '../../jobs/results.js';
 import type { Runtime } from '../../runtime.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import { errorWithoutPersonal } from '../../ui/shortened.js';
@@ -19,12 +19,11 @@ import { showRejects } from './show-rejects.js';
 type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
 
 /** A job as the command line asks for it. */
-export interface JobCommand<Result extends AnyResult, Progress> {
+export interface JobCommand<Result extends AnyResult> {
   readonly name: string;
-  readonly flags: ReportFlag & { readonly output?: string };
-  /** Other files of the run, which the report must not replace. */
-  readonly files: readonly (string | undefined)[];
-  readonly rejects?: string | undefined;
+  readonly flags: ReportFlag & { readonly output?: string; readonly rejects?: string };
+  /** Inputs, which the report must not replace. */
+  readonly files?: readonly string[];
   /** What the records are, like `users`. */
   readonly nouns: string;
   /** Nothing is to be changed. */
@@ -33,12 +32,13 @@ export interface JobCommand<Result extends AnyResult, Progress> {
   readonly again?: ((file: string) => string) | undefined;
   /** What to type after success. */
   readonly next?: string | undefined;
-  /** Most requests in flight. */
-  readonly concurrency: number;
+  /** Most requests in flight; default 1. */
+  readonly concurrency?: number;
   /** Records are written, to --output or to standard output. */
   readonly reads: boolean;
-  readonly job: (world: CommandWorld, hooks: JobHooks<Result, Progress>) => Promise<Result>;
-  readonly shown: (progress: Progress) => Omit<ProgressState, 'label'>;
+  readonly job: (world: CommandWorld, hooks: JobHooks<Result>) => Promise<Result>;
+  /** Of an export, what its cursors stand for, like `days`. */
+  readonly parts?: string;
   /** What the command ends with, where it says more than the job's own error. */
   readonly judged?: (error: EngagectlError, world: CommandWorld) => EngagectlError;
   /** False: no figures, but with --json. */
@@ -50,17 +50,17 @@ export interface JobCommand<Result extends AnyResult, Progress> {
 }
 
 /** Runs a job from its flags to its summary. Throws what the command must end with. */
-export async function runJob<Result extends AnyResult, Progress>(
-  command: JobCommand<Result, Progress>,
+export async function runJob<Result extends AnyResult>(
+  command: JobCommand<Result>,
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { name, flags, stopping, again } = command;
+  const { name, flags, files = [], stopping, again } = command;
   const said = messages(settings, runtime);
   tellFlags(name, flags, said);
-  const report = await openReport(flags.report, [command.rejects, ...command.files], runtime);
+  const report = await openReport(flags.report, [flags.rejects, flags.output, ...files], runtime);
   const world = jobWorld(settings, runtime, {
-    maxInFlight: command.concurrency,
+    maxInFlight: command.concurrency ?? 1,
     messages: said,
     again,
   });
@@ -79,7 +79,7 @@ export async function runJob<Result extends AnyResult, Progress>(
       begun: (read, first) => {
         runtime.signal.addEventListener('abort', sayStopping, { once: true });
         const label = first === undefined ? name : `${name} ${first}`;
-        const shown = () => ({ label, ...command.shown(read()) });
+        const shown = () => stateOf(read(), label, command.parts);
         display = startProgress(shown, { ...settings, recordsOnStdout }, runtime);
       },
       ended: async (ending) => {
@@ -97,6 +97,14 @@ export async function runJob<Result extends AnyResult, Progress>(
   if (error) throw error;
 }
 
+function stateOf(
+  { read: _, slices: [done, all] = [0, 0], ...progress }: JobProgress,
+  label: string,
+  parts = 'days',
+): ProgressState {
+  return { label, ...progress, days: all > 1 ? `${done} of ${all} ${parts}` : undefined };
+}
+
 interface Saying {
   readonly world: CommandWorld;
   readonly said: Messages;
@@ -107,8 +115,8 @@ interface Saying {
 }
 
 /** Rejects, report and summary; `error` is what the command ends with. */
-async function tellEnding<Result extends AnyResult, Progress>(
-  { name, flags, rehearsal, ...command }: JobCommand<Result, Progress>,
+async function tellEnding<Result extends AnyResult>(
+  { name, flags, rehearsal, ...command }: JobCommand<Result>,
   { result, told, history, wasResumed }: JobEnding<Result>,
   { world, said, report, settings, runtime, recordsOnStdout }: Saying,
 ) {

@@ -7,9 +7,11 @@ import { inertJsonText } from '../../ui/inert.js';
 import type { CommandWorld } from './job-world.js';
 import { isStdout } from '../../jobs/output-of.js';
 import { runJob } from './run-job.js';
-import { shownWrite } from './shown-write.js';
 import type { Settings } from '../settings.js';
-import type { LookUpFlags } from '../wanted-users.js';
+
+export interface LookUpFlags extends Omit<LookUpRequest, 'users' | 'into'> {
+  readonly concurrency: number;
+}
 
 /** Runs get-profile from its flags to its summary. Throws what the command must end with. */
 export async function runLookUp(
@@ -25,12 +27,10 @@ export async function runLookUp(
     {
       name: 'get-profile',
       flags,
-      files: [],
       concurrency: flags.concurrency,
       nouns: 'users',
       reads: true,
       job: async (world, hooks) => lookUp(request, world, hooks),
-      shown: shownWrite,
       judged: (error, world) => (single ? errorOfOne(users, error, world) : error),
       // One profile needs no figures for people.
       figures: !single,

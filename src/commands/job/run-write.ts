@@ -11,7 +11,6 @@ import type { Call } from '../command-spec.js';
 import { needInput } from '../flags/input-flags.js';
 import { runJob } from './run-job.js';
 import { sharded } from '../flags/shard-flags.js';
-import { shownWrite } from './shown-write.js';
 import type { WriteFlags } from '../flags/write-flags.js';
 
 /** A write as the command line asks for it. */
@@ -63,7 +62,6 @@ export async function runWrite<Flags extends WriteFlags>(
       name,
       flags,
       files,
-      rejects: flags.rejects,
       concurrency: flags.concurrency,
       nouns,
       rehearsal,
@@ -73,7 +71,6 @@ export async function runWrite<Flags extends WriteFlags>(
           ? commandLine(typed, files, ofRehearsal)
           : undefined,
       reads: false,
-      shown: shownWrite,
       stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
       job: async (world, hooks) => {
         const asked = (about: WriteAbout): AskedWrite => {

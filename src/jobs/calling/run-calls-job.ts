@@ -1,12 +1,7 @@
 import type { Tally } from '../../bulk/tally.js';
 import type { RowBlock } from '../../input/rows.js';
-import {
-  performRows,
-  type RowsHooks,
-  type RowsOptions,
-  type RowsResult,
-  type RowsTaker,
-} from '../perform-rows.js';
+import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
+import type { JobHooks } from '../job-hooks.js';
 import type { World } from '../world.js';
 import type { CallingAccount } from './phone.js';
 import { rehearseCall, type RehearsedCall } from './rehearse-call.js';
@@ -29,7 +24,7 @@ export interface CallOutcome extends Partial<RehearsedCall> {
   readonly error?: string;
 }
 
-export interface RunCallsHooks extends RowsHooks<RowsResult> {
+export interface RunCallsHooks extends JobHooks<RowsResult> {
   readonly outcome?: (outcome: CallOutcome) => void;
 }
 

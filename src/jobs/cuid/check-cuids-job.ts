@@ -4,16 +4,11 @@ import type { RowBlock } from '../../input/rows.js';
 import { CellText } from '../../mapping/cell-text.js';
 import { NamedValues } from '../../mapping/named-values.js';
 import { invalid, type Fault } from '../../mapping/record-builder.js';
+import type { JobHooks } from '../job-hooks.js';
 import type { World } from '../world.js';
 import { cuidFindings } from './cuid-rules.js';
 import { KnownCuids, type MetBefore, type Place } from './known-cuids.js';
-import {
-  performRows,
-  type RowsHooks,
-  type RowsOptions,
-  type RowsResult,
-  type RowsTaker,
-} from '../perform-rows.js';
+import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
 
 export interface CheckCuidsOptions extends RowsOptions {
   /** Column of the cuid; default `cuid`. */
@@ -44,7 +39,7 @@ interface CheckFigures {
 }
 export type CheckCuidsResult = RowsResult & CheckFigures;
 
-export interface CheckCuidsHooks extends RowsHooks<CheckCuidsResult> {
+export interface CheckCuidsHooks extends JobHooks<CheckCuidsResult> {
   /** Is told of rows with errors or warnings; what it returns is waited for. */
   readonly found?: (rows: readonly CheckedCuid[]) => Promise<void>;
 }

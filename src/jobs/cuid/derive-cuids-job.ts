@@ -7,6 +7,7 @@ import { invalid, type Fault } from '../../mapping/record-builder.js';
 import { openOutput, prepareOutputs } from '../../output/open-output.js';
 import type { OutputOptions } from '../../output/formats.js';
 import type { Output } from '../../output/output.js';
+import type { JobHooks } from '../job-hooks.js';
 import type { World } from '../world.js';
 import { lineOf } from './check-cuids-job.js';
 import { cuidKey } from './cuid-key.js';
@@ -15,13 +16,7 @@ import { derivedOutput } from './derived-output.js';
 import type { DerivedRows } from './derived-rows.js';
 import { holdsContacts } from './holds-contacts.js';
 import { KnownCuids, type MetBefore } from './known-cuids.js';
-import {
-  performRows,
-  type RowsHooks,
-  type RowsOptions,
-  type RowsResult,
-  type RowsTaker,
-} from '../perform-rows.js';
+import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
 
 export interface DeriveCuidsOptions extends RowsOptions {
   /** Column of what names the user. */
@@ -50,7 +45,7 @@ export type DeriveCuidsResult = RowsResult & DeriveFigures;
 export async function deriveCuids(
   options: DeriveCuidsOptions,
   world: World,
-  hooks: RowsHooks<DeriveCuidsResult> = {},
+  hooks: JobHooks<DeriveCuidsResult> = {},
 ): Promise<DeriveCuidsResult> {
   const { from, deviceColumn } = options;
   const key = await cuidKey(options, world);

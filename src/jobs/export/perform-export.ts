@@ -24,7 +24,7 @@ import { exportDefaults } from '../job-options.js';
 import { failureOf } from '../failure-of.js';
 import type { JobEnding, JobHooks } from '../job-hooks.js';
 import { openRun, unkeptRun, type OpenRun } from '../run/open-run.js';
-import type { ExportProgress, ExportResult } from '../results.js';
+import type { ExportResult, JobProgress } from '../results.js';
 import { digest } from '../run/run-folder.js';
 import { shardText, slotsOf } from '../shard-of.js';
 import { dayCounts, refuseToday, shortDays } from './wanted-days.js';
@@ -32,7 +32,7 @@ import { watched } from '../watched.js';
 import { withNearestEvent } from './with-nearest-event.js';
 import { waitsOf, type Connection, type World } from '../world.js';
 
-export type ExportHooks = JobHooks<ExportResult, ExportProgress>;
+export type ExportHooks = JobHooks<ExportResult>;
 
 interface Exporting {
   readonly kind: ExportKind;
@@ -166,7 +166,7 @@ async function perform(
     pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
     pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
   });
-  hooks.begun?.(() => progressOf(state, waits.text, runtime.monotonic() - started));
+  hooks.begun?.(() => progressOf(state, waits.text));
   const failure = withNearestEvent(await failureOf(exported, runtime.signal), work.files.flat());
   const { minRecords } = work;
   const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
@@ -196,14 +196,19 @@ async function perform(
   };
 }
 
-function progressOf(
-  { records, pages, bytesReceived, slices, slicesDone, note }: ExportState,
+const progressOf = (
+  { records, bytesReceived: bytes, slices, slicesDone, note }: ExportState,
   wait: string | undefined,
-  milliseconds: number,
-): ExportProgress {
-  const waiting = wait ?? note;
-  return { records, pages, bytesReceived, slices, slicesDone, waiting, milliseconds };
-}
+): JobProgress => ({
+  read: records,
+  records,
+  rejected: 0,
+  bytes,
+  totalBytes: undefined,
+  inFlight: 0,
+  slices: [slicesDone, slices],
+  waiting: wait ?? note,
+});
 
 /** The name that was asked for; where a shard has one file of its own, that. */
 function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportEntry>) {

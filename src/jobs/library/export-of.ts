@@ -6,7 +6,7 @@ import type { Export, JsonObject } from './library.js';
 import { foreseen, runOf, type LibraryWorld } from './library-world.js';
 import { PageChannel, textsOf } from './page-channel.js';
 import type { ExportHooks } from '../export/perform-export.js';
-import type { ExportProgress, ExportResult } from '../results.js';
+import type { ExportResult } from '../results.js';
 import type { World } from '../world.js';
 
 type ExportJob = (
@@ -38,20 +38,10 @@ export function exportOf(
     [Symbol.asyncIterator]: records,
     toFile: (output, options = {}) => {
       const world = library.of(signal);
-      return runOf(world, nothingYet, async (begun) => {
+      return runOf(world, async (begun) => {
         if (options.resume) library.needRuns();
         return job({ ...options, output: output === '-' ? './-' : output }, world, { begun });
       });
     },
   };
 }
-
-const nothingYet: ExportProgress = {
-  records: 0,
-  pages: 0,
-  bytesReceived: 0,
-  slices: 0,
-  slicesDone: 0,
-  waiting: undefined,
-  milliseconds: 0,
-};

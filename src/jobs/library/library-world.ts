@@ -8,6 +8,7 @@ import type { Runtime } from '../../runtime.js';
 import { zoneOf } from '../../zone.js';
 import type { ConnectOptions, Run } from './library.js';
 import { openConnection } from '../open-connection.js';
+import type { JobProgress } from '../results.js';
 import { libraryWords } from '../words.js';
 import type { Connection, World } from '../world.js';
 
@@ -103,17 +104,26 @@ function ownSignal(caller: AbortSignal | undefined): AbortSignal {
 }
 
 /** A run under way; `work` says by `begun` what tells how far it is. */
-export function runOf<Result, Progress>(
+export function runOf<Result>(
   world: World,
-  nothingYet: Progress,
-  work: (begun: (progress: () => Progress) => void) => Promise<Result>,
-): Run<Result, Progress> {
-  let progress = () => nothingYet;
-  const begun = (read: () => Progress) => {
+  work: (begun: (progress: () => JobProgress) => void) => Promise<Result>,
+): Run<Result> {
+  let progress: (() => JobProgress) | undefined;
+  const begun = (read: () => JobProgress) => {
     progress = read;
   };
-  return { result: foreseen(work(begun), world), progress: () => progress() };
+  return { result: foreseen(work(begun), world), progress: () => progress?.() ?? nothingYet };
 }
+
+const nothingYet: JobProgress = {
+  read: 0,
+  records: 0,
+  rejected: 0,
+  bytes: 0,
+  totalBytes: undefined,
+  inFlight: 0,
+  waiting: undefined,
+};
 
 /** Foreseen failures are of one kind, also where the signal's own reason was thrown. */
 export async function foreseen<T>(work: Promise<T>, { runtime }: World): Promise<T> {

@@ -12,11 +12,10 @@ import type {
   VerifyOptions,
 } from '../job-options.js';
 import type {
-  ExportProgress,
   ExportResult,
+  JobProgress,
   RejectedRecord,
   VerifyResult,
-  WriteProgress,
   WriteResult,
 } from '../results.js';
 
@@ -83,12 +82,12 @@ export interface Account extends AsyncDisposable {
 }
 
 /** A run under way. `result` rejects only where nothing was begun; what goes wrong later is part of it. */
-export interface Run<Result, Progress> {
+export interface Run<Result> {
   readonly result: Promise<Result>;
-  progress(): Progress;
+  progress(): JobProgress;
 }
 
-export interface WriteRun extends Run<WriteResult, WriteProgress> {
+export interface WriteRun extends Run<WriteResult> {
   /**
    * The records that are not accepted, as they are found; once. To be asked for at once where there
    * may be more than 10,000. Whoever reads them slowly slows the run down.
@@ -96,7 +95,7 @@ export interface WriteRun extends Run<WriteResult, WriteProgress> {
   rejects(): AsyncGenerator<RejectedRecord>;
 }
 
-export interface VerifyRun extends Run<VerifyResult, WriteProgress> {
+export interface VerifyRun extends Run<VerifyResult> {
   /**
    * What is not as it was sent; once. With `settle`: what was not found or cannot be told, as the lines
    * of a rejects file.
@@ -127,7 +126,7 @@ export interface Export<
   /** JSON text of each record as the service wrote it: no number changes. */
   texts(): AsyncGenerator<string>;
   /** Writes a file, in the format of its name's extension: `.ndjson`, `.csv`, `.json`, each also `.gz`. */
-  toFile(path: string, options?: Options): Run<ExportResult, ExportProgress>;
+  toFile(path: string, options?: Options): Run<ExportResult>;
 }
 
 export type UserIdentifier =

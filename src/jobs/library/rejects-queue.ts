@@ -51,9 +51,7 @@ export class RejectsQueue<T = RejectedRecord> {
   }
 
   /** The run that these are of: they end with it, and who reads them is thrown what it throws. */
-  of<Result, Progress>(
-    run: Run<Result, Progress>,
-  ): Run<Result, Progress> & { readonly lines: () => AsyncGenerator<T> } {
+  of<Result>(run: Run<Result>): Run<Result> & { readonly lines: () => AsyncGenerator<T> } {
     const result = run.result.finally(() => this.end());
     return { ...run, result, lines: () => this.#readBeside(result) };
   }

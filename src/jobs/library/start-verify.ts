@@ -3,8 +3,7 @@ import type { JobOptions, VerifyOptions } from '../job-options.js';
 import type { Source, VerifyDifference, VerifyRun } from './library.js';
 import { runOf, type LibraryWorld } from './library-world.js';
 import { RejectsQueue } from './rejects-queue.js';
-import { nothingYet } from './start-write.js';
-import type { RejectedRecord, VerifyResult, WriteProgress } from '../results.js';
+import type { RejectedRecord } from '../results.js';
 
 /** Begins to read back what a source says was sent. */
 export function startVerify(
@@ -23,7 +22,7 @@ export function startVerify(
     finish: () => Promise.resolve(),
     abort: () => Promise.resolve(),
   };
-  const work = runOf<VerifyResult, WriteProgress>(world, nothingYet, async (begun) => {
+  const work = runOf(world, async (begun) => {
     const { verify } = await import('../verify-job.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
     return verify({ ...request, into: () => Promise.resolve(sink) }, world, { begun });

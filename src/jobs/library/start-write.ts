@@ -4,7 +4,7 @@ import type { Source, WriteRun } from './library.js';
 import { runOf, type LibraryWorld } from './library-world.js';
 import type { WriteHooks, WriteRequest } from '../write/write-request.js';
 import { RejectsQueue } from './rejects-queue.js';
-import type { WriteProgress, WriteResult } from '../results.js';
+import type { WriteResult } from '../results.js';
 import { openSource } from './open-source.js';
 import type { World } from '../world.js';
 
@@ -23,7 +23,7 @@ export function startWrite<Options extends WriteOptions>(
   const rejects = new RejectsQueue();
   const { files, stream, format } = openSource(source);
   const world = library.of(options.signal, stream);
-  const work = runOf<WriteResult, WriteProgress>(world, nothingYet, async (begun) => {
+  const work = runOf(world, async (begun) => {
     refuseNumbers(options);
     if (options.resume) library.needRuns();
     const job = await load();
@@ -36,16 +36,6 @@ export function startWrite<Options extends WriteOptions>(
   const { lines, ...run } = rejects.of(work);
   return { ...run, rejects: lines };
 }
-
-export const nothingYet: WriteProgress = {
-  read: 0,
-  settled: 0,
-  rejected: 0,
-  bytesRead: 0,
-  totalBytes: undefined,
-  inFlight: 0,
-  waiting: undefined,
-};
 
 /** Numbers that would make the run wait for ever. The service judges those that are too large. */
 function refuseNumbers(options: WriteOptions): void {

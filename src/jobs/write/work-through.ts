@@ -49,15 +49,16 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   const refusals = rehearsal === 'check' ? kind.refusals?.(headers) : undefined;
   const job = looking(jobOf(writing, { ...parts, client }), refusals, writing);
   const sending = write(job);
-  const progress = () => ({
-    read: tally.counts.read,
-    settled: endedOf(tally.counts) - (rehearsal === 'check' ? 0 : tally.counts.notSent),
-    rejected: tally.counts.rejected,
-    bytesRead: inputs.bytesRead(tally.counts.read + (tally.counts.otherShards ?? 0)),
-    totalBytes: inputs.totalBytes,
-    inFlight: job.budget.inFlight,
-    waiting: job.waits.text,
-  });
+  const progress = () => {
+    const { read, rejected, notSent } = tally.counts;
+    const records = endedOf(tally.counts) - (rehearsal === 'check' ? 0 : notSent);
+    // What is settled is told, and not what was read: of the bytes the same share.
+    const bytesRead = inputs.bytesRead(read + (tally.counts.otherShards ?? 0));
+    const bytes = read === 0 ? 0 : Math.round((bytesRead * records) / read);
+    const { totalBytes } = inputs;
+    const { inFlight } = job.budget;
+    return { read, records, rejected, bytes, totalBytes, inFlight, waiting: job.waits.text };
+  };
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
   for (const refusal of refusals?.found() ?? [])

@@ -6,7 +6,7 @@ import type { Mapper, RecordBlock } from '../../mapping/records.js';
 import type { Zone } from '../../zone.js';
 import type { WriteOptions } from '../job-options.js';
 import type { JobHooks } from '../job-hooks.js';
-import type { WriteProgress, WriteResult } from '../results.js';
+import type { WriteResult } from '../results.js';
 
 /** What makes one write different from the others. */
 export interface WriteKind {
@@ -56,7 +56,7 @@ export interface WriteRequest extends WriteOptions {
 }
 
 /** Who asked for a write, and wants to be asked and told. */
-export interface WriteHooks extends JobHooks<WriteResult, WriteProgress> {
+export interface WriteHooks extends JobHooks<WriteResult> {
   /** Last chance to refuse, before the first request. */
   confirm?(about: WriteAbout): Promise<void>;
   /** More is read when it resolves. */
