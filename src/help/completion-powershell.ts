@@ -11,13 +11,15 @@ export const powershellCompletion = (): string =>
 Register-ArgumentCompleter -Native -CommandName engagectl -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)
   $word = $wordToComplete -replace '[''"]'
-  $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
-    Where-Object { $_.Extent.EndOffset -lt $cursorPosition } |
-    ForEach-Object {
-      $isText = $_ -is [System.Management.Automation.Language.StringConstantExpressionAst]
-      $(if ($isText) { $_.Value } else { $_.ToString() }) -replace '"'
-    })
-  engagectl __complete line '--' "=$word" @words 2>$null | ForEach-Object {
+  $others = @($commandAst.CommandElements | Select-Object -Skip 1 | Where-Object {
+    $_.Extent.EndOffset -lt $cursorPosition -or $_.Extent.StartOffset -ge $cursorPosition
+  })
+  $before = @($others | Where-Object { $_.Extent.EndOffset -lt $cursorPosition }).Count
+  $words = @($others | ForEach-Object {
+    $isText = $_ -is [System.Management.Automation.Language.StringConstantExpressionAst]
+    $(if ($isText) { $_.Value } else { $_.ToString() }) -replace '"'
+  })
+  engagectl __complete line '--' $before "=$word" @words 2>$null | ForEach-Object {
     $name = [regex]::Unescape($_)
     # No name fits, and no file is meant: PowerShell would offer files if it got nothing.
     if ($name -eq '') { return '' }

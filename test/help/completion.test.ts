@@ -232,7 +232,7 @@ describe('PowerShell', () => {
     expect([code, stdout]).toEqual([
       0,
       expect.stringMatching(
-        /^Register-ArgumentCompleter -Native -CommandName engagectl -ScriptBlock \{$[^]*^ {2}engagectl __complete line '--' "=\$word" @words /m,
+        /^Register-ArgumentCompleter -Native -CommandName engagectl -ScriptBlock \{$[^]*^ {2}engagectl __complete line '--' \$before "=\$word" @words /m,
       ),
     ]);
   });
@@ -240,13 +240,12 @@ describe('PowerShell', () => {
   it('takes a word without its quotes as it is, with the backslashes of a path', async () => {
     writeFileSync(world.path(String.raw`.\my users.csv`), 'id,City\nu1,Oslo\n');
     const words = ['upload', String.raw`.\my users.csv`, '--identity'];
-    expect((await world.run(['__complete', 'line', '--', '=C', ...words])).stdout).toBe('City\n');
+    expect((await askedBehind(3, 'C', words)).stdout).toBe('City\n');
   });
 
   it('answers in ASCII, which a console reads in any encoding', async () => {
     writeFileSync(world.path('users.csv'), 'Имя,𝒙,é\nu1,,\n');
-    const words = ['=', 'upload', 'users.csv', '--identity'];
-    const { stdout } = await world.run(['__complete', 'line', '--', ...words]);
+    const { stdout } = await askedBehind(3, '', ['upload', 'users.csv', '--identity']);
     expect(stdout).toBe('\\u0418\\u043c\\u044f\n\\ud835\\udc99\n\\u00e9\n');
     expect(JSON.parse(`"${stdout.replaceAll('\n', ',')}"`)).toBe('Имя,𝒙,é,');
   });
@@ -260,9 +259,18 @@ describe('PowerShell', () => {
     ['completion tcsh', '\n'],
   ])('%s: names of files are its own, and only where they are meant', async (line, expected) => {
     const words = line.split(' ');
-    const current = `=${words.pop()}`;
-    const { stdout } = await world.run(['__complete', 'line', '--', current, ...words]);
-    expect(stdout).toBe(expected);
+    const last = words.pop();
+    expect((await askedBehind(words.length, last, words)).stdout).toBe(expected);
+  });
+
+  it.each([
+    [1, '--ident', ['upload', 'users.csv'], '--identity\n'],
+    [2, 'C', ['upload', '--identity', 'users.csv', '--region', 'local'], 'City\n'],
+    [0, 'upl', ['users.csv'], 'upload\n'],
+    [1, 'se', ['config', 'list'], 'set\n'],
+  ])('behind %j words, %j of %j', async (before, word, others, expected) => {
+    writeFileSync(world.path('users.csv'), 'id,City\nu1,Oslo\n');
+    expect((await askedBehind(before, word, others)).stdout).toBe(expected);
   });
 
   it.each([
@@ -287,17 +295,15 @@ describe('PowerShell', () => {
   });
 });
 
+/** What PowerShell asks at a word behind some of the others. */
+const askedBehind = (before: number, word: string | undefined, others: readonly string[]) =>
+  world.run(['__complete', 'line', '--', String(before), `=${word}`, ...others]);
+
 /** What the program offers by itself at the end of a line. */
 async function completed(line: string): Promise<string[]> {
   const words = line.split(' ');
   const last = words.pop();
-  const { code, stdout, stderr } = await world.run([
-    '__complete',
-    'line',
-    '--',
-    `=${last}`,
-    ...words,
-  ]);
+  const { code, stdout, stderr } = await askedBehind(words.length, last, words);
   expect([code, stderr]).toEqual([0, '']);
   return lines(stdout);
 }

@@ -3,9 +3,9 @@ import type { Call, CommandSpec } from '../command-spec.js';
 /**
  * What completion scripts ask, quick, and silent if there is no answer: `__complete profiles`, `regions`
  * or `runs`; `__complete columns -- <words>` for the last word of a command line, its words as they were
- * typed; `__complete line -- =<word> <words>` for any word of it, as PowerShell asks: its words without
- * their quotes. That answers in ASCII, with \u0418 for other letters; with an empty line where nothing fits;
- * and with nothing at all where a file is meant.
+ * typed; `__complete line -- <n> =<word> <words>` for a word behind the first n of the others, as PowerShell
+ * asks: its words without their quotes. That answers in ASCII, with \u0418 for other letters; with an empty
+ * line where nothing fits; and with nothing at all where a file is meant.
  */
 export const command: CommandSpec = {
   hidden: true,
@@ -37,7 +37,7 @@ const names = {
   columns,
 };
 
-const line: Ask = async (call, [current = '=', ...words]) => {
+const line: Ask = async (call, [behind = '0', current = '=', ...words]) => {
   const [{ commandWords }, { valuesAt }] = await Promise.all([
     import('../../help/command-words.js'),
     import('../../help/values-at.js'),
@@ -45,7 +45,7 @@ const line: Ask = async (call, [current = '=', ...words]) => {
   const word = current.slice(1);
   const { before, values } = valuesAt(
     commandWords(await call.program.tree(call.runtime)),
-    words,
+    words.slice(0, Number(behind)),
     word,
   );
   if (values === 'files') return [];
