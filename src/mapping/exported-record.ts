@@ -1,6 +1,7 @@
 import { openEvent, openProfileData } from './cell-row.js';
 import { CellText } from './cell-text.js';
-import { shown, takeKey, type KeyPart } from './identity.js';
+import type { KeyPart } from '../text/record-key.js';
+import { shown, takeKey } from './identity.js';
 import { exportedInstantOf } from './instants.js';
 import { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';

@@ -1,11 +1,8 @@
 import { limits, objectIdPattern } from '../contract/limits.js';
+import type { KeyPart } from '../text/record-key.js';
 import type { CellText } from './cell-text.js';
 import { keyOf, keySeeds } from './key-hash.js';
 import type { RecordBuilder } from './record-builder.js';
-
-/** Members that say whose record it is (service-facts, Upload), the one that orders it first. */
-export const keyParts = ['identity', 'objectId', 'FBID', 'GPID'] as const;
-export type KeyPart = (typeof keyParts)[number];
 
 /** Takes the text as the record's key; says why it cannot be one. */
 export function takeKey(part: KeyPart, text: CellText, records: RecordBuilder): string | undefined {

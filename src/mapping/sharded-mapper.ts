@@ -1,7 +1,7 @@
 import type { RowBlock } from '../input/rows.js';
+import { isOfUser, keyOfRecord } from '../text/record-key.js';
 import { ShardFinder, UNKNOWN_SHARD } from '../text/shard-finder.js';
 import { pickedRecords } from './picked-records.js';
-import { RecordKeys } from './record-key.js';
 import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
 import type { Shard } from './shard.js';
 
@@ -12,14 +12,13 @@ import type { Shard } from './shard.js';
  */
 export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Mapper {
   const finder = new ShardFinder(count);
-  const keys = new RecordKeys();
   const isFirst = ours === 1;
 
   const map = (rows: RowBlock): RecordBlock => {
     const shards = shardsOf(rows, mapper.keys, finder);
     const mapped = mapper.map(rows, rowsOf(shards, ours));
     const block = pickedRecords(mapped, (record) => {
-      return (shards[mapped.row[record]!] || finder.ofKey(keys.of(mapped, record))) === ours;
+      return (shards[mapped.row[record]!] || finder.ofKey(keyAt(mapped, record))) === ours;
     });
     const faults = isFirst ? rows.faults : [];
     const rejects = block.rejects.filter(({ row }) => isFirst || shards[row] === ours);
@@ -27,6 +26,12 @@ export function shardedMapper(mapper: Mapper, { index: ours, count }: Shard): Ma
     return { ...block, faults, rejects, elsewhere: rows.count + rows.faults.length - accounted };
   };
   return { ...mapper, map };
+}
+
+/** The bytes of a record's key (contract §9); of an address type, NUL, value. */
+function keyAt({ json, bounds }: RecordBlock, record: number): Buffer {
+  const read = keyOfRecord(json.toString('utf8', bounds[2 * record], bounds[2 * record + 1]));
+  return Buffer.from(isOfUser(read) ? read.key : `${read.space}\0${read.key}`);
 }
 
 /** Those that are in the shard, or may be. */

@@ -1,5 +1,6 @@
 import { CellText } from './cell-text.js';
-import { keyParts, shown, takeKey, textFault } from './identity.js';
+import { keyParts } from '../text/record-key.js';
+import { shown, takeKey, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';

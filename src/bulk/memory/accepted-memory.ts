@@ -1,11 +1,12 @@
 import type { RecordBlock } from '../../mapping/records.js';
 import { hashWords, keySpaces, recordKinds, RecordHashes } from '../../text/record-hashes.js';
+import { keyOfRecord, type RecordKey } from '../../text/record-key.js';
 import { CommitQueue } from '../journal/commit-queue.js';
 import type { ChangeLog } from './change-log.js';
 import { entryWords, type EntryHead } from './entry-file.js';
 import { found, type KnownEntries } from './known-entries.js';
 import { MemoryFiles } from './memory-files.js';
-import { keyOfRecord, nameLine, type KeyName } from './names-file.js';
+import { nameLine } from './names-file.js';
 import { onDisk, onDiskLater } from './on-disk.js';
 
 /** What of an input is new, changed, as it was, and not in it any more. */
@@ -122,7 +123,7 @@ export class AcceptedMemory {
   }
 
   /** Keys that are remembered, and that no record so far had. */
-  async *gone(): AsyncGenerator<KeyName> {
+  async *gone(): AsyncGenerator<RecordKey> {
     if (!this.#known) return;
     for await (const name of this.#files.names.all()) {
       const key = this.#hashes.ofKey(name.key, keySpaces[name.space]);
@@ -190,5 +191,5 @@ function picked(hashes: Int32Array, positions: readonly number[]): Int32Array {
   return entries;
 }
 
-const nameOf = ({ json, bounds }: Texts, position: number): KeyName =>
+const nameOf = ({ json, bounds }: Texts, position: number): RecordKey =>
   keyOfRecord(json.toString('utf8', bounds[2 * position], bounds[2 * position + 1]));

@@ -1,12 +1,7 @@
 import { closeSync, createReadStream, existsSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { keySpaces } from '../../text/record-hashes.js';
-
-/** A key as the input had it: whose it is, and its text. */
-export interface KeyName {
-  readonly space: keyof typeof keySpaces;
-  readonly key: string;
-}
+import { keyOfRecord, type RecordKey } from '../../text/record-key.js';
 
 /** Keys that were accepted for the first time, a line each: a hash does not tell whose it is. */
 export class NamesFile {
@@ -26,7 +21,7 @@ export class NamesFile {
   }
 
   /** Those that can be read; what a kill left of a line is passed over. */
-  async *all(): AsyncGenerator<KeyName> {
+  async *all(): AsyncGenerator<RecordKey> {
     if (!existsSync(this.#path)) return;
     const lines = createInterface({ input: createReadStream(this.#path), crlfDelay: Infinity });
     for await (const line of lines) {
@@ -58,19 +53,9 @@ export function nameLine(json: Buffer, start: number, end: number): string {
   return `${Buffer.from(JSON.stringify([space, key])).toString('latin1')}\n`;
 }
 
-const parts = ['identity', 'objectId', 'FBID', 'GPID'] as const;
-
-/** Whose record it is, from its JSON text: the first of its keys, or type and value of an address. */
-export function keyOfRecord(json: string): KeyName {
-  const record = JSON.parse(json) as Record<string, string>;
-  const part = parts.find((name) => record[name] !== undefined);
-  if (part) return { space: part, key: record[part]! };
-  return { space: record['type'] as KeyName['space'], key: record['value']! };
-}
-
-function parsed(line: string): KeyName | undefined {
+function parsed(line: string): RecordKey | undefined {
   try {
-    const [space, key] = JSON.parse(line) as [KeyName['space'], string];
+    const [space, key] = JSON.parse(line) as [RecordKey['space'], string];
     return Object.hasOwn(keySpaces, space) && typeof key === 'string' ? { space, key } : undefined;
   } catch {
     return undefined;

@@ -1,7 +1,7 @@
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Batch } from '../write/batch.js';
 import type { Accepted, AcceptedMemory, Plan } from './accepted-memory.js';
-import type { KeyName } from './names-file.js';
+import type { RecordKey } from '../../text/record-key.js';
 
 /** Opens what is remembered of one kind of record; called at most once for each. */
 export type OpenMemory = (holdsEvents: boolean) => AcceptedMemory;
@@ -63,7 +63,7 @@ export class StreamMemory {
   }
 
   /** Keys that no record so far had; of events there are none. */
-  async *gone(): AsyncGenerator<KeyName> {
+  async *gone(): AsyncGenerator<RecordKey> {
     const memory = this.#opened.get(false);
     if (memory) yield* memory.gone();
   }

@@ -2,6 +2,7 @@ import { wordsOf } from '../../client/shown.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import { recordCodes } from '../../contract/codes.js';
 import type { Batch } from './batch.js';
+import { keyParts } from '../../text/record-key.js';
 
 /** A record that an answer does not accept. */
 interface Refusal {
@@ -82,8 +83,8 @@ function positionsByName(batch: Batch): Map<string, number | 'several'> {
 /** What names a record: its identifier, or its subscription type and value, a phone's plus aside. */
 function nameOf(record: unknown): string | undefined {
   if (!isObject(record)) return undefined;
-  const identifier = record['identity'] ?? record['objectId'] ?? record['FBID'] ?? record['GPID'];
-  if (identifier !== undefined) return wordsOf(identifier);
+  const part = keyParts.find((name) => (record[name] ?? undefined) !== undefined);
+  if (part) return wordsOf(record[part]);
   const value = wordsOf(record['value']);
   return value && `${wordsOf(record['type'])?.toLowerCase()} ${value.replace(/^\+/, '')}`;
 }

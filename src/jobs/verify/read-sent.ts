@@ -12,6 +12,7 @@ import { KeySample } from './key-sample.js';
 import { membersOfSent, type SentRecord } from './sent.js';
 import { SentAddress } from './sent-address.js';
 import { SentUser } from './sent-user.js';
+import { keyParts } from '../../text/record-key.js';
 
 /** What is held in memory at most: distinct users or addresses, and distinct events. */
 const mostKeys = 500_000;
@@ -124,7 +125,7 @@ export class SentInput {
     }
     const members = membersOfSent(record);
     if (this.#reading.kind === 'upload') {
-      const key = ['identity', 'objectId', 'FBID', 'GPID'].find((name) => members.has(name)) ?? '';
+      const key = keyParts.find((name) => members.has(name)) ?? '';
       const user = `${key} ${exactText(members.get(key) ?? null)}`;
       this.users.of(user, hash, () => new SentUser()).add(record);
     } else {

@@ -6,6 +6,7 @@ import type { Field, Trait } from './field.js';
 import { mistake, type Mistake } from './mistake.js';
 import { isFlag, meantKey } from './spelling.js';
 import type { Survey } from './survey.js';
+import { keyParts } from '../../text/record-key.js';
 
 /** What is looked for in the fields of an input, and what is said of it. */
 interface FieldRule {
@@ -39,7 +40,7 @@ interface Found {
 
 /** Share of the values that is nearly all. */
 const nearlyAll = 0.9;
-const keys = new Set(['identity', 'objectId', 'FBID', 'GPID']);
+const keys = new Set<string>(keyParts);
 const recordKeys = new Set([...keys, 'ts', 'evtName', 'profileData', 'evtData']);
 
 const isCustom = ({ key }: Field): boolean => !profileFields.has(key) && !isFlag(key);
