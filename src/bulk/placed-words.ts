@@ -4,8 +4,12 @@
  * `record` is JSON text of what was read.
  */
 export function placedWords(error: string, line: number, record: string): string {
-  const words = error.replace(/\brecord number\s*:\s*\d+/i, `record: line ${line}`);
-  const named = valuesOf(record).find(([name]) => speaksOf(words, name));
+  const number = /\brecord number\s*:\s*\d+/i;
+  const [words, own] = [error.replace(number, `record: line ${line}`), error.replace(number, '')];
+  const values = valuesOf(record);
+  const named =
+    values.find(([name]) => speaksOf(own, name)) ??
+    values.find(([name]) => name === 'value' && /\b(?:email|phone|whatsapp)\b/i.test(own));
   if (!named) return words;
   const [name, value] = named;
   const shown = shortened(JSON.stringify(value));
@@ -22,6 +26,7 @@ function valuesOf(record: string): readonly (readonly [name: string, value: unkn
     return [];
   }
   if (typeof read !== 'object' || read === null) return [];
+  if ('stage' in read && 'record' in read) return valuesOf(JSON.stringify(read.record)); // of an earlier run
   const members = Object.entries(read as Readonly<Record<string, unknown>>);
   const inner = members.flatMap(([name, value]) =>
     (name === 'profileData' || name === 'evtData') && typeof value === 'object' && value !== null

@@ -133,10 +133,15 @@ export class Tally {
 }
 
 /** What a CSV line, once it is corrected, can be cut into cells by. */
-function cellsOf({ cells }: RowBlock): Pick<Reject, 'columns' | 'delimiter'> {
-  if (!cells?.delimiter) return {};
-  const { header: columns, delimiter } = cells;
-  return delimiter === ',' ? { columns } : { columns, delimiter };
+function cellsOf({ cells }: RowBlock): Partial<Reject> {
+  if (!cells?.markers || cells.markers.delimiter.length === 0) return {};
+  const { delimiter, quote, escape } = cells.markers;
+  return {
+    columns: cells.header,
+    ...(delimiter.toString() !== ',' && { delimiter: delimiter.toString() }),
+    ...(quote.toString() !== '"' && { quote: quote.toString() }),
+    ...(!escape.equals(quote) && { escape: escape.toString() }),
+  };
 }
 
 /** As text where it is UTF-8, apart from a character that was cut at the end; else as base64. */

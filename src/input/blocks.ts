@@ -78,10 +78,9 @@ function blockOf(
 ): RowBlock {
   const { count, faults, behind } = cut;
   const { header, markers, program, state } = cutter;
-  const delimiter = markers?.delimiter.toString();
   const { bounds, lines, cells: cellBounds } = window.memory!.keep(cut);
   const memory = window.memory!.hold(count + faults.length);
-  const cells = header && cellBounds && { header, delimiter, program, bounds: cellBounds };
+  const cells = header && cellBounds && { header, markers, program, bounds: cellBounds };
   if (cells && program && program.cells === cut.cells) program.cells = cells.bounds;
   const place = { input: start.input, offset: window.offset, line, ordinal };
   const end = state === undefined ? place : { ...place, state };

@@ -1,4 +1,5 @@
 import type { CsvProgram } from '../text/csv-program.js';
+import type { Markers } from '../text/csv-scanner.js';
 import type { TextMemory } from './text-memory.js';
 
 /** Formats of the write commands' input. `list` is one bare value a line. */
@@ -74,8 +75,8 @@ export interface Cells {
   readonly program?: CsvProgram | undefined;
   /** Column names, in order; a list has the one name it was opened with. */
   readonly header: readonly string[];
-  /** Between the cells; of a list none. */
-  readonly delimiter?: string | undefined;
+  /** What stands between and around the cells. */
+  readonly markers?: Markers | undefined;
   /**
    * Cell c of record i has its content at `bytes[start, end)`, quotes stripped, with
    * start = bounds[2 * (i * header.length + c)] and end the number after it.

@@ -20,6 +20,7 @@ import { openUsers, type Users, type WantedUsers } from './open-users.js';
 import { openRecordSink, type RecordSink } from './record-sink.js';
 import type { JobHooks } from './job-hooks.js';
 import type { JobProgress, LookUpResult } from './results.js';
+import { whyRejected } from './why-rejected.js';
 import { waitsOf, type Connection, type World } from './world.js';
 
 export interface LookUpRequest extends LookUpOptions, FileOptions {
@@ -210,6 +211,7 @@ function notFound({ tally }: LookingUp): EngagectlError | undefined {
   const { rejected, read } = tally.counts;
   if (rejected === 0) return undefined;
   return new EngagectlError('E-NOT-FOUND', `${someWere(rejected, read, 'users')} not found`, {
+    why: whyRejected(tally.samples, 'unknown to the service'),
     fix: `see ${tally.rejects.path} for which, and why`,
   });
 }

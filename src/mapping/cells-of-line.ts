@@ -2,18 +2,29 @@ import { CsvProgram } from '../text/csv-program.js';
 import { CsvScanner } from '../text/csv-scanner.js';
 import { CellText } from './cell-text.js';
 
-const quote = Buffer.from('"');
 const nothing = Buffer.alloc(0);
+/** What stands between and around the cells, where it is not what RFC 4180 says. */
+export interface Dialect {
+  readonly delimiter?: string;
+  readonly quote?: string;
+  readonly escape?: string;
+}
+
 let program: CsvProgram | undefined;
 
 /** The cells of one CSV record, or why it has not as many as there are columns. */
 export function cellsOfLine(
   line: string,
-  delimiter: string,
+  { delimiter = ',', quote = '"', escape = quote }: Dialect,
   columns: number,
 ): readonly string[] | string {
   const bytes = Buffer.from(line);
-  const markers = { delimiter: Buffer.from(delimiter), quote, escape: quote, comment: nothing };
+  const markers = {
+    delimiter: Buffer.from(delimiter),
+    quote: Buffer.from(quote),
+    escape: Buffer.from(escape),
+    comment: nothing,
+  };
   const scanner = new CsvScanner((program ??= new CsvProgram()), markers);
   scanner.begin(bytes, columns, true);
   const { width, cells, fault } = scanner.scan(0);

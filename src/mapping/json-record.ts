@@ -2,7 +2,7 @@ import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { cellsOfLine } from './cells-of-line.js';
+import { cellsOfLine, type Dialect } from './cells-of-line.js';
 import type { Fault } from './record-builder.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
@@ -67,8 +67,12 @@ function correctedText(json: JsonText, index: number): string | Fault {
   ) as string;
   const columns = member('columns');
   if (!Array.isArray(columns)) return text;
-  const delimiter = member('delimiter');
-  const cells = cellsOfLine(text, typeof delimiter === 'string' ? delimiter : ',', columns.length);
+  const marker = (name: keyof Dialect): Dialect => {
+    const value = member(name);
+    return typeof value === 'string' ? { [name]: value } : {};
+  };
+  const dialect = { ...marker('delimiter'), ...marker('quote'), ...marker('escape') };
+  const cells = cellsOfLine(text, dialect, columns.length);
   if (typeof cells === 'string') return unreadable(cells);
   const named = columns.map((name, at) => `${JSON.stringify(name)}:${JSON.stringify(cells[at])}`);
   return `{${named.join(',')}}`;

@@ -13,6 +13,8 @@ export interface Reject {
   readonly recordBase64?: string;
   /** Of a line of a CSV that could not be read: what its cells would have been called, … */
   readonly columns?: readonly string[] | undefined;
-  /** … and what stands between them, where that is no comma. */
+  /** … and what stands between and around them, where it is not what RFC 4180 says. */
   readonly delimiter?: string | undefined;
+  readonly quote?: string | undefined;
+  readonly escape?: string | undefined;
 }

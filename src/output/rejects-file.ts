@@ -174,9 +174,9 @@ const otherFile = (begun: string, option: OptionName): EngagectlError =>
   });
 
 function lineOf(reject: Reject): string {
-  const { source, line, stage, code, error, record, recordBase64, columns, delimiter } = reject;
+  const { source, line, stage, code, error, record, recordBase64, ...cells } = reject;
   const head = JSON.stringify({ source, line, stage, code, error }).slice(0, -1);
   if (recordBase64 !== undefined) return `${head},"recordBase64":"${recordBase64}"}\n`;
-  const cells = columns ? `,${JSON.stringify({ columns, delimiter }).slice(1, -1)}` : '';
-  return `${head},"record":${record ?? 'null'}${cells}}\n`;
+  const named = cells.columns ? `,${JSON.stringify(cells).slice(1, -1)}` : '';
+  return `${head},"record":${record ?? 'null'}${named}}\n`;
 }

@@ -39,6 +39,42 @@ describe.each<[string, Loop]>([
     },
   ],
   [
+    'a row with a cell too many, of another dialect',
+    {
+      args: ['upload', '--quote', "'", '--escape', '\\'],
+      file: 'users.csv',
+      text: "identity,City\n'u1','Oslo, \\'Norway\\'',x\n",
+      correct: ["',x", "'"],
+    },
+  ],
+  [
+    'a subscription with a cell too many',
+    {
+      args: ['subscribe', '--status', 'Unsubscribe'],
+      file: 'opt-outs.csv',
+      text: 'type,value\nemail,u1@example.test,x\n',
+      correct: [',x', ''],
+    },
+  ],
+  [
+    'a subscription that the service rejects',
+    {
+      args: ['subscribe', '--type', 'email', '--status', 'Unsubscribe'],
+      file: 'opt-outs.csv',
+      text: 'value\nnobody\n',
+      correct: ['"nobody"', '"u1@example.test"'],
+    },
+  ],
+  [
+    'an identity to demerge with a quote never closed',
+    {
+      args: ['demerge', '--yes'],
+      file: 'merged.csv',
+      text: 'identity\n"u1\n',
+      correct: [String.raw`\"u1`, 'u1'],
+    },
+  ],
+  [
     'a cell that does not fit its type',
     {
       args: ['upload', '--types', 'Age:integer', '--map', 'Town=City'],
@@ -77,12 +113,14 @@ describe.each<[string, Loop]>([
     const first = await world.run([command, file, ...flags, ...types]);
     expect(first.code, first.stderr).toBe(3);
     const again = printed(first.stderr);
-    expect(again.slice(0, 2)).toEqual(['upload', rejects]);
+    expect(again.slice(0, 2)).toEqual([command, rejects]);
     const lines = readFileSync(world.path(rejects), 'utf8');
     expect(lines).toContain(wrong);
     writeFileSync(world.path(rejects), lines.replace(wrong, right));
     const second = await world.run(again);
-    expect(second.stderr).toMatch(/^uploaded 1 (record|event)\n/);
+    expect(second.stderr).toMatch(
+      /^(uploaded|set|demerged) 1 (record|event|subscription status|identity)\n/,
+    );
     expect(second.code).toBe(0);
   });
 
@@ -119,6 +157,23 @@ it("the service's words name line, column and value", async () => {
   expect(stderr).toContain('users.csv:4: service 516: ');
   expect(stderr).toContain('Skipped record: line 4 (column "Phone": "555")');
   expect(stderr).not.toContain('record number');
+
+  const again = await world.run(['upload', 'users.csv.rejects.ndjson']);
+  expect(again.stderr).toContain('Skipped record: line 1 (column "Phone": "555")');
+
+  writeFileSync(world.path('outs.csv'), 'type,value,status\nemail,nobody,Resubscribe\n');
+  const { stderr: ofSubscribe } = await world.run(['subscribe', 'outs.csv']);
+  expect(ofSubscribe).toContain('Skipped record: line 2 (column "value": "no');
+});
+
+it('a user whose line cannot be read is told from one that is not there', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('ids.csv'), 'identity\nnobody\n"u1\n');
+  const { code, stderr } = await world.run(['get-profile', '--input', 'ids.csv']);
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringContaining('why: 1 could not be read, 1 unknown to the service\n'),
+  ]);
 });
 
 describe('a run that its rejects ended', () => {
@@ -240,6 +295,31 @@ describe('--rejects x.csv', () => {
     const { stdout } = await world.run(['get-profile', 'u2']);
     expect(JSON.parse(stdout)).toMatchObject({ profileData: { City: 'Ber"gen', Age: 7 } });
     expect(stdout).not.toContain('engagectl_');
+  });
+
+  it('has the cells of another dialect between commas, and takes them corrected', async () => {
+    const { world } = await serve();
+    const rows = ["'u1';'1,5; 2';x", "u2;'O''Hara';3;4", 'u3;1,5;y;z', "u4;'open"];
+    writeFileSync(world.path('users.csv'), `identity;Size;Age\n${rows.join('\n')}\n`);
+    const dialect = ['--delimiter', ';', '--quote', "'"];
+    const types = ['--types', 'Age:integer', '--rejects', 'bad.csv'];
+    const first = await world.run(['upload', 'users.csv', ...dialect, ...types]);
+    const text = readFileSync(world.path('bad.csv'), 'utf8');
+    expect(text.split('\n').map((line) => line.replace(/,\d,"?(parse|validate).*/, ''))).toEqual([
+      'identity,Size,Age,engagectl_line,engagectl_error',
+      "u2,O'Hara,3,4",
+      'u3,"1,5",y,z',
+      'u1,"1,5; 2",x',
+      "u4,'open",
+      '',
+    ]);
+    expect((await world.run(printed(first.stderr))).code).toBe(3);
+    const right = text.replace('3,4', '3').replace('y,z', '5').replace('2",x', '2",6');
+    writeFileSync(world.path('bad.csv'), right.replace("'open", 'open,7'));
+    const { code, stderr } = await world.run(printed(first.stderr));
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^uploaded 4 users\n/)]);
+    const { stdout } = await world.run(['get-profile', 'u1']);
+    expect(JSON.parse(stdout)).toMatchObject({ profileData: { Size: '1,5; 2', Age: 6 } });
   });
 
   it('keeps back what an earlier run may have sent', async () => {

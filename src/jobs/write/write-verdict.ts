@@ -8,6 +8,7 @@ import {
   type ExitCode,
 } from '../../errors.js';
 import type { Rehearsal } from '../job-options.js';
+import { whyRejected } from '../why-rejected.js';
 import type { Words } from '../words.js';
 
 interface EndedWrite {
@@ -42,7 +43,7 @@ export function writeVerdict(
   }
   if (worst === exitCodes.rejected) {
     return new EngagectlError('E-REJECTED', `${someWere(rejected, read, 'records')} rejected`, {
-      why: whyRejected(tally.samples.kinds),
+      why: whyRejected(tally.samples),
       fix: rehearsal
         ? `correct them in the input; ${rejects.path} says where and why`
         : words.correct(job, rejects.path),
@@ -50,21 +51,3 @@ export function writeVerdict(
   }
   return undefined;
 }
-
-/** `1 could not be read, 2 broke a local rule`: by the first words of their kinds. */
-function whyRejected(kinds: Tally['samples']['kinds']): string | undefined {
-  const counts = Object.keys(reasons).map((stage) => {
-    const ofStage = [...kinds].filter(([kind]) => kind.split(' ')[0] === stage);
-    return [stage, ofStage.reduce((sum, [, { count }]) => sum + count, 0)] as const;
-  });
-  const told = counts.filter(([, count]) => count > 0);
-  return (
-    told.map(([stage, count]) => `${grouped(count)} ${reasons[stage]}`).join(', ') || undefined
-  );
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  parse: 'could not be read',
-  validate: 'broke a local rule',
-  service: 'refused by the service',
-};
