@@ -76,6 +76,8 @@ it.each([
   ['upload --identty x', '--identity'],
   ['upload --conc 3', '--concurrency'],
   ['upload --head X', '--header-prefix'],
+  ['upload --format csv', '--input-format, --log-format'],
+  ['export-events --event A --from 7d --to today --output-file x', '--output'],
 ])('%s: suggests %s', async (line, names) => {
   const { code, stdout, stderr } = await makeWorld().run([...line.split(' '), '--quiet']);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -152,9 +154,18 @@ it('all flags that there have to be are named at once', async () => {
   const { code, stderr } = await world.run(['export-events', '--evnt', 'Charged']);
   expect([code, stderr]).toEqual([
     2,
-    expect.stringContaining('missing: --event <name>, --from <date>, --to <date>\n'),
+    expect.stringContaining(
+      "missing: --event <name>, --from <date>, --to <date>; unknown option '--evnt'\n",
+    ),
   ]);
   expect(stderr).toContain('did you mean: --event');
+});
+
+it('a flag that is like none is told where another one is missing, too', async () => {
+  const range = ['export-events', '--event', 'Charged', '--since', '7d', '--to', 'today'];
+  const { code, stderr } = await makeWorld().run(range);
+  const told = "error E-USAGE: missing: --from <date>; unknown option '--since'\n";
+  expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);
 });
 
 it('a request that may take no time at all is refused, rather than sent and given up', async () => {

@@ -5,6 +5,8 @@ import { shellWord } from '../shell-word.js';
 export interface Typed {
   readonly command: Command;
   readonly argv: readonly string[];
+  /** The words of another command that takes these flags. */
+  readonly name?: string;
 }
 
 /** Flags that make a rehearsal of a command, or speak of this one run. */
@@ -17,15 +19,23 @@ export const ofInput = [
   ['shard', 'shards'], // what is corrected may fall to any
 ].flat();
 
+/** Flags of a write that `verify` has not, or that mean something else there. */
+export const ofWrite = [
+  ofRehearsal,
+  ['yes', 'chunk-size', 'chunk-bytes', 'concurrency', 'order', 'overwrite', 'no-journal'],
+  ['rejects', 'max-rejects', 'strict', 'retry-unknown', 'again', 'shard', 'shards'],
+  ['changed', 'stream', 'full', 'gone', 'resume', 'fresh', 'run', 'run-name'],
+].flat();
+
 /** The command line that was typed, as a shell takes it, for these files and without some flags. */
 export function commandLine(
-  { command, argv }: Typed,
+  { command, argv, name = command.name() }: Typed,
   files: readonly string[],
   without: readonly string[],
 ): string {
   const options = [...command.options, ...(command.parent?.options ?? [])];
   const kept = flagsOf(options, argv, new Set(without.map((name) => `--${name}`)));
-  return `engagectl ${[command.name(), ...files, ...kept].map(shellWord).join(' ')}`;
+  return `engagectl ${name} ${[...files, ...kept].map(shellWord).join(' ')}`.trimEnd();
 }
 
 /** The flags among the words, each with its value behind it, but for those `without`. */

@@ -14,7 +14,7 @@ export function usageError(thrown: unknown, program: Command, argv: readonly str
   const command = commandOf(program, argv);
   const help = argv.find((word) => !word.startsWith('-')) === 'help';
   const [first = '', nearest = ''] = thrown.message.replace(/^error: /, '').split('\n');
-  const said = messageOf(thrown, command, first);
+  const said = messageOf(thrown, command, { first, argv });
   const typed = /^unknown (?:command|option) '([^']+)'/.exec(said)?.[1];
   const known = typed?.startsWith('-') ? flagsOf(command) : commandsOf(command, help);
   const names: string[] =
@@ -58,23 +58,40 @@ function reasonOf(
   return named.map(({ flags, description }) => `${flags}: ${description}`).join('. ');
 }
 
-function messageOf({ code }: { code: string }, command: Command, first: string): string {
+function messageOf(
+  { code }: { code: string },
+  command: Command,
+  { first, argv }: { readonly first: string; readonly argv: readonly string[] },
+): string {
   if (code === 'commander.help')
     return command.parent === null ? 'a command is missing' : 'a subcommand is missing';
+  if (code === 'commander.invalidArgument')
+    return first.replace(notAmong, "'$1' is no <$2>. Use one of: ");
   if (code !== 'commander.missingMandatoryOptionValue')
     return withoutValue(first, flagsOf(command));
   const missing = command.options.filter(
     (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
   );
-  return `missing: ${missing.map(({ flags }) => flags).join(', ')}`;
+  const unknown = unknownFlags(command, argv).map((flag) => `unknown option '${flag}'`);
+  return [`missing: ${missing.map(({ flags }) => flags).join(', ')}`, ...unknown].join('; ');
 }
+
+const notAmong =
+  /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are /;
 
 /** Where a flag is missing that there has to be, it may stand there in another spelling. */
 function misspelt({ code }: Error & { code: string }, command: Command, argv: readonly string[]) {
   if (code !== 'commander.missingMandatoryOptionValue') return [];
   const flags = flagsOf(command);
-  const typed = argv.map((word) => word.replace(/=.*/, '')).filter((word) => /^--./.test(word));
-  return typed.flatMap((flag) => (flags.includes(flag) ? [] : (nearestName(flag, flags) ?? [])));
+  return unknownFlags(command, argv).flatMap((flag) => nearestName(flag, flags) ?? []);
+}
+
+/** What is typed as a flag, and is none: commander says so only where no other flag is missing. */
+function unknownFlags(command: Command, argv: readonly string[]): string[] {
+  const flags = flagsOf(command);
+  const words = argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined);
+  const typed = words.map((word) => word.replace(/=.*/, '')).filter((word) => /^--./.test(word));
+  return typed.filter((flag) => !flags.includes(flag) && flag !== '--help');
 }
 
 /** `--passcode=…` is no flag, but a passcode may stand in it. */
@@ -100,11 +117,21 @@ function namesLike(typed: string, known: readonly string[], nearest: string): re
   const begun = typed === '--' ? [] : known.filter((name) => name.startsWith(typed));
   if (begun.length > 0) return begun;
   const hinted = nearest.match(/(?<=[ ,])[\w-]+(?=[,?])/g);
-  return hinted ?? known.filter((name) => beginsBut(typed, name));
+  if (hinted) return hinted;
+  const slips = known.filter((name) => beginsBut(typed, name));
+  return slips.length > 0 ? slips : known.filter((name) => holds(name, typed));
 }
 
+/** Whether a flag has what was typed, or is all of it, but for whole words: `--input-format`, `--format`. */
+const holds = (name: string, typed: string): boolean =>
+  /^--../.test(typed) &&
+  (name.endsWith(typed.slice(1)) || (name.length > 2 && typed.startsWith(`${name}-`)));
+
+/** The command's own first. */
 const flagsOf = (command: Command): string[] =>
-  lineage(command).flatMap(({ options }) => options.map(({ long }) => long ?? ''));
+  lineage(command)
+    .toReversed()
+    .flatMap(({ options }) => options.map(({ long }) => long ?? ''));
 
 const commandsOf = (command: Command, help: boolean): string[] => [
   ...command.commands.map((child) => child.name()),

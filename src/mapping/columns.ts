@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { didYouMean } from '../nearest.js';
+import { nearest } from '../nearest.js';
 import { shellWord } from '../shell-word.js';
 import { likeliestIdentity } from './draft/guess-identity.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
@@ -169,8 +169,8 @@ export function missingColumns(
   fix = 'name columns as the header does',
 ): EngagectlError {
   const columns = missing.length === 1 ? 'column' : 'columns';
-  const [first = ''] = missing;
-  const meant = missing.length === 1 ? didYouMean(first, header) : '';
+  const near = missing.map((name) => nearest(name, header)).filter((name) => name !== undefined);
+  const meant = near.length > 0 ? `; did you mean ${listed(near)}?` : '';
   const message = `${source}: ${columns} ${listed(missing)} missing${meant}`;
   const why = `the header has ${listed(header)}`;
   return new EngagectlError('E-COLUMN-MISSING', message, { why, fix, file: source, line: 1 });

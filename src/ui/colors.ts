@@ -7,6 +7,9 @@ type Env = Runtime['env'];
 export const isForced = (env: Env): boolean =>
   isOn(env['FORCE_COLOR']) || isOn(env['CLICOLOR_FORCE']);
 
-/** `--no-color` and NO_COLOR win over what forces them; TERM=dumb does not. */
+/** `--no-color`, NO_COLOR and FORCE_COLOR=0 win over what forces them; TERM=dumb does not. */
 export const isColored = (env: Env, flag: boolean | undefined): boolean =>
-  flag !== false && env['NO_COLOR'] === undefined && (env['TERM'] !== 'dumb' || isForced(env));
+  flag !== false &&
+  env['NO_COLOR'] === undefined &&
+  (env['FORCE_COLOR'] === undefined || isOn(env['FORCE_COLOR'])) &&
+  (env['TERM'] !== 'dumb' || isForced(env));

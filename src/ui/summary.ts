@@ -2,7 +2,7 @@ import { appendFile, constants } from 'node:fs/promises';
 import { asCalled } from '../as-called.js';
 import type { DayCounts, SettledCounts } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
-import { bytesText, count, grouped, secondsText } from './figures.js';
+import { bytesText, count, grouped, msText, secondsText } from './figures.js';
 import { headline, tells, verdict } from './headline.js';
 import { inert, inertJson } from './inert.js';
 import { versioned } from './json-answer.js';
@@ -155,9 +155,9 @@ function traffic(summary: Summary): [label: string, text: string][] {
   const done = records ?? accepted;
   const again = retries > 0 ? ` (${grouped(retries)} ${retries === 1 ? 'retry' : 'retries'})` : '';
   const rate = seconds > 0 && done > 0 ? `, ${count(Math.round(done / seconds), 'record')}/s` : '';
-  const size = bytesText(bytesSent ?? bytes);
-  const time = secondsText(seconds);
-  return [['traffic', `${size} in ${count(requests, 'request')}${again}, ${time}${rate}`]];
+  const size = (bytesSent ?? bytes) > 0 ? `${bytesText(bytesSent ?? bytes)} in ` : '';
+  const time = seconds < 0.1 ? msText(1000 * seconds) : secondsText(seconds);
+  return [['traffic', `${size}${count(requests, 'request')}${again}, ${time}${rate}`]];
 }
 
 /** Of a FIFO that nobody reads, opening fails at once instead of waiting. */

@@ -56,6 +56,16 @@ it.each([
   expect(without.stderr).not.toContain('\u001B');
 });
 
+it('FORCE_COLOR=0 takes the colours from a terminal', async () => {
+  for (const [env, isColored] of [
+    [{}, true],
+    [{ FORCE_COLOR: '0' }, false],
+  ] as const) {
+    const { stderr } = await makeWorld({ tty: true, env }).run(['get-profile', 'u1']);
+    expect(stderr.includes('\u001B[31merror')).toBe(isColored);
+  }
+});
+
 it.each([
   [false, false],
   [false, true],

@@ -43,6 +43,23 @@ it('Ctrl-C of an upload says how to go on, also where nothing but a reject was n
   expect(stderr).toContain('fix: the same command with --resume goes on');
 });
 
+it.each([
+  [['upload', 'people.csv', '--map', 'mail=Email', '--chunk-size', '1'], '0 of 1 users differ'],
+  [['subscribe', 'outs.csv', '--type', 'email'], '0 of 1 addresses differ'],
+])('%j on a terminal ends with the command that proves it', async (argv, proof) => {
+  const { world } = await serve(
+    { seed: [{ type: 'profile', identity: 'u1', profileData: { Email: 'u1@example.test' } }] },
+    { tty: true },
+  );
+  writeFileSync(world.path('people.csv'), 'identity,mail\nu1,u1@example.test\n');
+  writeFileSync(world.path('outs.csv'), 'value,status\nu1@example.test,Unsubscribe\n');
+  const written = await world.run(argv);
+  expect(written.code, written.stderr).toBe(0);
+  const next = /^ {2}next {6}engagectl (.*)$/m.exec(written.stderr)?.[1] ?? '';
+  const { code, stderr } = await world.run(next.split(' '));
+  expect([code, stderr]).toEqual([0, expect.stringContaining(proof)]);
+});
+
 it('Ctrl-C of an export to a file says how to go on, once', async () => {
   const stop = new AbortController();
   const { service, world } = await serve({ seed: [charged] }, { signal: stop.signal });

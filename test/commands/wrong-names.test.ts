@@ -43,6 +43,9 @@ describe('columns', () => {
     expect([code, stderr]).toEqual([8, expect.stringContaining('did you mean "CustomerId"?')]);
     const begun = await world.run(['upload', 'users.csv', '--identity', 'Customer']);
     expect(begun.stderr).toContain('did you mean "CustomerId"?');
+    const two = ['--identity', 'CustomrId', '--drop', 'Citty'];
+    const both = (await world.run(['upload', 'users.csv', ...two])).stderr;
+    expect(both).toContain('did you mean "City", "CustomerId"?');
   });
 
   it('that no JSON record has are told at the end', async () => {

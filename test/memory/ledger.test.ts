@@ -414,7 +414,7 @@ describe('runs', () => {
     });
     expect((await world.run(['runs', 'list', '--finished'])).stdout).toContain('upload e.ndjson');
     const shown = await world.run(['runs', 'show', first.summary.run]);
-    expect(shown.stdout).toMatch(/exitCode +0/);
+    expect(shown.stdout).toMatch(/exit code +0\nsources +e\.ndjson, /);
     expect((await world.run(['runs', 'list', '--json'])).stdout).toContain('"runs":[]');
   });
 
@@ -426,6 +426,8 @@ describe('runs', () => {
     const { summary } = await run('upload', 'e.csv', ...asEvents, ...chunks);
     const shown = await world.run(['runs', 'show', summary.run, '--json']);
     expect(JSON.parse(shown.stdout)).toMatchObject({ progress: { accepted: 20, rejected: 0 } });
+    const text = (await world.run(['runs', 'show', summary.run])).stdout;
+    expect(text).toMatch(/^files +\S+e\.csv\n[^]*^progress +20 accepted\n/m);
     const refused = await world.run(['runs', 'prune']);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--older-than')]);
     const typed = await world.run(['runs', 'prune'], { tty: true, stdin: '1\n' });

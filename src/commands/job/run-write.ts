@@ -6,7 +6,7 @@ import type { WriteAbout, WriteHooks, WriteRequest } from '../../jobs/write/writ
 import type { World } from '../../jobs/world.js';
 import type { Runtime } from '../../runtime.js';
 import { confirmWrite } from '../../ui/confirm-write.js';
-import { commandLine, ofInput, ofRehearsal } from '../command-line.js';
+import { commandLine, ofInput, ofRehearsal, ofWrite, type Typed } from '../command-line.js';
 import type { Call } from '../command-spec.js';
 import { needInput } from '../flags/input-flags.js';
 import { runJob } from './run-job.js';
@@ -66,10 +66,7 @@ export async function runWrite<Flags extends WriteFlags>(
       nouns,
       rehearsal,
       again: (file) => commandLine(typed, [file], ofInput),
-      next:
-        rehearsal && files.length > 0 && files.length <= mostTyped
-          ? commandLine(typed, files, ofRehearsal)
-          : undefined,
+      next: isTypable(files) ? nextOf({ name, rehearsal, files }, typed) : undefined,
       reads: false,
       stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
       job: async (world, hooks) => {
@@ -87,6 +84,24 @@ export async function runWrite<Flags extends WriteFlags>(
     settings,
     runtime,
   );
+}
+
+const isTypable = (files: readonly string[]): boolean =>
+  files.length > 0 && files.length <= mostTyped && !files.includes('-');
+
+/** The write after its rehearsal; after the write, whether it arrived. Of a demerge nothing tells. */
+function nextOf(
+  {
+    name,
+    rehearsal,
+    files,
+  }: Pick<WriteRequest, 'files'> & { name: WriteEndpoint; rehearsal?: Rehearsal | undefined },
+  typed: Typed,
+): string | undefined {
+  if (rehearsal) return commandLine(typed, files, ofRehearsal);
+  if (name === 'demerge') return undefined;
+  const verify = name === 'subscribe' ? 'verify --subscriptions' : 'verify';
+  return commandLine({ ...typed, name: verify }, files, ofWrite);
 }
 
 /** A dry run is a check where the service offers none. */

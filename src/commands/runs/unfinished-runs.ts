@@ -59,12 +59,24 @@ export async function showRun({ operands, settings, runtime }: Call): Promise<vo
   const { json } = settings();
   const shown = shownRun(operands, runtime);
   if (json) return void stdout.write(jsonAnswer(shown));
-  const rows = Object.entries(shown).map(([name, value]) => [name, asText(value)]);
+  const rows = Object.entries(shown).map(([name, value]) => [
+    name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
+    asText(value),
+  ]);
   stdout.write(inert(aligned(rows)));
 }
 
-const asText = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
+/** `600 accepted, 3 rejected` of figures, zeros left out; lists one after the other. */
+function asText(value: unknown): string {
+  if (typeof value === 'number') return grouped(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return value.map(asText).join('; ');
+  const told = Object.entries(value).filter(([, each]) => each !== 0);
+  const parts = told.map(([name, each]) =>
+    typeof each === 'number' ? `${grouped(each)} ${name}` : asText(each),
+  );
+  return parts.join(', ') || 'nothing yet';
+}
 
 /** One that is not finished, with how far it came; or one that is. */
 function shownRun(operands: readonly string[], runtime: Runtime): object {
@@ -157,7 +169,7 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
       'E-CONFIRM',
       `${count(old.length, 'unfinished run')} would be forgotten`,
       {
-        why: 'they could not be resumed any more, and nobody can be asked here',
+        why: 'what is forgotten cannot be resumed any more, and nobody can be asked here',
         fix: 'add --yes when you are sure; or name an age: --older-than 30d',
       },
     );
@@ -168,7 +180,9 @@ async function confirmPrune(old: readonly RunFolder[], runtime: Runtime): Promis
     ['engagectl', ...header.argv].join(' '),
   ]);
   stderr.write(inert(aligned(rows)));
-  stderr.write('They cannot be resumed any more; partial files of exports are removed.\n');
+  stderr.write(
+    'What is forgotten cannot be resumed any more; partial files of exports are removed.\n',
+  );
   await confirm({ word: String(old.length), noun: 'number' }, runtime);
 }
 

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { readText } from '../../files/read-text.js';
+import { whyOf } from '../../files/why-of.js';
 import { JsonText } from '../../mapping/json-text.js';
 import type { World } from '../world.js';
 
@@ -15,7 +16,7 @@ async function textOf(file: string, { cwd, signal }: JsonRuntime): Promise<strin
   return readText(path.resolve(cwd, file), signal).catch((cause: unknown) => {
     if (cause instanceof EngagectlError) throw cause;
     throw new EngagectlError('E-FILE-READ', `${file} could not be read`, {
-      why: (cause as NodeJS.ErrnoException).code ?? String(cause),
+      why: whyOf(cause),
       fix: 'name a readable file',
       file,
       cause,

@@ -35,7 +35,7 @@ export class VerdictTally {
 
   /** For people: what could not be compared, and what came back in another spelling. */
   *notes(): Generator<string> {
-    for (const [why, count] of this.#untold) yield `not compared, ${grouped(count)} times: ${why}`;
+    for (const [why, count] of this.#untold) yield `${grouped(count)} not compared: ${why}`;
     const { foldedKeys } = this.counts;
     if (foldedKeys > 0) {
       yield `${grouped(foldedKeys)} keys came back in another spelling: lower case, without blanks`;
