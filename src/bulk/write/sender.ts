@@ -41,7 +41,6 @@ export class Sender {
   #waiting: (() => void)[] = [];
   /** Settled batches, to be filled again. */
   readonly #free: Batch[] = [];
-  readonly #spareBodies: Buffer[] = [];
   #unknownInARow = 0;
   #refusedInARow = 0;
 
@@ -65,7 +64,7 @@ export class Sender {
   takeBatch(): Batch {
     const batch = this.#free.pop();
     batch?.clear();
-    return batch ?? new Batch(this.#job.request, this.#spareBodies);
+    return batch ?? new Batch(this.#job.request);
   }
 
   /** Takes a batch when there is room for it; false when the run stopped meanwhile. */
