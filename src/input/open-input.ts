@@ -6,8 +6,14 @@ import type { Cutter } from './cutter.js';
 import { decode } from './decode.js';
 import { DigestedText } from './digested-text.js';
 import { markersOf } from './csv-markers.js';
-import { expectDelimiter } from './expect-delimiter.js';
-import { expectArray, expectHeader, expectLines, formatOfName, formatOfText } from './format.js';
+import {
+  expectArray,
+  expectDelimiter,
+  expectHeader,
+  expectLines,
+  formatOfName,
+  formatOfText,
+} from './format.js';
 import { gunzip } from './gunzip.js';
 import { takeHeader, takeListHeader, type HeaderInput } from './header.js';
 import { JsonCutter } from './json.js';

@@ -4,7 +4,6 @@ import { shown, takeKey, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
 import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
-import { missingMember } from './missing-member.js';
 import type { RecordBuilder } from './record-builder.js';
 
 /** The one that orders the record comes last. */
@@ -73,4 +72,14 @@ function objectFault(json: JsonText, member: 'profileData' | 'evtData'): string 
   const index = json.find(member);
   if (index < 0) return member === 'evtData' ? undefined : missingMember(json, member);
   return json.kindOf(index) === token.openObject ? undefined : `${member} is no object`;
+}
+
+/** What is said of a member that has to be there: perhaps it is, in other letters. */
+function missingMember(json: JsonText, name: string): string {
+  for (let index = 0; index < json.count; index++) {
+    const key = json.bytes.toString('utf8', json.keyStart(index), json.keyEnd(index));
+    if (key.toLowerCase() !== name.toLowerCase()) continue;
+    return `${name} is missing; the record has "${key}": write it "${name}"`;
+  }
+  return `${name} is missing`;
 }

@@ -3,7 +3,6 @@ import type { OptionName } from '../errors.js';
 import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
 import { ndjsonLines } from './ndjson-format.js';
 import type { Checkpoint, RecordPage } from './output.js';
-import { removeSpent } from './remove-spent.js';
 
 /** Bytes read at a time; more where a record is longer. */
 const blockBytes = 1 << 20;
@@ -101,4 +100,17 @@ function pageOfLines(bytes: Buffer): RecordPage {
     start = end + 1;
   }
   return { bytes, bounds: Int32Array.from(bounds), count: bounds.length / 2 };
+}
+
+/**
+ * Removes a file that nothing needs any more. That this fails is no failure of an export that is
+ * whole; returns what to say about it.
+ */
+async function removeSpent(path: string): Promise<string | undefined> {
+  try {
+    await rm(path, { force: true });
+    return undefined;
+  } catch (error) {
+    return `${path} is not needed any more and cannot be removed: ${(error as Error).message}`;
+  }
 }

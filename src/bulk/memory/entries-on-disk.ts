@@ -1,4 +1,3 @@
-import { Bits } from './bits.js';
 import { entryWords, type EntryFile } from './entry-file.js';
 import { found, type KnownEntries } from './known-entries.js';
 
@@ -103,4 +102,25 @@ function ofEach(
     all[index] = what(entries.subarray(entryWords * index, entryWords * (index + 1)), index);
   }
   return all;
+}
+
+/** A set of small whole numbers, a bit each. */
+class Bits {
+  /** How many are in it. */
+  count = 0;
+  readonly #bytes: Uint8Array;
+
+  constructor(size: number) {
+    this.#bytes = new Uint8Array(Math.ceil(size / 8));
+  }
+
+  has(number: number): boolean {
+    return ((this.#bytes[number >>> 3]! >>> (number & 7)) & 1) === 1;
+  }
+
+  set(number: number): void {
+    if (this.has(number)) return;
+    this.#bytes[number >>> 3]! |= 1 << (number & 7);
+    this.count += 1;
+  }
 }

@@ -58,7 +58,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }
 
-function sendJson({ response }: Exchange, status: number, text: string): void {
+export function sendJson({ response }: Exchange, status: number, text: string): void {
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Cache-Control': 'no-store',
