@@ -2,10 +2,11 @@ import { zoneOf, type Zone } from '../zone.js';
 import { resolveAccount, type Account } from '../config/account.js';
 import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';
+import type { AccountCheck } from '../jobs/check-account.js';
 import type { Address } from '../jobs/open-connection.js';
 import type { Connection as JobConnection } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
-import type { Messages } from '../ui/messages.js';
+import { messages, type Messages } from '../ui/messages.js';
 import { tellRequestSettings } from './effective-settings.js';
 import type { Settings } from './settings.js';
 import { startLocalService } from './serve/start-local-service.js';
@@ -40,25 +41,25 @@ export async function connect(
 }
 
 /** The same, for an account that is chosen already. */
-export async function connectTo(
+async function connectTo(
   chosen: Account,
   settings: Settings,
   runtime: Runtime,
-  { messages, maxInFlight, ...listeners }: ConnectOptions,
+  { messages: said, maxInFlight, ...listeners }: ConnectOptions,
 ): Promise<Connection> {
   const zone = zoneOfAccount(chosen);
   const { openConnection } = await import('../jobs/open-connection.js');
   const isLocal = chosen.region === localRegion;
-  const service = isLocal ? await startLocalService(chosen, { runtime, messages }) : undefined;
+  const service = isLocal
+    ? await startLocalService(chosen, { runtime, messages: said })
+    : undefined;
   const account = service ? { ...chosen, baseUrl: service.url } : chosen;
   try {
     const { baseUrl, accountId, passcode, headerPrefix } = account;
     const { timeoutMs } = settings;
-    tellRequestSettings(account, settings, { maxInFlight, messages });
+    tellRequestSettings(account, settings, { maxInFlight, messages: said });
     if (baseUrl.startsWith('https:') && runtime.env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
-      messages.warn(
-        'NODE_TLS_REJECT_UNAUTHORIZED=0: the certificate of this service is not checked',
-      );
+      said.warn('NODE_TLS_REJECT_UNAUTHORIZED=0: the certificate of this service is not checked');
     }
     const connection = await openConnection(
       {
@@ -72,7 +73,7 @@ export async function connectTo(
         policy: settings,
         // It has another port every time.
         host: isLocal ? localRegion : undefined,
-        said: messages,
+        said,
         ...listeners,
       },
       runtime,
@@ -95,6 +96,22 @@ export async function closing<T>(connection: Connection, work: Promise<T>): Prom
   } finally {
     await connection.close();
   }
+}
+
+/** What the service says of the account: one harmless request that is not repeated. */
+export async function askAccount(
+  account: Account,
+  settings: Settings,
+  runtime: Runtime,
+  onHeaders?: ConnectOptions['onHeaders'],
+): Promise<AccountCheck> {
+  const said = messages(settings, runtime);
+  const listeners = onHeaders && { onHeaders };
+  const how = { maxInFlight: 1, messages: said, ...listeners };
+  const connection = await connectTo(account, settings, runtime, how);
+  const { checkAccount } = await import('../jobs/check-account.js');
+  const { client, account: connected } = connection;
+  return closing(connection, checkAccount(client, connected.baseUrl, runtime));
 }
 
 /** A zone from the config file was not checked by the parser of `--timezone`. */

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { environmentFaults } from '../config/environment-faults.js';
+import { environmentFaults } from '../config/credentials.js';
 import type { Runtime } from '../runtime.js';
 import { oneAfterAnother } from '../help/problems.js';
 import { repeatedFlag } from './flags/option-table.js';

@@ -1,4 +1,4 @@
-import { jsonAnswer } from '../ui/json-answer.js';
+import { jsonAnswer } from '../ui/inert.js';
 import { version } from '../version.js';
 import type { CommandSpec } from './command-spec.js';
 

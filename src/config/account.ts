@@ -89,6 +89,12 @@ export async function resolveAccount(
   return accountOf(settings, { region: from, baseUrl: url, credentials, saved });
 }
 
+/** What is saved for a region of a config profile, whatever flags and variables say. */
+export const savedAccount = (
+  place: { readonly profile: string; readonly region: string },
+  runtime: AccountRuntime,
+): Promise<Account> => resolveAccount({ ...place, flags: new Set(['profile', 'region']) }, runtime);
+
 /**
  * The account of the calling system for people to look at; undefined where there is none. `profile` is the config
  * profile in use, if one is.

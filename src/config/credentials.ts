@@ -4,6 +4,7 @@ import { whyOf } from '../files/why-of.js';
 import type { Runtime } from '../runtime.js';
 import type { SavedRegion } from './schema.js';
 import { together } from './together.js';
+import { checkedBaseUrl } from './base-url.js';
 
 /** An account's id and its secret. They belong together: they always come from one source. */
 export interface Credentials {
@@ -66,7 +67,7 @@ export async function environmentCredentials(
 }
 
 /** Throws E-CONFIG for what can be said of the environment's pair without reading a file. */
-export function checkAccountPair(env: Surroundings['env']): void {
+function checkAccountPair(env: Surroundings['env']): void {
   const { id, secret } = serviceAccount;
   const pair = pairIn(serviceAccount, env);
   if (pair) checkedAccountId(pair.id, id);
@@ -186,4 +187,34 @@ export function checkedHeaderPrefix(prefix: string, source: string): string {
     why: 'a header name holds letters, digits and hyphens',
     fix: 'give a prefix like X-Service',
   });
+}
+
+/**
+ * What is wrong with the variables of the account, but for a file that they name: to be told with
+ * what is wrong besides. `flags`: the settings that were given as flags, and set variables aside.
+ */
+export function environmentFaults(
+  { env }: Pick<Runtime, 'env'>,
+  flags: ReadonlySet<string>,
+): string[] {
+  const read = (name: string, check: (value: string, source: string) => unknown) => () => {
+    const value = env[name];
+    if (value !== undefined) check(value, name);
+  };
+  const isAside = flags.has('profile');
+  return [
+    ...(isAside ? [] : [() => checkAccountPair(env)]),
+    ...(isAside || flags.has('baseUrl') ? [] : [read('ENGAGECTL_BASE_URL', checkedBaseUrl)]),
+    ...(flags.has('headerPrefix') ? [] : [read('ENGAGECTL_HEADER_PREFIX', checkedHeaderPrefix)]),
+  ].flatMap(faultOf);
+}
+
+function faultOf(check: () => unknown): string[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    if (error instanceof EngagectlError) return [error.message];
+    throw error;
+  }
 }

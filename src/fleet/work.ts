@@ -2,8 +2,7 @@ import type { Job, Queue, Worker } from 'bullmq';
 import { EngagectlError } from '../errors.js';
 import { aborted } from '../jobs/aborted.js';
 import { FleetLists } from './lanes.js';
-import type { Outage } from './outage.js';
-import { answered, type QueueStore } from './queue-store.js';
+import { type Outage, answered, type QueueStore } from './queue-store.js';
 import { RunningShard, type ShardWorld } from './running-shard.js';
 
 /** Milliseconds between two looks at what else there is to know. */

@@ -9,8 +9,7 @@ import type { ExportRequest } from './export/export-documents.js';
 import { performExport, type ExportHooks } from './export/perform-export.js';
 import type { ExportResult } from './results.js';
 import { refuseDays } from './export/wanted-days.js';
-import type { Words } from './words.js';
-import type { World } from './world.js';
+import type { Words, World } from './world.js';
 
 /** Exports events in the order of the names given, then of days. */
 export async function exportEvents(

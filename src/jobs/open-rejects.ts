@@ -6,8 +6,7 @@ import { rejectColumns } from '../output/reject-row.js';
 import { RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
 import { shardFile, shardName } from './shard-of.js';
-import type { Words } from './words.js';
-import type { World } from './world.js';
+import type { Words, World } from './world.js';
 
 interface RejectsPlace {
   readonly job: string;

@@ -7,7 +7,7 @@ import {
   type OutputOptions,
 } from '../output/formats.js';
 import type { FileOptions } from './job-options.js';
-import type { Words } from './words.js';
+import type { Words } from './world.js';
 
 export { formatNames, isStdout };
 

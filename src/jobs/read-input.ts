@@ -1,5 +1,9 @@
+import { statSync } from 'node:fs';
+import path from 'node:path';
 import type { InputOptions } from '../input/options.js';
 import { writeDefaults, type ReadOptions } from './job-options.js';
+import { openInputs } from '../input/open.js';
+import type { Runtime } from '../runtime.js';
 
 /** The options that decide what is sent: a run is only resumed with the same ones. */
 export const readMeaning = ({
@@ -28,3 +32,19 @@ export const inputOptions = (
   { maxRecordBytes = writeDefaults.maxRecordBytes, ...options }: ReadOptions,
   listColumn?: string,
 ): InputOptions => ({ ...options, files, maxRecordBytes, listColumn });
+
+/** Names of a table's columns, of which no more is read than its beginning; none of what is no file. */
+export async function readColumns(
+  file: string,
+  options: ReadOptions,
+  runtime: Runtime,
+): Promise<readonly string[]> {
+  // A pipe would be waited for.
+  if (!statSync(path.resolve(runtime.cwd, file)).isFile()) return [];
+  const inputs = await openInputs(inputOptions([file], options), runtime);
+  try {
+    return inputs.headers[0]?.header ?? [];
+  } finally {
+    await inputs.close();
+  }
+}

@@ -1,10 +1,12 @@
 import { openOutput, prepareOutputs } from '../output/open-output.js';
-export { prettyJson } from '../text/pretty-json.js';
 import { RecordWriter } from '../output/record-writer.js';
 import { isStdout } from '../output/formats.js';
 import { outputOf } from './output-of.js';
 import type { FileOptions } from './job-options.js';
 import type { World } from './world.js';
+import { openStdout } from '../output/stream-sink.js';
+
+export { prettyJson } from '../text/pretty-json.js';
 
 /** Where records go, one at a time. Who opens, finishes or aborts. */
 export interface RecordSink {
@@ -44,4 +46,13 @@ export async function openRecordSink(
     },
     abort: () => output.abort(),
   };
+}
+
+/** Writes lines to stdout, at the pace of its reader. A reader that left is E-STDOUT-CLOSED. */
+export function openLines(
+  runtime: Pick<World['runtime'], 'stdout'>,
+  { option }: World['words'],
+): (lines: string) => Promise<void> {
+  const { file } = openStdout(runtime.stdout, option);
+  return (lines) => file.write(Buffer.from(lines));
 }

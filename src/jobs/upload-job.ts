@@ -1,15 +1,13 @@
 import { EngagectlError } from '../errors.js';
 import { zoneOf } from '../zone.js';
-import { knownRefusals } from './write/known-refusals.js';
-import { firstLook } from './write/first-look.js';
+import { uploadRemarks } from './write/upload-remarks.js';
 import { columnMapping } from '../mapping/mapping-file.js';
 import type { MappingFile } from '../mapping/mapping-file-schema.js';
 import { uploadMapper } from '../mapping/upload.js';
 import type { UploadMapping } from '../mapping/upload-mapping.js';
 import type { Runtime } from '../runtime.js';
 import type { WriteResult } from './results.js';
-import type { Words } from './words.js';
-import type { World } from './world.js';
+import type { Words, World } from './world.js';
 import { readMeaning } from './read-input.js';
 import type { UploadOptions } from './job-options.js';
 import { performWrite } from './write/perform-write.js';
@@ -34,8 +32,7 @@ export async function upload(
       mapper: (ofAccount) => uploadMapper({ ...mapping, zone: ofAccount }),
       keys: [mapping.identity, mapping.objectId ?? 'objectId'],
       minRecords: mapping.expected?.minRecords,
-      refusals: (headers) => knownRefusals({ ...mapping, zone }, headers),
-      doubts: () => firstLook({ ...mapping, zone }),
+      remarks: (headers, isCheck) => uploadRemarks({ ...mapping, zone }, headers, isCheck),
     },
     request,
     world,

@@ -13,7 +13,7 @@ import { runId } from './run/run-id.js';
 import { uploadMapping } from './upload-job.js';
 import { checkAll, type Checking } from './verify/check-all.js';
 import { EventBook } from './verify/event-book.js';
-import { proven } from './verify/proven.js';
+import { proven } from './verify/proof.js';
 import { SentInput } from './verify/read-sent.js';
 import { Settlement } from './verify/settlement.js';
 import { differenceText } from './verify/verdict.js';

@@ -4,7 +4,6 @@ import { Waits } from '../client/waits.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
 import type { Ports } from './ports.js';
-import type { Words } from './words.js';
 
 /** What a job works in, besides its own options. */
 export interface World {
@@ -55,3 +54,23 @@ export interface Said {
   /** More about a request than that. */
   debug(tell: () => readonly [text: string, about: object] | undefined): void;
 }
+
+/** How those who start jobs call what an error or a note tells them to use. */
+export interface Words {
+  /** An option, like `--rejects <file>`; `value` stands for what follows its name. */
+  readonly option: (name: string, value?: string) => string;
+  /** What goes on with an unfinished run. */
+  readonly goOn: (run: string) => string;
+  /** What to do with the rejects of a run, which `file` holds. */
+  readonly correct: (job: string, file: string) => string;
+  /** What names the state folder. */
+  readonly stateFolder: string;
+}
+
+/** Of a program that uses the library. */
+export const libraryWords: Words = {
+  option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
+  goOn: () => 'the same call with resume',
+  correct: (job, file) => `${file} says where and why; ${job} them again when they are correct`,
+  stateFolder: 'stateFolder',
+};

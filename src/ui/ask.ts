@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
-import { isOn } from './is-on.js';
+import { isOn } from './colors.js';
 
 export type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'env'>;
 

@@ -1,5 +1,4 @@
 import type { Runtime } from '../runtime.js';
-import { isOn } from './is-on.js';
 
 type Env = Runtime['env'];
 
@@ -13,3 +12,7 @@ export const isColored = (env: Env, flag: boolean | undefined): boolean =>
   env['NO_COLOR'] === undefined &&
   (env['FORCE_COLOR'] === undefined || isOn(env['FORCE_COLOR'])) &&
   (env['TERM'] !== 'dumb' || isForced(env));
+
+/** Of a variable that is a switch: set, and neither `0` nor `false`. */
+export const isOn = (variable: string | undefined): boolean =>
+  variable !== undefined && !/^(0|false)$/i.test(variable);

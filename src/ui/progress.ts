@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime.js';
 import { inertJson } from './inert.js';
-import { isOn } from './is-on.js';
+import { isOn } from './colors.js';
 import { withoutPersonal } from './shortened.js';
 import type { DisplaySettings } from './messages.js';
 import { paceFigures, progressText, type Pace, type ProgressState } from './progress-text.js';

@@ -2,8 +2,7 @@ import type { Preview } from '../jobs/write/preview-upload.js';
 import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
 import { bytesText, count, grouped, secondsText } from './figures.js';
-import { inert, inertJson, inertJsonText } from './inert.js';
-import { versioned } from './json-answer.js';
+import { inert, inertJson, inertJsonText, versioned } from './inert.js';
 
 type Column = Preview['columns'][number];
 

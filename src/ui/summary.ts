@@ -4,8 +4,7 @@ import type { DayCounts, SettledCounts } from '../jobs/results.js';
 import type { Runtime } from '../runtime.js';
 import { bytesText, count, grouped, msText, secondsText } from './figures.js';
 import { headline, tells, verdict } from './headline.js';
-import { inert, inertJson } from './inert.js';
-import { versioned } from './json-answer.js';
+import { inert, inertJson, versioned } from './inert.js';
 import type { DisplaySettings, Messages } from './messages.js';
 import type { Summary } from './run-summary.js';
 

@@ -1,4 +1,4 @@
-import { openLines } from '../../jobs/stdout-lines.js';
+import { openLines } from '../../jobs/record-sink.js';
 import type { Runtime } from '../../runtime.js';
 import { inertJson } from '../../ui/inert.js';
 import { jobWords } from '../job/job-words.js';

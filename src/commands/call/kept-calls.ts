@@ -9,8 +9,7 @@ import {
 } from '../../jobs/calling/kept-calls-job.js';
 import { datedOutput } from '../../jobs/export/dated-output.js';
 import type { FileOptions } from '../../jobs/job-options.js';
-import { inertJson } from '../../ui/inert.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { inertJson, jsonAnswer } from '../../ui/inert.js';
 import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job/job-words.js';

@@ -1,7 +1,6 @@
 import type { Platform } from '../../calling/protocol.js';
 import { lintInit } from '../../jobs/calling/lint-init-job.js';
-import { inertJson } from '../../ui/inert.js';
-import { versioned } from '../../ui/json-answer.js';
+import { inertJson, versioned } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 

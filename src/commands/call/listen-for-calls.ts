@@ -1,8 +1,11 @@
 import path from 'node:path';
 import { stateFolder } from '../../config/standard-folders.js';
 import { checkCuid } from '../../jobs/calling/check-placement.js';
-import { listenForCalls, type ListenOptions } from '../../jobs/calling/listen-job.js';
-import { readMissedActions } from '../../jobs/calling/missed-actions.js';
+import {
+  listenForCalls,
+  type ListenOptions,
+  readMissedActions,
+} from '../../jobs/calling/listen-job.js';
 import { EngagectlError, interruption } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/ask.js';

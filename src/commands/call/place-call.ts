@@ -1,7 +1,7 @@
 import { CallError } from '../../jobs/calling/call-error.js';
 import { checkPlacement } from '../../jobs/calling/check-placement.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call-job.js';
-import { versioned } from '../../ui/json-answer.js';
+import { versioned } from '../../ui/inert.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import type { Call } from '../command-spec.js';
 import { EventLines, stoppedWith } from './event-lines.js';

@@ -28,7 +28,7 @@ const named =
     (await import('./completed-names.js')).completedNames(kind, runtime);
 
 const columns: Ask = async ({ runtime }, words) =>
-  (await import('./completed-columns.js')).completedColumns(words, runtime);
+  (await import('./completed-names.js')).completedColumns(words, runtime);
 
 const names = {
   profiles: named('profiles'),

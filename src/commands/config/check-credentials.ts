@@ -1,10 +1,9 @@
-import type { Account } from '../../config/account.js';
+import { resolveAccount, type Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
-import { checkAccount } from '../../jobs/check-account.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { jsonAnswer } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
-import { closing, connect } from '../connect.js';
+import { askAccount } from '../connect.js';
 import { tryOtherRegions, type TriedRegion } from './other-regions.js';
 
 /**
@@ -14,10 +13,9 @@ import { tryOtherRegions, type TriedRegion } from './other-regions.js';
 export async function checkCredentials({ settings, runtime }: Call): Promise<void> {
   const set = settings();
   const told = messages(set, runtime);
-  const connection = await connect(set, runtime, { maxInFlight: 1, messages: told });
-  const { account, client } = connection;
-  const { profile, region, accountId, baseUrl } = account;
-  const { status, error } = await closing(connection, checkAccount(client, baseUrl, runtime));
+  const account = await resolveAccount(set, runtime);
+  const { status, error, baseUrl } = await askAccount(account, set, runtime);
+  const { profile, region, accountId } = account;
   const answer = {
     ok: status === 'accepted',
     profile,

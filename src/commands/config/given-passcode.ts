@@ -6,7 +6,7 @@ import type { SavedRegion } from '../../config/schema.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { askSecret } from '../../ui/ask.js';
-import { isOn } from '../../ui/is-on.js';
+import { isOn } from '../../ui/colors.js';
 
 /** Where `config set` gets the passcode from; none of them is the passcode. */
 export interface PasscodeFlags {

@@ -1,12 +1,13 @@
-import type { Account } from '../../config/account.js';
-import type { Credentials } from '../../config/credentials.js';
+import { savedAccount, type Account } from '../../config/account.js';
+import { checkedBaseUrl } from '../../config/base-url.js';
 import { entry } from '../../config/saved-account.js';
 import { readConfig } from '../../config/store.js';
+import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { AccountCheck } from '../../jobs/check-account.js';
+import { askAccount } from '../connect.js';
 import type { Settings } from '../settings.js';
-import { askAt, credentialsAt } from './ask-saved.js';
 
 /** Another region of the config profile, and what it says. */
 export interface TriedRegion {
@@ -34,31 +35,32 @@ export async function tryOtherRegions(
   const { profile, region } = account;
   if (profile === undefined) return [];
   const regions = entry((await readConfig(runtime)).profiles, profile)?.regions ?? {};
+  const ask = async (one: Account | undefined): Promise<Answer> =>
+    (one && (await askAccount(one, settings, runtime)).status) ?? 'cannot be used';
   const tried: TriedRegion[] = [];
-  for (const [name, saved] of Object.entries(regions)) {
+  for (const [name, { baseUrl, accountId, headerPrefix = defaultHeaderPrefix }] of Object.entries(
+    regions,
+  )) {
     if (name === region) continue;
-    const source = `config profile "${profile}"`;
-    const place = { saved, source, timeoutMs: settings.timeoutMs, runtime };
-    const ask = async (credentials: Credentials | undefined): Promise<Answer> =>
-      (credentials && (await usable(askAt(place, credentials)))?.status) ?? 'cannot be used';
-    const own = await usable(credentialsAt(place));
+    const own = await usable(async () => savedAccount({ profile, region: name }, runtime));
+    const there = await usable(() => ({
+      ...account,
+      region: name,
+      baseUrl: checkedBaseUrl(baseUrl, `config profile "${profile}"`),
+      headerPrefix,
+    }));
     const ownAnswer = await ask(own);
     const isSame = own?.accountId === account.accountId && own.passcode === account.passcode;
-    tried.push({
-      region: name,
-      baseUrl: saved.baseUrl,
-      accountId: saved.accountId,
-      ownAnswer,
-      answer: isSame ? ownAnswer : await ask(account),
-    });
+    const answer = isSame ? ownAnswer : await ask(there);
+    tried.push({ region: name, baseUrl, accountId, ownAnswer, answer });
   }
   return tried;
 }
 
 /** Of another region a fault of the configuration is a finding, not an end. */
-async function usable<T>(value: Promise<T>): Promise<T | undefined> {
+async function usable<T>(make: () => T | Promise<T>): Promise<T | undefined> {
   try {
-    return await value;
+    return await make();
   } catch (error) {
     if (error instanceof EngagectlError && error.id.startsWith('E-CONFIG')) return undefined;
     if (error instanceof EngagectlError && error.id === 'E-BASE-URL') return undefined;

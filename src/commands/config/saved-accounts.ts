@@ -1,8 +1,7 @@
 import { listed, without, withCurrent } from '../../config/changes.js';
 import { configPath, readConfig, updateConfig } from '../../config/store.js';
 import { aligned } from '../../ui/aligned.js';
-import { inert } from '../../ui/inert.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { inert, jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';

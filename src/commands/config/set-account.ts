@@ -6,7 +6,7 @@ import { currentProfile } from '../../config/saved-account.js';
 import { configPath, readConfig, updateConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import { notTried, trySaved } from './try-saved.js';
 import { givenPasscode, type PasscodeFlags } from './given-passcode.js';

@@ -4,8 +4,7 @@ import { configFolder, stateFolder } from '../../config/standard-folders.js';
 import { configPath } from '../../config/store.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
-import { inert } from '../../ui/inert.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { inert, jsonAnswer } from '../../ui/inert.js';
 import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';
 

@@ -1,11 +1,12 @@
 import { asCalled } from '../../as-called.js';
+import { savedAccount } from '../../config/account.js';
 import { savedRegion } from '../../config/changes.js';
 import { readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
 import type { AccountCheck } from '../../jobs/check-account.js';
 import type { Runtime } from '../../runtime.js';
+import { askAccount } from '../connect.js';
 import type { Settings } from '../settings.js';
-import { askAt, credentialsAt } from './ask-saved.js';
 
 /** What became of the attempt to use what was saved. */
 interface Tried {
@@ -27,15 +28,14 @@ export async function trySaved(
   settings: Settings,
   runtime: Runtime,
 ): Promise<Tried> {
-  const saved = savedRegion(await readConfig(runtime), profile, region);
-  if (!saved) return notTried; // meanwhile removed by another process
+  if (!savedRegion(await readConfig(runtime), profile, region)) return notTried; // meanwhile removed by another process
   try {
     const timeoutMs = settings.flags.has('timeout') ? settings.timeoutMs : patienceMs;
-    const place = { saved, source: `config profile "${profile}"`, timeoutMs, runtime };
-    const { accountId } = saved;
-    const { status, error } = await askAt(place, await credentialsAt(place));
+    const account = await savedAccount({ profile, region }, runtime);
+    const { accountId, baseUrl } = account;
+    const { status, error } = await askAccount(account, { ...settings, timeoutMs }, runtime);
     if (status === 'accepted') {
-      const message = `account ${accountId} and its passcode fit region ${region} (${saved.baseUrl})`;
+      const message = `account ${accountId} and its passcode fit region ${region} (${baseUrl})`;
       return { status, message };
     }
     const what = status === 'refused' ? 'does not fit' : 'could not be tried';

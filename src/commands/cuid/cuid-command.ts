@@ -35,7 +35,7 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
     const [{ checkCuids }, { openLines }, { inertJson }, { jobWords }, { runJob }] =
       await Promise.all([
         import('../../jobs/cuid/check-cuids-job.js'),
-        import('../../jobs/stdout-lines.js'),
+        import('../../jobs/record-sink.js'),
         import('../../ui/inert.js'),
         import('../job/job-words.js'),
         import('../job/run-job.js'),

@@ -1,9 +1,7 @@
 import type { Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
-import { checkAccount } from '../../jobs/check-account.js';
 import type { Runtime } from '../../runtime.js';
-import { messages } from '../../ui/messages.js';
-import { closing, connectTo } from '../connect.js';
+import { askAccount } from '../connect.js';
 import type { Settings } from '../settings.js';
 import type { Warning } from '../../jobs/doctor/network.js';
 
@@ -21,14 +19,9 @@ export async function askOnce(
 ): Promise<Answer> {
   let date: string | undefined;
   const started = runtime.monotonic();
-  const connection = await connectTo(account, settings, runtime, {
-    maxInFlight: 1,
-    messages: messages(settings, runtime),
-    onHeaders: (headers) => (date = headers['date']?.toString()),
+  const { status, request, error } = await askAccount(account, settings, runtime, (headers) => {
+    date = headers['date']?.toString();
   });
-  const { baseUrl } = connection.account;
-  const checked = checkAccount(connection.client, baseUrl, runtime);
-  const { status, request, error } = await closing(connection, checked);
   const milliseconds = Math.round(runtime.monotonic() - started);
   if (!error) return { message: `${request}: accepted (${milliseconds} ms)`, date };
   if (status !== 'refused') throw error;

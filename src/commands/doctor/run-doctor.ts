@@ -1,8 +1,7 @@
 import { asCalled } from '../../as-called.js';
 import { EngagectlError, errorIds, exitCodes, mostSerious } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import { inert } from '../../ui/inert.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { inert, jsonAnswer } from '../../ui/inert.js';
 import type { Settings } from '../settings.js';
 import { examine, type Finding } from './examine.js';
 

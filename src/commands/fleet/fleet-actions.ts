@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { EngagectlError } from '../../errors.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { closing, connect } from '../connect.js';
@@ -36,7 +36,7 @@ export async function work(call: Call<WorkFlags>): Promise<void> {
   const said = messages(call.settings(), runtime);
   const some = runtime.token().replaceAll(/[-_]/g, '').slice(0, 4);
   const worker = `${hostname().slice(0, 16)}-${some}`;
-  const { Outage } = await import('../../fleet/outage.js');
+  const { Outage } = await import('../../fleet/queue-store.js');
   const outage = new Outage(said);
   await withQueue(
     call,

@@ -2,8 +2,7 @@ import type { RunStatus } from '../../fleet/run-status.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { fitted, grouped, secondsText } from '../../ui/figures.js';
-import { inert } from '../../ui/inert.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { inert, jsonAnswer } from '../../ui/inert.js';
 import type { DisplaySettings } from '../../ui/messages.js';
 
 /** As much of a run as a table of it shows. */

@@ -1,7 +1,7 @@
 import { EngagectlError } from '../../errors.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { runNamed, withQueue, type RunFlags } from './fleet-flags.js';

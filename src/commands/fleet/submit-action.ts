@@ -3,7 +3,7 @@ import type { FleetRun } from '../../fleet/fleet-run.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import { confirmDemerge } from '../../ui/confirm-demerge.js';
 import { confirmWrite } from '../../ui/confirm-write.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { closing, connect, type Connection } from '../connect.js';

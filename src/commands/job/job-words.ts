@@ -1,4 +1,4 @@
-import type { Words } from '../../jobs/words.js';
+import type { Words } from '../../jobs/world.js';
 
 /** How errors and notes of jobs call what a person types. */
 export const jobWords: Words = {

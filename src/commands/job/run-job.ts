@@ -1,5 +1,5 @@
 import { EngagectlError, exitCodes } from '../../errors.js';
-import type { JobEnding, JobHooks } from '../../jobs/job-hooks.js';
+import type { JobEnding, JobHooks, ToldRejects } from '../../jobs/job-hooks.js';
 import type { Rehearsal } from '../../jobs/job-options.js';
 import type { JobProgress, RunResult, WriteResult } from '../../jobs/results.js';
 import type { Runtime } from '../../runtime.js';
@@ -14,7 +14,8 @@ import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import type { ReportFlag } from '../flags/output-flags.js';
 import { isStdout } from '../../jobs/output-of.js';
 import type { Settings } from '../settings.js';
-import { showRejects } from './show-rejects.js';
+import { grouped } from '../../ui/figures.js';
+import { annotate, rejectText, type AnnotationWorld } from '../../ui/annotations.js';
 
 type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
 
@@ -170,3 +171,36 @@ function withWayOn(error: EngagectlError, unfinished: boolean): EngagectlError {
 }
 
 const stops = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
+
+/** Lines on the screen. */
+const shownRejects = 5;
+
+/** The first few rejects, then how many there were of each kind. */
+function showRejects(
+  { samples: { first, kinds }, rejects }: ToldRejects,
+  said: Messages,
+  world: AnnotationWorld,
+): void {
+  const annotated = annotate(first, world);
+  const shown = annotated ? first : first.slice(0, shownRejects);
+  if (!annotated) {
+    for (const reject of shown) {
+      const { source: file, line, kind, code } = reject;
+      said.warn(`${file}:${line}: ${kind}: ${rejectText(reject, world.settings)}`, {
+        file,
+        line,
+        code,
+      });
+    }
+  }
+  const total = [...kinds.values()].reduce((sum, { count }) => sum + count, 0);
+  if (total > shown.length) {
+    const each = [...kinds].map(([kind, { count }]) => `${grouped(count)} ${kind}`).join(', ');
+    said.warn(`${grouped(total)} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${each}`);
+  }
+  if (rejects.missing > 0) {
+    said.warn(
+      `${grouped(rejects.missing)} of them are in no file: ${rejects.path} could not be written`,
+    );
+  }
+}

@@ -1,6 +1,6 @@
+import { basename } from 'node:path';
 import { asCalled } from '../../as-called.js';
 import { count, grouped } from '../../ui/figures.js';
-import { basename } from 'node:path';
 import {
   listRuns,
   listUnreadable,
@@ -11,17 +11,16 @@ import { EngagectlError } from '../../errors.js';
 import { Instead } from '../../instead.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
-import { inert } from '../../ui/inert.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { inert, jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
-import { forgetRuns } from '../../jobs/run/forget-runs.js';
-import { progressOf } from '../../jobs/run/run-progress.js';
+import { forgetRuns, progressOf } from '../../jobs/run/forget-runs.js';
 import { confirm, mayAsk } from '../../ui/ask.js';
-import { asFinished, finishedRuns, listFinished } from './finished-runs.js';
 import { flagsOf, withoutFlags } from '../command-line.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job/job-words.js';
 import { runsFolder } from '../job/job-world.js';
+import { readLedger, type LedgerLine } from '../../jobs/run/ledger.js';
+import type { Settings } from '../settings.js';
 
 /** `runs list`: the unfinished ones, the oldest first; or those that are finished. */
 export async function listRunsOf({
@@ -196,3 +195,39 @@ function runOf([id]: readonly string[], runtime: Runtime, what: string): RunFold
     fix: what === 'run' ? 'engagectl runs list --finished' : 'engagectl runs list',
   });
 }
+
+/** Writes that ended with their whole input worked through, the oldest first; each once. */
+function finishedRuns(runtime: Runtime): readonly LedgerLine[] {
+  return eachOnce(readLedger(runsFolder(runtime)).lines);
+}
+
+const eachOnce = (lines: readonly LedgerLine[]): readonly LedgerLine[] => [
+  ...new Map(lines.map((line) => [line.run, line])).values(),
+];
+
+/** `runs list --finished`. */
+function listFinished(settings: Settings, runtime: Runtime): void {
+  const { lines, damage } = readLedger(runsFolder(runtime));
+  const said = messages(settings, runtime);
+  if (damage !== undefined) said.warn(`the ledger cannot be read in full: ${damage}`);
+  const runs = eachOnce(lines);
+  if (settings.json) return void runtime.stdout.write(jsonAnswer({ runs: runs.map(asFinished) }));
+  if (runs.length === 0) return said.note('no finished runs');
+  const rows = runs.map(({ run, finished, command, ...line }) => [
+    run,
+    finished,
+    `${line.accountId} (${line.host})`,
+    `${command} ${line.sources.map(({ name }) => name).join(' ')}`,
+    grouped(line.accepted),
+    grouped(line.rejected + line.unknown),
+  ]);
+  const head = ['RUN', 'FINISHED', 'ACCOUNT', 'WHAT', 'ACCEPTED', 'OTHERS'];
+  runtime.stdout.write(inert(aligned([head, ...rows])));
+}
+
+/** As `runs show` tells it. */
+const asFinished = ({ sources, once, schemaVersion: _, ...line }: LedgerLine) => ({
+  ...line,
+  sources: sources.map(({ name, bytes, digest, records }) => ({ name, bytes, digest, records })),
+  harmfulTwice: once.length > 0,
+});

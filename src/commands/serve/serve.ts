@@ -4,13 +4,14 @@ import type { Credentials } from '../../config/credentials.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import type { Runtime } from '../../runtime.js';
 import type { RunningService, ServiceOptions, Variants } from '../../service/start.js';
-import { jsonAnswer } from '../../ui/json-answer.js';
+import { jsonAnswer, inert, inertJson } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
-import { requestTeller } from './request-line.js';
 import { servedCalls, type CallFlags } from './serve-calls.js';
 import { tlsOf, type Tls, type TlsFlags } from './serve-tls.js';
 import type { Settings } from '../settings.js';
 import { shellWord } from '../../shell-word.js';
+import type { SeenRequest } from '../../service/control/request-log.js';
+import { shortened } from '../../ui/shortened.js';
 
 export interface ServeFlags extends Partial<Variants>, TlsFlags, CallFlags {
   readonly port: number;
@@ -153,3 +154,43 @@ function sayWhatIsOpen(told: Messages, { host, allowHost = [], tls, tlsCert }: S
   }
   if (allowHost.length > 0) told.note(`it also answers to ${allowHost.join(', ')}`);
 }
+
+/**
+ * What tells of each request that the service has answered: a line, or an object under `--log-format
+ * json`; with `-vv` its headers, too. Never the body.
+ */
+function requestTeller(
+  isShown: boolean,
+  settings: Pick<Settings, 'json' | 'logJson' | 'debug' | 'showPii'>,
+  { stderr, log }: Pick<Runtime, 'stderr' | 'log'>,
+): (seen: SeenRequest) => void {
+  const { json, logJson, debug, showPii } = settings;
+  return ({ headers, body: _, ...whole }) => {
+    const seen = showPii ? whole : { ...whole, url: withoutIdentifier(whole.url) };
+    const about = debug ? { ...seen, headers } : seen;
+    const text = debug ? `${lineOf(seen)}${headerLines(headers)}` : lineOf(seen);
+    log?.({ type: 'request', text, about });
+    if (!isShown) return;
+    const line = json || logJson ? inertJson({ type: 'request', ...about }) : inert(text);
+    stderr.write(`${line}\n`);
+  };
+}
+
+function lineOf(seen: Omit<SeenRequest, 'headers' | 'body'>): string {
+  const { at, method, url, status, ms, bodyBytes, fault } = seen;
+  const end = status ?? 'no answer';
+  const rule = fault === null ? '' : `, fault ${fault}`;
+  return `${at} ${method} ${url} ${end}, ${ms} ms, ${bodyBytes} bytes${rule}`;
+}
+
+/** Endpoint 5 names a person in its query. */
+const withoutIdentifier = (url: string): string =>
+  url.replace(
+    /([?&](?:identity|email|objectId)=)([^&]+)/gi,
+    (_, name: string, value: string) => `${name}${shortened(value.replaceAll('%40', '@'))}`,
+  );
+
+const headerLines = (headers: SeenRequest['headers']): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `\n< ${name}: ${String(value)}`)
+    .join('');

@@ -14,7 +14,6 @@ import { cuidKey } from './cuid-key.js';
 import { CuidMaker } from './cuid-maker.js';
 import { derivedOutput } from './derived-output.js';
 import type { DerivedRows } from './derived-rows.js';
-import { holdsContacts } from './holds-contacts.js';
 import { KnownCuids, type MetBefore } from './known-cuids.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
 
@@ -204,3 +203,10 @@ const needsKey = (from: string, { words }: World): EngagectlError =>
     why: 'a cuid is seen by the other party of a call',
     fix: `hide them with ${words.option('keyFile', '<file>')}, or show them with ${words.option('style', 'slug')}`,
   });
+
+const contactName = /e-?mail|phone|mobile|msisdn|whatsapp|(?:^|[^a-z])tel(?:$|[^a-z])/i;
+const contactValue = /@|^(?:\+|00)[\d\s().-]{7,}$/;
+
+/** By its name, or by its first value: a cuid is seen by the other party of a call. */
+const holdsContacts = (column: string, first: string): boolean =>
+  contactName.test(column) || contactValue.test(first);

@@ -2,7 +2,7 @@ import { addDays, dayOf, dayToUtc, formatDay, type Day } from '../../contract/da
 import { EngagectlError } from '../../errors.js';
 import { didYouMean } from '../../nearest.js';
 import { todayOf, type Today } from './dated-output.js';
-import type { Words } from '../words.js';
+import type { Words } from '../world.js';
 
 /** Whole days, both inclusive. */
 export interface DateRange {

@@ -29,8 +29,9 @@ import { digest } from '../run/run-folder.js';
 import { shardText, slotsOf } from '../shard-of.js';
 import { dayCounts, refuseToday, shortDays } from './wanted-days.js';
 import { watched } from '../watched.js';
-import { withNearestEvent } from './with-nearest-event.js';
 import { waitsOf, type Connection, type World } from '../world.js';
+import { reservedEventNames, unexportableEvents } from '../../contract/codes.js';
+import { didYouMean } from '../../nearest.js';
 
 export type ExportHooks = JobHooks<ExportResult>;
 
@@ -221,3 +222,22 @@ function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportE
 const isKept = ({ log }: ExportWork): boolean => log.resumable && !log.isEmpty;
 
 const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;
+
+const unexportable = new Set<string>(unexportableEvents);
+/** Events that the service itself makes for every account, and the one of every purchase. */
+const common = ['Charged', ...reservedEventNames].filter((name) => !unexportable.has(name));
+
+/**
+ * The service's refusal of an event name (contract §13), with the nearest one that can be known here:
+ * the service lists none, so that it is one of those that all accounts have.
+ */
+function withNearestEvent(
+  error: EngagectlError | undefined,
+  asked: readonly { readonly eventName: string }[],
+): EngagectlError | undefined {
+  if (!error) return undefined;
+  const { id, message, details } = error;
+  if (id !== 'E-USAGE' || !/\binvalid event\b/i.test(message)) return error;
+  const wrong = asked.find(({ eventName }) => message.includes(eventName))?.eventName ?? '';
+  return new EngagectlError(id, `${message}${didYouMean(wrong, common)}`, details);
+}

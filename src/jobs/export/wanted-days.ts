@@ -7,8 +7,7 @@ import { todayOf, type Today } from './dated-output.js';
 import type { DateRange } from './date-range.js';
 import type { DayFileOptions } from '../job-options.js';
 import type { DayCounts } from '../results.js';
-import type { Words } from '../words.js';
-import type { World } from '../world.js';
+import type { Words, World } from '../world.js';
 
 /** The slices of one file. */
 export type FileSlices = readonly SliceOfFile[];

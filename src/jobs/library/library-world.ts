@@ -9,8 +9,7 @@ import { zoneOf } from '../../zone.js';
 import type { ConnectOptions, Run } from './library.js';
 import { openConnection } from '../open-connection.js';
 import type { JobProgress } from '../results.js';
-import { libraryWords } from '../words.js';
-import type { Connection, World } from '../world.js';
+import { libraryWords, type Connection, type World } from '../world.js';
 
 /** The world without signals, or with one. */
 export type RuntimeOf = (signal: AbortSignal) => Runtime;

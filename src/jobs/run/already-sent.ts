@@ -6,7 +6,7 @@ import { KnownTexts, type MatchedText } from '../../input/match-text.js';
 import type { Inputs } from '../../input/open.js';
 import type { Position, TextDigest } from '../../input/rows.js';
 import type { LedgerLine, LedgerSource } from './ledger.js';
-import type { Words } from '../words.js';
+import type { Words } from '../world.js';
 
 /** An input that is, or begins with, what another run sent. */
 interface SentInput extends MatchedText {

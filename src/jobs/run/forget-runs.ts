@@ -1,8 +1,11 @@
 import { EngagectlError } from '../../errors.js';
 import { lockRun } from '../../files/run-lock.js';
 import { removePartials } from '../export/export-leftovers.js';
-import { lockOf, removeRun, type RunFolder } from './run-folder.js';
-import type { Words } from '../words.js';
+import { lockOf, removeRun, type RunFolder, journalOf } from './run-folder.js';
+import type { Words } from '../world.js';
+import type { SettledCounts } from '../../bulk/outcome-log.js';
+import { readJournal } from '../../bulk/journal/journal.js';
+import { earlierParts, writeEntries, type WriteEntry } from '../../bulk/write/write-entries.js';
 
 /**
  * Forgets unfinished runs, with the partial files of exports. A run that a process works on stays,
@@ -42,4 +45,15 @@ export async function forgetRuns(
 
 function undefinedIfHeld(error: unknown): undefined {
   if (!(error instanceof EngagectlError && error.id === 'E-RUN-LOCKED')) throw error;
+}
+
+/** How far an unfinished write came. Undefined for an export, and where the journal cannot be read. */
+export function progressOf(run: RunFolder): Readonly<SettledCounts> | undefined {
+  if (run.header.command.startsWith('export-')) return undefined;
+  try {
+    const entries = readJournal<WriteEntry>(journalOf(run), writeEntries);
+    return earlierParts(entries).counts;
+  } catch {
+    return undefined;
+  }
 }

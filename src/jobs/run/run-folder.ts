@@ -7,7 +7,7 @@ import { EngagectlError } from '../../errors.js';
 import { makeFolder } from '../../files/make-folder.js';
 import { syncFolder } from '../../files/sync-folder.js';
 import { writeSynced } from '../../files/write-synced.js';
-import type { Words } from '../words.js';
+import type { Words } from '../world.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {

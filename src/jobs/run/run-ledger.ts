@@ -3,8 +3,13 @@ import { EngagectlError, grouped } from '../../errors.js';
 import type { Inputs } from '../../input/open.js';
 import type { TextDigests } from '../../input/text-digests.js';
 import { pipedBefore, refuseOtherParts, sentBefore, type SentBefore } from './already-sent.js';
-import { ledgerSources } from './finished-run.js';
-import { appendLedger, ledgerOf, readLedger, type LedgerLine } from './ledger.js';
+import {
+  appendLedger,
+  ledgerOf,
+  readLedger,
+  type LedgerLine,
+  type LedgerSource,
+} from './ledger.js';
 import type { Remembered } from '../write/open-memory.js';
 import { folderOfRuns } from './open-run.js';
 import type { WriteResult } from '../results.js';
@@ -12,7 +17,7 @@ import { pipeName } from './pipe-name.js';
 import { digest } from './run-folder.js';
 import { shardCount, shardText } from '../shard-of.js';
 import type { World } from '../world.js';
-import type { Writing } from '../write/writing.js';
+import type { Writing } from '../write/write-request.js';
 
 /** A write, as the ledger knows it. */
 type LedgerRun = Pick<
@@ -173,3 +178,27 @@ const unreadable = (file: string, damage: string, { words }: World): EngagectlEr
     fix: `put the file back as it was; or move it away, or give ${words.option('again')}, when you are sure`,
     file,
   });
+
+/** The inputs of a run as the ledger has them: those that were read to their end; one by one, for there may be many. */
+function* ledgerSources(digests: TextDigests, names: readonly string[]): Generator<LedgerSource> {
+  let before: number | undefined;
+  for (const [input, name] of names.entries()) {
+    const found = digests.get(input);
+    const first = input === 0 ? 0 : before;
+    before = found?.ended?.end.ordinal;
+    if (!found?.ended || first === undefined) continue;
+    const { offset: bytes, hash: digest, endsInLine, ended } = found;
+    const { offset, line, ordinal, state } = ended.end;
+    yield {
+      name,
+      bytes,
+      digest,
+      head: ended.head,
+      records: ordinal - first,
+      ...(offset !== bytes && { offset }),
+      line,
+      ...(state !== undefined && { state }),
+      ...(endsInLine && { endsInLine }),
+    };
+  }
+}

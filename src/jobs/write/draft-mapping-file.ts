@@ -9,8 +9,7 @@ import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import { fileError } from '../../output/file-error.js';
 import { publish } from '../../output/publish.js';
 import { findTarget, refuseTarget, type FileTarget } from '../../output/target.js';
-import type { Words } from '../words.js';
-import type { World } from '../world.js';
+import type { Words, World } from '../world.js';
 
 /** Where a drafted mapping file goes. */
 export interface DraftWish {

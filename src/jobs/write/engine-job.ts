@@ -10,8 +10,7 @@ import type { Mapper } from '../../mapping/records.js';
 import { writeDefaults } from '../job-options.js';
 import type { RunLedger } from '../run/run-ledger.js';
 import { waitsOf } from '../world.js';
-import type { WriteRequest } from './write-request.js';
-import type { Writing } from './writing.js';
+import type { WriteRequest, Writing } from './write-request.js';
 
 interface EngineParts {
   readonly mapper: Mapper;

@@ -6,12 +6,12 @@ import { StreamMemory } from '../../bulk/memory/stream-memory.js';
 import { EngagectlError } from '../../errors.js';
 import { refusePlace, unwritable } from '../../files/refuse-place.js';
 import { lockRun, type RunLock } from '../../files/run-lock.js';
-import { goneLine } from './gone-line.js';
 import { makeRoot } from '../run/run-folder.js';
 import { shardText } from '../shard-of.js';
 import type { World } from '../world.js';
-import type { WriteRequest } from './write-request.js';
-import type { Writing } from './writing.js';
+import type { WriteRequest, Writing } from './write-request.js';
+import { csvCell } from '../../output/csv-cell.js';
+import { isOfUser, type RecordKey } from '../../text/record-key.js';
 
 /** What a write that sends only what changed works with. */
 export interface Remembered {
@@ -170,4 +170,10 @@ function openGone(name: string | undefined, { runtime: { cwd }, words }: World) 
       rmSync(draft, { force: true });
     },
   };
+}
+
+/** A line for somebody the input does not hold: of users a bare list, of addresses type and value. */
+function goneLine({ space, key }: RecordKey, isFirst: boolean): string {
+  if (isOfUser({ space })) return `${csvCell(key)}\n`;
+  return `${isFirst ? 'type,value\n' : ''}${space},${csvCell(key)}\n`;
 }

@@ -26,8 +26,7 @@ import { shardText, writeSlots } from '../shard-of.js';
 import { openTally, workThrough } from './work-through.js';
 import { isWorthKeeping } from './worth-keeping.js';
 import type { Connection, World } from '../world.js';
-import type { WriteHooks, WriteKind, WriteRequest } from './write-request.js';
-import type { Writing } from './writing.js';
+import type { WriteHooks, WriteKind, WriteRequest, Writing } from './write-request.js';
 
 /**
  * Does a write from its input to its result. Throws what was in the way before anything was sent;

@@ -22,8 +22,7 @@ import type { RunLedger } from '../run/run-ledger.js';
 import { watched } from '../watched.js';
 import { isWorthKeeping } from './worth-keeping.js';
 import { writeVerdict } from './write-verdict.js';
-import type { Refusals } from './write-request.js';
-import type { Writing } from './writing.js';
+import type { Remark, Writing } from './write-request.js';
 
 interface Parts {
   readonly mapper: Mapper;
@@ -46,8 +45,17 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     runtime,
   });
   const headers = inputs.headers.map(({ header }) => header);
-  const refusals = rehearsal === 'check' ? kind.refusals?.(headers) : undefined;
-  const job = looking(jobOf(writing, { ...parts, client }), refusals, writing);
+  const remarks = kind.remarks?.(headers, rehearsal === 'check');
+  const say = (all: readonly Remark[] = []) => {
+    for (const { text, personal } of all) world.said.warn(text, {}, personal);
+  };
+  const made = jobOf(writing, { ...parts, client });
+  const map: WriteJob['map'] = (rows) => {
+    const block = made.map(rows);
+    say(remarks?.look(block));
+    return block;
+  };
+  const job = { ...made, map };
   const sending = write(job);
   const progress = () => {
     const { read, rejected, notSent } = tally.counts;
@@ -61,8 +69,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   };
   hooks.begun?.(progress, inputs.first);
   const { done, stopped, ...traffic } = await sending;
-  for (const refusal of refusals?.found() ?? [])
-    world.said.warn(refusal.text, {}, refusal.personal);
+  say(remarks?.found());
   warnOfInput(writing, done ? parts.mapper : undefined);
   const short = done ? shortOf(writing, tally, traffic) : undefined;
   const error = writeVerdict(tally, {
@@ -115,23 +122,6 @@ function shortOf(
   const { names } = inputs;
   const accepted = hasSent || requests > 0 ? counts.accepted + counts.resumed : undefined;
   return tooFew(records, minRecords, { names, accepted });
-}
-
-/** The same, with what it maps looked at. */
-function looking(
-  job: WriteJob,
-  refusals: Refusals | undefined,
-  { kind, world }: Writing,
-): WriteJob {
-  const doubtsIn = kind.doubts?.();
-  if (!refusals && !doubtsIn) return job;
-  const map: WriteJob['map'] = (rows) => {
-    const block = job.map(rows);
-    refusals?.look(block);
-    for (const { text, personal } of doubtsIn?.(block) ?? []) world.said.warn(text, {}, personal);
-    return block;
-  };
-  return { ...job, map };
 }
 
 /** Counts the outcomes; its rejects file is made with the first reject. */

@@ -4,9 +4,10 @@ import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/open.js';
 import type { Mapper, RecordBlock } from '../../mapping/records.js';
 import type { Zone } from '../../zone.js';
-import type { WriteOptions } from '../job-options.js';
+import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks } from '../job-hooks.js';
 import type { WriteResult } from '../results.js';
+import type { Connection, World } from '../world.js';
 
 /** What makes one write different from the others. */
 export interface WriteKind {
@@ -22,10 +23,8 @@ export interface WriteKind {
   readonly keys?: readonly string[];
   /** Of a whole input; fewer are not what was expected. */
   readonly minRecords?: number | undefined;
-  /** Looks at what a check reads, for what the service is known to refuse. */
-  refusals?(headers: readonly (readonly string[])[]): Refusals;
-  /** Of the records of a block: what is to be said of them, though they are sent. */
-  doubts?(): (block: RecordBlock) => readonly Remark[];
+  /** Looks at what is mapped, for what is to be said of it. */
+  remarks?(headers: readonly (readonly string[])[], isCheck: boolean): Remarks;
   /** Identities that occurred, of which none is sent twice. */
   readonly seen?: IdentitySet;
   /** What is about to be done, found by reading the input once more. */
@@ -39,10 +38,10 @@ export interface Remark {
   readonly personal: readonly string[];
 }
 
-/** What records are found to be that the service refuses. */
-export interface Refusals {
-  look(block: RecordBlock): void;
-  /** A sentence for each kind. */
+export interface Remarks {
+  /** What is to be said of a block at once. */
+  look(block: RecordBlock): readonly Remark[];
+  /** What all of them together show, a sentence for each kind. */
   found(): readonly Remark[];
 }
 
@@ -67,4 +66,17 @@ export interface WriteAbout {
   /** The input can be read only once. */
   readonly piped: boolean;
   readonly identities: IdentitySurvey | undefined;
+}
+
+/** What a write is to do, and with what. */
+export interface Writing {
+  readonly kind: WriteKind;
+  readonly request: WriteRequest;
+  readonly world: World;
+  readonly hooks: WriteHooks;
+  readonly rehearsal: Rehearsal | undefined;
+  readonly inputs: Inputs;
+  readonly connection: Connection | undefined;
+  /** Most requests in flight. */
+  readonly slots: number;
 }

@@ -9,7 +9,7 @@ import {
 } from '../../errors.js';
 import type { Rehearsal } from '../job-options.js';
 import { whyRejected } from '../why-rejected.js';
-import type { Words } from '../words.js';
+import type { Words } from '../world.js';
 
 interface EndedWrite {
   readonly stopped: EngagectlError | undefined;

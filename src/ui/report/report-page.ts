@@ -6,11 +6,10 @@ import { summaryFigures } from '../summary.js';
 import { charts } from './charts.js';
 import { figureTable, figureTiles } from './figures-shown.js';
 import { html, type Html } from './html.js';
-import { outcomes, plan } from './outcome-bars.js';
+import { outcomes, plan, days, verified } from './outcome-bars.js';
 import { rejects } from './rejects.js';
 import { reportShell } from './report-shell.js';
 import type { RunReport } from './run-report.js';
-import { days, verified } from './verified.js';
 
 /** One page about a run, as HTML that needs nothing besides. */
 export function reportPage(report: RunReport): string {
