@@ -1,23 +1,15 @@
-import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
+import { identifierKinds } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
 import type { WantedUsers } from '../jobs/open-users.js';
 import type { CommandSpec } from './command-spec.js';
 import { inputOptions, needInput } from './flags/input-flags.js';
-import type { OptionTable } from './flags/option-table.js';
+import type { FlagsOf, OptionTable } from './flags/option-table.js';
 import { choice, integer, notEmpty } from './flags/option-values.js';
 import { outputOptions } from './flags/output-flags.js';
 import type { LookUpFlags } from './job/run-look-up.js';
 
-interface UserFlags {
-  readonly identity?: string;
-  readonly email?: string;
-  readonly objectId?: string;
-  readonly input?: string;
-  readonly by?: IdentifierKind;
-}
-
-const userOptions: OptionTable = [
+const userOptions = [
   'Users:',
   ['--identity <value>', 'the user with this identity', notEmpty],
   ['--email <value>', 'the user with this email address', notEmpty],
@@ -35,7 +27,8 @@ const userOptions: OptionTable = [
   ],
   ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
   ['--rejects <file>', 'where identifiers without a user go (default: beside the input)'],
-];
+] as const satisfies OptionTable;
+type UserFlags = FlagsOf<typeof userOptions>;
 
 export const command: CommandSpec<LookUpFlags & UserFlags> = {
   summary: 'one or many profiles by identifier',

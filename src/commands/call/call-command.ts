@@ -1,14 +1,22 @@
 import type { Call, CommandSpec } from '../command-spec.js';
 import { inputOptions } from '../flags/input-flags.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import { age, choice, duration, integer, notEmpty } from '../flags/option-values.js';
-import type { LintFlags } from './lint-init.js';
-import type { ListenFlags } from './listen-for-calls.js';
 import { outputOptions } from '../flags/output-flags.js';
 import type { LogFlags } from './kept-calls.js';
 import { callingOptions, type CallingFlags } from './open-calling.js';
 import { phoneOptions } from './phone-flags.js';
-import type { PlaceFlags } from './place-call.js';
 import type { RunFlags } from './run-calls.js';
+
+const lintOptions = [
+  'Options:',
+  [
+    '--platform <platform>',
+    'android, ios or both',
+    { parse: choice('android', 'ios', 'both'), default: 'both' },
+  ],
+] as const satisfies OptionTable;
+export type LintFlags = FlagsOf<typeof lintOptions>;
 
 const lint: CommandSpec<LintFlags> = {
   needs: 'nothing',
@@ -23,16 +31,29 @@ const lint: CommandSpec<LintFlags> = {
     # in CI, for one of them
     engagectl call lint init.json --platform android --json
   `,
-  options: [
-    'Options:',
-    [
-      '--platform <platform>',
-      'android, ios or both',
-      { parse: choice('android', 'ios', 'both'), default: 'both' },
-    ],
-  ],
+  options: lintOptions,
   run: async (call) => (await import('./lint-init.js')).runLint(call),
 };
+
+const listenOptions = [
+  'Options:',
+  [
+    '--answer <how>',
+    'auto, decline, ignore or prompt',
+    { parse: choice('auto', 'decline', 'ignore', 'prompt'), default: 'auto' },
+  ],
+  ['--answer-after <duration>', 'how long it rings before', duration],
+  ['--hangup-after <duration>', 'end a call that has been in progress so long', duration],
+  ['--once', 'end with the first call'],
+  ['--notifications <state>', 'on or off', { parse: choice('on', 'off'), default: 'on' }],
+  [
+    '--missed-actions <file>',
+    'JSON object of buttons of a missed call, identifier: label',
+    notEmpty,
+  ],
+  ...phoneOptions,
+] as const satisfies OptionTable;
+export type ListenFlags = FlagsOf<typeof listenOptions>;
 
 const listen: CommandSpec<ListenFlags> = {
   summary: 'take calls: a phone that answers by itself',
@@ -44,26 +65,23 @@ const listen: CommandSpec<ListenFlags> = {
     # the next call alone, which it declines
     engagectl call listen --cuid ann_1 --answer decline --once --region local
   `,
-  options: [
-    'Options:',
-    [
-      '--answer <how>',
-      'auto, decline, ignore or prompt',
-      { parse: choice('auto', 'decline', 'ignore', 'prompt'), default: 'auto' },
-    ],
-    ['--answer-after <duration>', 'how long it rings before', duration],
-    ['--hangup-after <duration>', 'end a call that has been in progress so long', duration],
-    ['--once', 'end with the first call'],
-    ['--notifications <state>', 'on or off', { parse: choice('on', 'off'), default: 'on' }],
-    [
-      '--missed-actions <file>',
-      'JSON object of buttons of a missed call, identifier: label',
-      notEmpty,
-    ],
-    ...phoneOptions,
-  ],
+  options: listenOptions,
   run: async (call) => (await import('./listen-for-calls.js')).runListen(call),
 };
+
+const placeOptions = [
+  'Options:',
+  ['--to <cuid>', 'whom to call', { parse: notEmpty, required: true }],
+  [
+    '--context <text>',
+    'what the call is about, at most 64 characters',
+    { parse: notEmpty, required: true },
+  ],
+  ['--cancel-after <duration>', 'cancel a call that nobody has answered for so long', duration],
+  ['--hangup-after <duration>', 'end a call that has been in progress so long', duration],
+  ...phoneOptions,
+] as const satisfies OptionTable;
+export type PlaceFlags = FlagsOf<typeof placeOptions>;
 
 const place: CommandSpec<PlaceFlags> = {
   summary: 'call somebody',
@@ -76,18 +94,7 @@ const place: CommandSpec<PlaceFlags> = {
     # five seconds of talking, or ten of ringing
     engagectl call place --cuid bob_1 --to ann_1 --context "Order 25" --hangup-after 5s --cancel-after 10s --region local
   `,
-  options: [
-    'Options:',
-    ['--to <cuid>', 'whom to call', { parse: notEmpty, required: true }],
-    [
-      '--context <text>',
-      'what the call is about, at most 64 characters',
-      { parse: notEmpty, required: true },
-    ],
-    ['--cancel-after <duration>', 'cancel a call that nobody has answered for so long', duration],
-    ['--hangup-after <duration>', 'end a call that has been in progress so long', duration],
-    ...phoneOptions,
-  ],
+  options: placeOptions,
   run: async (call) => (await import('./place-call.js')).runPlace(call),
 };
 

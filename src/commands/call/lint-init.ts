@@ -1,12 +1,8 @@
-import type { Platform } from '../../calling/protocol.js';
 import { lintInit } from '../../jobs/calling/lint-init-job.js';
 import { inertJson, versioned } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
-
-export interface LintFlags {
-  readonly platform: Platform | 'both';
-}
+import type { LintFlags } from './call-command.js';
 
 /** `call lint`: a finding a line on stdout, or all of them in one object with --json. */
 export async function runLint({ operands, flags, settings, runtime }: Call<LintFlags>) {

@@ -10,18 +10,9 @@ import { EngagectlError, interruption } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/ask.js';
 import type { Call } from '../command-spec.js';
+import type { ListenFlags } from './call-command.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { withCalling } from './open-calling.js';
-import type { PhoneFlags } from './phone-flags.js';
-
-export interface ListenFlags extends PhoneFlags {
-  readonly answer: ListenOptions['answer'];
-  readonly answerAfter?: number;
-  readonly hangupAfter?: number;
-  readonly notifications: 'on' | 'off';
-  readonly missedActions?: string;
-  readonly once?: boolean;
-}
 
 /** `call listen`: events on stdout, a line each; what a phone would show on stderr. */
 export async function runListen(call: Call<ListenFlags>): Promise<void> {

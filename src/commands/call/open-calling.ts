@@ -3,21 +3,18 @@ import { EngagectlError } from '../../errors.js';
 import type { CallsAccount } from '../../jobs/calling/kept-calls-job.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
-import type { OptionTable } from '../flags/option-table.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import { notEmpty } from '../flags/option-values.js';
 
-export interface CallingFlags {
-  readonly callUrl?: string;
-}
-
-export const callingOptions: OptionTable = [
+export const callingOptions = [
   'Calling system:',
   [
     '--call-url <url>',
     "its address, wss://… (default: the host of the region's base URL)",
     notEmpty,
   ],
-];
+] as const satisfies OptionTable;
+export type CallingFlags = FlagsOf<typeof callingOptions>;
 
 /** Works with the calling system of the region; of region `local` with its router, here or in another process. */
 export async function withCalling<Result>(

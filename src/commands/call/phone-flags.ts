@@ -1,17 +1,9 @@
-import type { Platform } from '../../calling/calling.js';
-import type { VoiceOptions } from '../../jobs/calling/voice.js';
 import type { OptionTable } from '../flags/option-table.js';
 import { choice, notEmpty } from '../flags/option-values.js';
-import { callingOptions, type CallingFlags } from './open-calling.js';
+import { callingOptions } from './open-calling.js';
 
 /** Flags of every command that plays a phone. */
-export interface PhoneFlags extends CallingFlags, VoiceOptions {
-  readonly cuid: string;
-  readonly platform: Platform;
-  readonly microphone: 'granted' | 'denied';
-}
-
-export const phoneOptions: OptionTable = [
+export const phoneOptions = [
   'Phone:',
   ['--cuid <cuid>', 'whose phone it is', { parse: notEmpty, required: true }],
   [
@@ -27,4 +19,4 @@ export const phoneOptions: OptionTable = [
   ['--play <file.wav>', 'say this to the other side; both sides need --play or --record', notEmpty],
   ['--record <file.wav>', 'keep what the other side says', notEmpty],
   ...callingOptions,
-];
+] as const satisfies OptionTable;

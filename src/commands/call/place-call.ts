@@ -4,16 +4,9 @@ import { placeCall, type PlaceResult } from '../../jobs/calling/place-call-job.j
 import { versioned } from '../../ui/inert.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import type { Call } from '../command-spec.js';
+import type { PlaceFlags } from './call-command.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { withCalling } from './open-calling.js';
-import type { PhoneFlags } from './phone-flags.js';
-
-export interface PlaceFlags extends PhoneFlags {
-  readonly to: string;
-  readonly context: string;
-  readonly cancelAfter?: number;
-  readonly hangupAfter?: number;
-}
 
 /** `call place`: events on stdout, a line each, or with --json all of it in one object. */
 export async function runPlace(call: Call<PlaceFlags>): Promise<void> {

@@ -1,7 +1,24 @@
 import type { CommandSpec } from '../command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import { profileName } from '../flags/option-values.js';
-import type { ShowFlags } from './show-account.js';
-import type { SetFlags } from './set-account.js';
+
+const setOptions = [
+  'Options:',
+  ['--account-id <id>', 'account (project) id'],
+  ['--passcode-stdin', 'read the passcode from standard input'],
+  ['--passcode-file <file>', 'read the passcode from a file', { conflicts: 'passcodeStdin' }],
+  [
+    '--passcode-command <command>',
+    'save a shell command that prints the passcode, like "pass show engagectl/eu1"',
+    { conflicts: ['passcodeStdin', 'passcodeFile'] },
+  ],
+  ['--call-account-id <id>', 'account id of the calling system'],
+  ['--call-api-key-file <file>', 'read the API key of the calling system from a file'],
+  ['--production', 'of the whole profile: writes ask first, on a terminal'],
+  ['--no-production', 'writes do not ask'],
+  ['--no-check', 'do not try what was saved, by one harmless request'],
+] as const satisfies OptionTable;
+export type SetFlags = FlagsOf<typeof setOptions>;
 
 const setAccount: CommandSpec<SetFlags> = {
   summary: 'save or change the account of one region',
@@ -19,22 +36,7 @@ const setAccount: CommandSpec<SetFlags> = {
     # change one thing of another profile
     engagectl config set --profile staging --region us1 --timezone America/New_York
   `,
-  options: [
-    'Options:',
-    ['--account-id <id>', 'account (project) id'],
-    ['--passcode-stdin', 'read the passcode from standard input'],
-    ['--passcode-file <file>', 'read the passcode from a file', { conflicts: 'passcodeStdin' }],
-    [
-      '--passcode-command <command>',
-      'save a shell command that prints the passcode, like "pass show engagectl/eu1"',
-      { conflicts: ['passcodeStdin', 'passcodeFile'] },
-    ],
-    ['--call-account-id <id>', 'account id of the calling system'],
-    ['--call-api-key-file <file>', 'read the API key of the calling system from a file'],
-    ['--production', 'of the whole profile: writes ask first, on a terminal'],
-    ['--no-production', 'writes do not ask'],
-    ['--no-check', 'do not try what was saved, by one harmless request'],
-  ],
+  options: setOptions,
   run: async (call) => (await import('./set-account.js')).setRegion(call),
 };
 
@@ -90,6 +92,12 @@ const savedAccounts: Readonly<Record<string, CommandSpec>> = {
   },
 };
 
+const showOptions = [
+  'Options:',
+  ['--sources', 'also the other settings and the folders'],
+] as const satisfies OptionTable;
+export type ShowFlags = FlagsOf<typeof showOptions>;
+
 const showAccount: CommandSpec<ShowFlags> = {
   summary: 'the account a command would use, and where each value comes from',
   examples: `
@@ -98,7 +106,7 @@ const showAccount: CommandSpec<ShowFlags> = {
     # all settings of another region
     engagectl config show --region us1 --sources
   `,
-  options: ['Options:', ['--sources', 'also the other settings and the folders']],
+  options: showOptions,
   run: async (call) => (await import('./show-account.js')).showAccount(call),
 };
 

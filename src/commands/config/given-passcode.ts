@@ -6,14 +6,8 @@ import type { SavedRegion } from '../../config/schema.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { askSecret } from '../../ui/ask.js';
+import type { SetFlags } from './config-command.js';
 import { isOn } from '../../ui/colors.js';
-
-/** Where `config set` gets the passcode from; none of them is the passcode. */
-export interface PasscodeFlags {
-  readonly passcodeStdin?: boolean;
-  readonly passcodeFile?: string;
-  readonly passcodeCommand?: string;
-}
 
 type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
 
@@ -22,7 +16,7 @@ type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
  * passcode.
  */
 export async function givenPasscode(
-  { passcodeFile, passcodeStdin, passcodeCommand }: PasscodeFlags,
+  { passcodeFile, passcodeStdin, passcodeCommand }: SetFlags,
   runtime: Runtime,
   needed: boolean,
 ): Promise<Secret> {

@@ -9,19 +9,10 @@ import type { Runtime } from '../../runtime.js';
 import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import { notTried, trySaved } from './try-saved.js';
-import { givenPasscode, type PasscodeFlags } from './given-passcode.js';
+import { givenPasscode } from './given-passcode.js';
 import type { Call } from '../command-spec.js';
+import type { SetFlags } from './config-command.js';
 import type { Settings } from '../settings.js';
-
-export interface SetFlags extends PasscodeFlags {
-  readonly accountId?: string;
-  readonly callAccountId?: string;
-  readonly callApiKeyFile?: string;
-  /** Of the whole profile. */
-  readonly production?: boolean;
-  /** False: what was saved is not tried. */
-  readonly check: boolean;
-}
 
 /**
  * `config set` (contract §5). Only flags are saved: a variable belongs to the environment, and may

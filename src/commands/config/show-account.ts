@@ -6,11 +6,8 @@ import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { inert, jsonAnswer } from '../../ui/inert.js';
 import type { Call } from '../command-spec.js';
+import type { ShowFlags } from './config-command.js';
 import type { Settings } from '../settings.js';
-
-export interface ShowFlags {
-  readonly sources?: true;
-}
 
 /**
  * `config show`: the account a command would use, and where each value comes from; with `--sources`, the

@@ -24,6 +24,50 @@ export type OptionRow = readonly [flags: string, help: string, details?: Parse |
 /** Flags, behind the headings under which they stand in the help. */
 export type OptionTable = readonly (string | OptionRow)[];
 
+type Rows<Table extends OptionTable> = Exclude<Table[number], string>;
+type IsThere<Row> = Row extends readonly [
+  string,
+  string,
+  { readonly required: true } | { readonly default: unknown },
+]
+  ? true
+  : false;
+
+/** The values of the flags of a table, which is written `as const satisfies OptionTable`, by their names. */
+export type FlagsOf<Table extends OptionTable> = {
+  readonly [Row in Rows<Table> as IsThere<Row> extends true ? NameOf<Row[0]> : never]: ValueOf<Row>;
+} & {
+  readonly [
+    Row in Rows<Table> as IsThere<Row> extends true ? never : NameOf<Row[0]>
+  ]?: ValueOf<Row>;
+};
+
+/** Of `-o, --out-file <file>` it is `outFile`, of `--no-check` `check`. */
+type NameOf<Flags extends string> = Flags extends `${string}--no-${infer Rest}`
+  ? Camel<FirstWord<Rest>>
+  : Flags extends `${string}--${infer Rest}`
+    ? Camel<FirstWord<Rest>>
+    : never;
+type FirstWord<Text extends string> = Text extends `${infer Word} ${string}` ? Word : Text;
+type Camel<Words extends string> = Words extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<Camel<Rest>>}`
+  : Words;
+
+type ValueOf<Row> = Row extends readonly [infer Flags, string, infer Details]
+  ? Details extends { readonly repeatable: true }
+    ? readonly Parsed<Flags, Details>[]
+    : Parsed<Flags, Details>
+  : Row extends readonly [infer Flags, string]
+    ? Parsed<Flags, undefined>
+    : never;
+type Parsed<Flags, Details> = Details extends Parse | { readonly parse: Parse }
+  ? ReturnType<
+      Details extends { readonly parse: infer Of extends Parse } ? Of : Extract<Details, Parse>
+    >
+  : Flags extends `${string}<${string}`
+    ? string
+    : boolean;
+
 export function addOptions(command: Command, table: OptionTable): void {
   let heading = 'Options:';
   for (const row of table) {

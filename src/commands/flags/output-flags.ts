@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { FileOptions } from '../../jobs/job-options.js';
 import { formatNames } from '../../jobs/output-of.js';
-import type { OptionTable } from './option-table.js';
+import type { FlagsOf, OptionTable } from './option-table.js';
 import { choice, notEmpty } from './option-values.js';
 
 /** Flags of every command that writes records. */
@@ -38,17 +38,14 @@ export const outputOptions = (places: readonly string[] = []): OptionTable => [
 ];
 
 /** Flag of the commands that can write a page about their run. */
-export interface ReportFlag {
-  readonly report?: string;
-}
-
-export const reportOptions: OptionTable = [
+export const reportOptions = [
   'Report:',
   [
     '--report <file.html>',
     'write a page about the run: figures, charts over time, samples of rejects',
   ],
-];
+] as const satisfies OptionTable;
+export type ReportFlag = FlagsOf<typeof reportOptions>;
 
 /** A place that nothing comes to stand in is a slip: the file would have it in its name. */
 const nameWith =

@@ -7,7 +7,8 @@ import type { Summary } from '../../ui/run-summary.js';
 import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import { showSummary } from '../../ui/summary.js';
 import type { Call } from '../command-spec.js';
-import { runNamed, withQueue, type CollectFlags } from './fleet-flags.js';
+import type { CollectFlags } from './fleet-command.js';
+import { runNamed, withQueue } from './fleet-flags.js';
 import { collectExport } from './collect-export.js';
 import { commandWithin } from './command-within.js';
 

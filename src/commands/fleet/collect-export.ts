@@ -12,7 +12,7 @@ import { zoneOf } from '../../zone.js';
 import type { Call } from '../command-spec.js';
 import { jobWords } from '../job/job-words.js';
 import { commandWithin, type FlagsWithin } from './command-within.js';
-import type { CollectFlags } from './fleet-flags.js';
+import type { CollectFlags } from './fleet-command.js';
 
 /** Puts the slices of an export together; returns the name that was given for it. Throws E-USAGE, E-OUTPUT-EXISTS. */
 export async function collectExport(

@@ -4,19 +4,10 @@ import type { QueueStore } from '../../fleet/queue-store.js';
 import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
+import type { BudgetFlags, WorkFlags } from './fleet-command.js';
 import { closing, connect } from '../connect.js';
 import { runNamed, withQueue, type QueueFlag, type RunFlags } from './fleet-flags.js';
 import { shardPerformer } from './perform-shard.js';
-
-export interface WorkFlags extends QueueFlag {
-  readonly slots: number;
-  readonly lease: number;
-  readonly drain?: true;
-}
-
-export interface BudgetFlags extends QueueFlag {
-  readonly lane: 'upload' | 'other';
-}
 
 /** `fleet init`. */
 export async function init(call: Call<QueueFlag>): Promise<void> {

@@ -1,14 +1,20 @@
 import type { CommandSpec } from '../command-spec.js';
-import type { OptionRow } from '../flags/option-table.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import { choice, duration, integer } from '../flags/option-values.js';
-import type { BudgetFlags, WorkFlags } from './fleet-actions.js';
-import { queueOption, type CollectFlags, type QueueFlag, type RunFlags } from './fleet-flags.js';
-import type { SubmitFlags } from './submit-action.js';
+import { queueOption, runOptions, type QueueFlag } from './fleet-flags.js';
 
 /** Loaded when used: `--help` of other commands needs none of it. */
 const actions = async () => import('./fleet-actions.js');
 
-const workDir: OptionRow = ['--work-dir <dir>', 'where the run is, if the queue has lost it'];
+const submitOptions = [
+  'Options:',
+  ['--shards <n>', 'how many parts', integer({ min: 1, max: 10_000 })],
+  ['--work-dir <dir>', 'a folder that all workers see', { required: true }],
+  ['--budget <n>', "the account's requests in flight, from now on", integer({ min: 1, max: 9999 })],
+  ['--wait', 'return when the run is over, with its exit code'],
+  queueOption,
+] as const satisfies OptionTable;
+export type SubmitFlags = FlagsOf<typeof submitOptions>;
 
 const submit: CommandSpec<SubmitFlags> = {
   summary: 'submits a command to the fleet, in shards; prints the id of the run',
@@ -23,20 +29,26 @@ const submit: CommandSpec<SubmitFlags> = {
     engagectl fleet submit export-events --event Charged --from 7d --to yesterday -o charged.ndjson --work-dir /shared/fleet --wait
   `,
   takesAnyFlag: true,
-  options: [
-    'Options:',
-    ['--shards <n>', 'how many parts', integer({ min: 1, max: 10_000 })],
-    ['--work-dir <dir>', 'a folder that all workers see', { required: true }],
-    [
-      '--budget <n>',
-      "the account's requests in flight, from now on",
-      integer({ min: 1, max: 9999 }),
-    ],
-    ['--wait', 'return when the run is over, with its exit code'],
-    queueOption,
-  ],
+  options: submitOptions,
   run: async (call) => (await import('./submit-action.js')).submit(call),
 };
+
+const workOptions = [
+  'Options:',
+  [
+    '--slots <n>',
+    'shards at once, of each account',
+    { parse: integer({ min: 1, max: 100 }), default: 4 },
+  ],
+  ['--drain', 'end when nothing is left to do'],
+  [
+    '--lease <duration>',
+    'a worker that is silent for so long has lost its shards',
+    { parse: duration, default: 30_000, shown: '30s' },
+  ],
+  queueOption,
+] as const satisfies OptionTable;
+export type WorkFlags = FlagsOf<typeof workOptions>;
 
 const work: CommandSpec<WorkFlags> = {
   summary: 'takes shards until it is told to stop; then gives them back',
@@ -46,25 +58,18 @@ const work: CommandSpec<WorkFlags> = {
     # until there is nothing left to do
     engagectl fleet work --drain
   `,
-  options: [
-    'Options:',
-    [
-      '--slots <n>',
-      'shards at once, of each account',
-      { parse: integer({ min: 1, max: 100 }), default: 4 },
-    ],
-    ['--drain', 'end when nothing is left to do'],
-    [
-      '--lease <duration>',
-      'a worker that is silent for so long has lost its shards',
-      { parse: duration, default: 30_000, shown: '30s' },
-    ],
-    queueOption,
-  ],
+  options: workOptions,
   run: async (call) => (await actions()).work(call),
 };
 
-const status: CommandSpec<RunFlags> = {
+const statusOptions = [
+  'Options:',
+  ['--watch', 'draw it again until the run is over'],
+  ...runOptions,
+] as const satisfies OptionTable;
+export type StatusFlags = FlagsOf<typeof statusOptions>;
+
+const status: CommandSpec<StatusFlags> = {
   needs: 'nothing',
   summary: 'how far a run is; without an id, the runs there are',
   description:
@@ -77,9 +82,18 @@ const status: CommandSpec<RunFlags> = {
     # a live table, until it is over
     engagectl fleet status 0123456789ab --watch
   `,
-  options: ['Options:', ['--watch', 'draw it again until the run is over'], workDir, queueOption],
+  options: statusOptions,
   run: async (call) => (await import('./status-action.js')).status(call),
 };
+
+const collectOptions = [
+  'Options:',
+  ['-o, --output <file>', 'the rejects file, or the file of the export'],
+  ['--overwrite', 'replace existing files of an export'],
+  ['--report <file.html>', 'write a page about the run: workers, shards, throughput, 429s'],
+  ...runOptions,
+] as const satisfies OptionTable;
+export type CollectFlags = FlagsOf<typeof collectOptions>;
 
 const collect: CommandSpec<CollectFlags> = {
   needs: 'nothing',
@@ -94,16 +108,20 @@ const collect: CommandSpec<CollectFlags> = {
     # to another place; figures as JSON
     engagectl fleet collect 0123456789ab -o /tmp/rejects.ndjson --json
   `,
-  options: [
-    'Options:',
-    ['-o, --output <file>', 'the rejects file, or the file of the export'],
-    ['--overwrite', 'replace existing files of an export'],
-    ['--report <file.html>', 'write a page about the run: workers, shards, throughput, 429s'],
-    workDir,
-    queueOption,
-  ],
+  options: collectOptions,
   run: async (call) => (await import('./collect-action.js')).collect(call),
 };
+
+const budgetOptions = [
+  'Options:',
+  [
+    '--lane <kind>',
+    'upload: uploads and subscriptions; other: exports and demerges',
+    { parse: choice('upload', 'other'), default: 'upload' },
+  ],
+  queueOption,
+] as const satisfies OptionTable;
+export type BudgetFlags = FlagsOf<typeof budgetOptions>;
 
 const budget: CommandSpec<BudgetFlags> = {
   needs: 'account',
@@ -115,15 +133,7 @@ const budget: CommandSpec<BudgetFlags> = {
     # exports and demerges
     engagectl fleet budget 2 --lane other
   `,
-  options: [
-    'Options:',
-    [
-      '--lane <kind>',
-      'upload: uploads and subscriptions; other: exports and demerges',
-      { parse: choice('upload', 'other'), default: 'upload' },
-    ],
-    queueOption,
-  ],
+  options: budgetOptions,
   run: async (call) => (await actions()).budget(call),
 };
 
@@ -170,7 +180,7 @@ export const command: CommandSpec = {
         # of a run that the queue has lost
         engagectl fleet cancel 0123456789ab --work-dir /shared/fleet
       `,
-      options: ['Options:', workDir, queueOption],
+      options: ['Options:', ...runOptions],
       run: async (call) => (await actions()).cancel(call),
     },
     retry: {
@@ -183,7 +193,7 @@ export const command: CommandSpec = {
         # of a run that the queue has lost
         engagectl fleet retry 0123456789ab --work-dir /shared/fleet
       `,
-      options: ['Options:', workDir, queueOption],
+      options: ['Options:', ...runOptions],
       run: async (call) => (await actions()).retry(call),
     },
     collect,

@@ -3,28 +3,21 @@ import { EngagectlError } from '../../errors.js';
 import type { QueueStore, StoreOptions } from '../../fleet/queue-store.js';
 import type { KnownRun } from '../../fleet/run-status.js';
 import type { Call } from '../command-spec.js';
-import type { OptionRow } from '../flags/option-table.js';
+import type { FlagsOf, OptionRow, OptionTable } from '../flags/option-table.js';
 import { messages } from '../../ui/messages.js';
 
-export interface QueueFlag {
-  readonly queue?: string;
-}
-
-export interface RunFlags extends QueueFlag {
-  readonly workDir?: string;
-  readonly watch?: true;
-}
-
-export interface CollectFlags extends RunFlags {
-  readonly output?: string;
-  readonly overwrite?: true;
-  readonly report?: string;
-}
-
-export const queueOption: OptionRow = [
+export const queueOption = [
   '--queue <url>',
   'redis://… or postgres://…; with a password: in ENGAGECTL_QUEUE',
-];
+] as const satisfies OptionRow;
+export type QueueFlag = FlagsOf<readonly [typeof queueOption]>;
+
+/** Of commands that name a run. */
+export const runOptions = [
+  ['--work-dir <dir>', 'where the run is, if the queue has lost it'],
+  queueOption,
+] as const satisfies OptionTable;
+export type RunFlags = FlagsOf<typeof runOptions>;
 
 /** The store that flag or environment name. Throws E-USAGE, E-CONFIG. */
 async function openQueue(

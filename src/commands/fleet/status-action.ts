@@ -4,14 +4,15 @@ import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
 import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
-import { runNamed, withQueue, type RunFlags } from './fleet-flags.js';
+import type { StatusFlags } from './fleet-command.js';
+import { runNamed, withQueue } from './fleet-flags.js';
 import { showFleet } from './show-fleet.js';
 
 /** Milliseconds between two looks. */
 const lookEvery = 1000;
 
 /** `fleet status`. */
-export async function status(call: Call<RunFlags>): Promise<void> {
+export async function status(call: Call<StatusFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     if (call.operands.length === 0) return listRuns(store, call);
     const known = await runNamed(store, call);
@@ -56,7 +57,10 @@ function sayMissing({ run, state, counts, shards }: RunStatus, { settings, runti
   messages(settings(), runtime).warn(`${lost}: engagectl fleet retry ${run} puts them back`);
 }
 
-async function listRuns(store: QueueStore, { settings, runtime }: Call<RunFlags>): Promise<void> {
+async function listRuns(
+  store: QueueStore,
+  { settings, runtime }: Call<StatusFlags>,
+): Promise<void> {
   const [{ FleetLists }, { answered }] = await Promise.all([
     import('../../fleet/lanes.js'),
     import('../../fleet/queue-store.js'),

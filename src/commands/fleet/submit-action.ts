@@ -7,17 +7,11 @@ import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { closing, connect, type Connection } from '../connect.js';
-import { withQueue, type QueueFlag } from './fleet-flags.js';
+import type { SubmitFlags } from './fleet-command.js';
+import { withQueue } from './fleet-flags.js';
 import { commandWithin, type CommandWithin } from './command-within.js';
 import { planRun } from './plan-run.js';
 import { follow } from './status-action.js';
-
-export interface SubmitFlags extends QueueFlag {
-  readonly shards?: number;
-  readonly workDir: string;
-  readonly budget?: number;
-  readonly wait?: true;
-}
 
 /** `fleet submit`: the run's id on stdout. */
 export async function submit(call: Call<SubmitFlags>): Promise<void> {

@@ -1,9 +1,16 @@
 import type { CommandSpec } from '../command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import { age } from '../flags/option-values.js';
-import type { PruneFlags } from './unfinished-runs.js';
 
 /** Loaded when used: `--help` of other commands needs none of it. */
 const actions = () => import('./unfinished-runs.js');
+
+const pruneOptions = [
+  'Options:',
+  ['--older-than <age>', 'only those begun longer ago, like 12h or 30d', { parse: age }],
+  ['-y, --yes', 'do not ask, though no age is named'],
+] as const satisfies OptionTable;
+export type PruneFlags = FlagsOf<typeof pruneOptions>;
 
 const prune: CommandSpec<PruneFlags> = {
   needs: 'nothing',
@@ -15,11 +22,7 @@ const prune: CommandSpec<PruneFlags> = {
     # all of them, without being asked
     engagectl runs prune --yes
   `,
-  options: [
-    'Options:',
-    ['--older-than <age>', 'only those begun longer ago, like 12h or 30d', { parse: age }],
-    ['-y, --yes', 'do not ask, though no age is named'],
-  ],
+  options: pruneOptions,
   run: async (call) => (await actions()).pruneRuns(call),
 };
 

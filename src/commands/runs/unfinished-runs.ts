@@ -17,6 +17,7 @@ import { forgetRuns, progressOf } from '../../jobs/run/forget-runs.js';
 import { confirm, mayAsk } from '../../ui/ask.js';
 import { flagsOf, withoutFlags } from '../command-line.js';
 import type { Call } from '../command-spec.js';
+import type { PruneFlags } from './runs-command.js';
 import { jobWords } from '../job/job-words.js';
 import { runsFolder } from '../job/job-world.js';
 import { readLedger, type LedgerLine } from '../../jobs/run/ledger.js';
@@ -128,12 +129,6 @@ export function resumeRun({ operands, runtime, command, settings }: Call): never
   const end = kept.indexOf('--');
   kept.splice(end < 0 ? kept.length : end, 0, '--resume', ...meant, ...typed);
   throw new Instead(kept, { ...runtime, cwd: header.cwd });
-}
-
-/** What `runs prune` is told; the age in milliseconds since they were begun. */
-export interface PruneFlags {
-  readonly olderThan?: number;
-  readonly yes?: boolean;
 }
 
 /** `runs prune`. Throws E-CONFIRM where no age is named, and nobody says yes. */

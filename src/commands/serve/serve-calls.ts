@@ -3,35 +3,8 @@ import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions } from '../../service/start.js';
 import type { Messages } from '../../ui/messages.js';
-import type { OptionTable } from '../flags/option-table.js';
-import { choice, integer, notEmpty, share } from '../flags/option-values.js';
+import type { ServeFlags } from './serve-command.js';
 import { shellWord } from '../../shell-word.js';
-
-export interface CallFlags {
-  readonly calls?: 'on' | 'off';
-  readonly callSpeed: number;
-  readonly callDrops: number;
-  readonly pushHook?: string;
-}
-
-export const callOptionRows: OptionTable = [
-  ['--calls <state>', "the account's calling: on, off (default: on)", choice('on', 'off')],
-  [
-    '--push-hook <url|command>',
-    'told of a call for a device that is not connected: POST, or a command with JSON on stdin',
-    notEmpty,
-  ],
-  [
-    '--call-speed <n>',
-    'waits of calls (30 s to ring) are n times shorter',
-    { parse: integer({ min: 1, max: 1000 }), default: 1 },
-  ],
-  [
-    '--call-drops <share>',
-    'share of frames instead of which a connection breaks, 0 to 1',
-    { parse: share, default: 0 },
-  ],
-];
 
 /** The calling system of `serve`. */
 export interface ServedCalls {
@@ -46,7 +19,7 @@ export interface ServedCalls {
 
 /** `memory`: nothing is kept, so that no other process can route the same calls. */
 export async function servedCalls(
-  flags: CallFlags,
+  flags: ServeFlags,
   { folder, memory }: { readonly folder: string; readonly memory: boolean },
   runtime: Runtime,
   told: Messages,
@@ -111,7 +84,7 @@ async function accountOf(
 }
 
 async function optionsOf(
-  { calls, callSpeed, callDrops, pushHook }: CallFlags,
+  { calls, callSpeed, callDrops, pushHook }: ServeFlags,
   { accountId, passcode }: Credentials,
   runtime: Runtime,
   told: Messages,

@@ -1,11 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import type { CommandSpec } from '../command-spec.js';
-import type { OptionRow, OptionTable } from '../flags/option-table.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import { choice, hostName, integer, notEmpty, share } from '../flags/option-values.js';
-import { callOptionRows } from './serve-calls.js';
-import type { ServeFlags } from './serve.js';
 
-const placeOptions: OptionTable = [
+const placeOptions = [
   ['--port <n>', '0 takes any free port', { parse: integer({ max: 65_535 }), default: 8787 }],
   ['--data <dir>', 'folder of its data (default: that of --region local)'],
   ['--memory', 'keep nothing', { conflicts: 'data' }],
@@ -15,9 +13,9 @@ const placeOptions: OptionTable = [
     { parse: notEmpty, repeatable: true },
   ],
   ['--log', 'a line for each request on stderr, as with -v'],
-];
+] as const satisfies OptionTable;
 
-const reachOptions: OptionTable = [
+const reachOptions = [
   ['--host <address>', 'interface to listen on (default: 127.0.0.1)', notEmpty],
   [
     '--allow-host <name...>',
@@ -27,9 +25,9 @@ const reachOptions: OptionTable = [
   ['--tls', 'speak TLS, with a certificate made for this run'],
   ['--tls-cert <file>', 'PEM of your own certificate', notEmpty],
   ['--tls-key <file>', 'PEM of its key', notEmpty],
-];
+] as const satisfies OptionTable;
 
-const rehearsalOptions: OptionTable = [
+const rehearsalOptions = [
   ['--latency <ms>', 'added to every answer', { parse: integer({ max: 600_000 }), default: 0 }],
   [
     '--lag <seconds>',
@@ -47,7 +45,7 @@ const rehearsalOptions: OptionTable = [
     'requests in flight; 429 beyond',
     { parse: concurrency, default: { upload: 15, other: 3 }, shown: '15,3' },
   ],
-];
+] as const satisfies OptionTable;
 
 /** Each plays one thing that deployments do differently; the first word is the default. */
 const variantOptions = [
@@ -60,12 +58,49 @@ const variantOptions = [
   variant('--older-profile <way>', 'what an older ts does', 'fills', 'overwrites'),
   variant('--whitespace <way>', 'around : and ,', 'tight', 'spaced'),
   variant('--connection <way>', 'after an answer', 'keep', 'close'),
-];
+] as const;
 
-function variant(flags: string, what: string, ...words: [string, ...string[]]): OptionRow {
+function variant<const Flags extends string, const Word extends string>(
+  flags: Flags,
+  what: string,
+  ...words: readonly Word[]
+) {
   const help = `${what}: ${words.join(', ')} (default: ${words[0]})`;
-  return [flags, help, choice(...words)];
+  return [flags, help, choice(...words)] as const;
 }
+
+const callOptions = [
+  ['--calls <state>', "the account's calling: on, off (default: on)", choice('on', 'off')],
+  [
+    '--push-hook <url|command>',
+    'told of a call for a device that is not connected: POST, or a command with JSON on stdin',
+    notEmpty,
+  ],
+  [
+    '--call-speed <n>',
+    'waits of calls (30 s to ring) are n times shorter',
+    { parse: integer({ min: 1, max: 1000 }), default: 1 },
+  ],
+  [
+    '--call-drops <share>',
+    'share of frames instead of which a connection breaks, 0 to 1',
+    { parse: share, default: 0 },
+  ],
+] as const satisfies OptionTable;
+
+const serveOptions = [
+  'Service:',
+  ...placeOptions,
+  'Reach:',
+  ...reachOptions,
+  'Rehearsal:',
+  ...rehearsalOptions,
+  'Calls:',
+  ...callOptions,
+  'Variants of answers:',
+  ...variantOptions,
+] as const satisfies OptionTable;
+export type ServeFlags = FlagsOf<typeof serveOptions>;
 
 /** Runs the embedded local service on a port until it is told to stop (contract §6). */
 export const command: CommandSpec<ServeFlags> = {
@@ -83,23 +118,12 @@ export const command: CommandSpec<ServeFlags> = {
     # a slow and failing service, to rehearse on
     engagectl serve --data ./rehearsal --latency 200 --fail-rate 0.05 --pending 3
   `,
-  options: [
-    'Service:',
-    ...placeOptions,
-    'Reach:',
-    ...reachOptions,
-    'Rehearsal:',
-    ...rehearsalOptions,
-    'Calls:',
-    ...callOptionRows,
-    'Variants of answers:',
-    ...variantOptions,
-  ],
+  options: serveOptions,
   run: async ({ flags, settings, runtime }) =>
     (await import('./serve.js')).serve(flags, settings(), runtime),
 };
 
-function concurrency(text: string): ServeFlags['maxConcurrent'] {
+function concurrency(text: string): { readonly upload: number; readonly other: number } {
   const [, upload, other] = /^([1-9]\d{0,5}),([1-9]\d{0,5})$/.exec(text) ?? [];
   if (upload === undefined || other === undefined)
     throw new InvalidArgumentError('Use two numbers from 1 on, like 15,3.');

@@ -3,15 +3,7 @@ import path from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-
-/** The flags of `serve` that open it to others. */
-export interface TlsFlags {
-  readonly host?: string;
-  readonly allowHost?: readonly string[];
-  readonly tls?: boolean;
-  readonly tlsCert?: string;
-  readonly tlsKey?: string;
-}
+import type { ServeFlags } from './serve-command.js';
 
 export interface Tls {
   readonly cert: string;
@@ -24,7 +16,7 @@ export interface Tls {
 
 /** The certificate to speak TLS with, given or made; undefined for plain HTTP. */
 export async function tlsOf(
-  flags: TlsFlags,
+  flags: ServeFlags,
   folder: string,
   runtime: Pick<Runtime, 'cwd'>,
 ): Promise<Tls | undefined> {

@@ -3,28 +3,16 @@ import path from 'node:path';
 import type { Credentials } from '../../config/credentials.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import type { Runtime } from '../../runtime.js';
-import type { RunningService, ServiceOptions, Variants } from '../../service/start.js';
+import type { RunningService, ServiceOptions } from '../../service/start.js';
 import { jsonAnswer, inert, inertJson } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
-import { servedCalls, type CallFlags } from './serve-calls.js';
-import { tlsOf, type Tls, type TlsFlags } from './serve-tls.js';
+import { servedCalls } from './serve-calls.js';
+import type { ServeFlags } from './serve-command.js';
+import { tlsOf, type Tls } from './serve-tls.js';
 import type { Settings } from '../settings.js';
 import { shellWord } from '../../shell-word.js';
 import type { SeenRequest } from '../../service/control/request-log.js';
 import { shortened } from '../../ui/shortened.js';
-
-export interface ServeFlags extends Partial<Variants>, TlsFlags, CallFlags {
-  readonly port: number;
-  readonly data?: string;
-  readonly memory?: boolean;
-  readonly seed?: readonly string[];
-  readonly log?: boolean;
-  readonly latency: number;
-  readonly lag: number;
-  readonly pending: number;
-  readonly failRate: number;
-  readonly maxConcurrent: { readonly upload: number; readonly other: number };
-}
 
 /** Where the data is, the account it belongs to, and how it is reached. */
 interface Place {
