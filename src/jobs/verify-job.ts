@@ -1,3 +1,4 @@
+import { Gate } from '../bulk/gate.js';
 import type { Waits } from '../client/waits.js';
 import { exitCodes, EngagectlError } from '../errors.js';
 import { limits } from '../contract/limits.js';
@@ -125,8 +126,10 @@ async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResu
       await again.close();
     }
   };
-  const asking = { connection, client, waits, counts, within, pendingTimeout, concurrency };
-  const checking = { sent, world, readAgain, ...asking };
+  const { policy } = connection;
+  const asking = { client, policy, runtime, waits, counts, budget: new Gate(concurrency) };
+  const how = { within, pendingTimeout, concurrency };
+  const checking = { sent, world, connection, readAgain, ...asking, ...how };
   const work = async () => {
     await sent.readAll(inputs);
     await writeVerdicts(checking, { tally, settlement, sink: await request.into() });

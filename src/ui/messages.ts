@@ -1,4 +1,5 @@
 import { asCalled } from '../as-called.js';
+import type { Said } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import { inert, inertJson } from './inert.js';
 import { withoutPersonal, type PiiSettings } from './shortened.js';
@@ -26,15 +27,7 @@ type MessageType = 'note' | 'warning' | 'verbose' | 'debug';
  * `{"type":"note"|"warning"|"verbose"|"debug","message":"…"}`. `--quiet` drops them all: errors are
  * thrown, and shown by main. The log file gets them in any case. Lines about requests have a time.
  */
-export interface Messages {
-  note(text: string): void;
-  /** `about`: what the object says besides; `personal`: identities in the text. */
-  warn(text: string, about?: object, personal?: readonly string[]): void;
-  /** One line about a request or a retry: shown with `-v` only. */
-  verbose(text: string, about?: object): void;
-  /** What only `-vv` shows: it is not made before. */
-  debug(tell: () => readonly [text: string, about: object] | undefined): void;
-}
+export type Messages = Said;
 
 export function messages(
   settings: DisplaySettings,

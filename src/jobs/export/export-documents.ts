@@ -26,7 +26,9 @@ import { outputOf } from '../output-of.js';
 import { shardFile } from '../shard-of.js';
 import type { OpenRun } from '../run/open-run.js';
 import type { FileSlices } from './wanted-days.js';
-import type { World } from '../world.js';
+import type { JobHooks } from '../job-hooks.js';
+import type { ExportResult } from '../results.js';
+import type { Connection, World } from '../world.js';
 
 /** What makes one export different from the other. */
 export interface ExportKind {
@@ -57,18 +59,24 @@ export type ExportWork = Pick<
   'documents' | 'log' | 'resumed' | 'prepare' | 'restarts' | 'minRecords' | 'limit'
 >;
 
-interface Planned {
+/** What an export is to do, and with what. */
+export interface Exporting {
   readonly kind: ExportKind;
   readonly request: ExportRequest;
-  readonly zone: Zone;
-  readonly files: readonly FileSlices[];
-  readonly run: OpenRun<ExportEntry>;
   readonly world: World;
+  readonly hooks: JobHooks<ExportResult>;
+  readonly connection: Connection;
+  /** Most requests in flight. */
+  readonly slots: number;
 }
 
 /** The documents of a run and what fills them. Throws what stands in the way of any of them. */
-export async function exportWork(planned: Planned): Promise<ExportWork> {
-  const { kind, request, zone, files, run, world } = planned;
+export async function exportWork(
+  exporting: Exporting,
+  files: readonly FileSlices[],
+  run: OpenRun<ExportEntry>,
+): Promise<ExportWork> {
+  const { kind, request, connection, world } = exporting;
   const { restarts, prepare } = kind;
   const resumed = run.kept?.resumed === true;
   const documentOf = files.flatMap((slices, index) => slices.map(() => index));
@@ -82,13 +90,13 @@ export async function exportWork(planned: Planned): Promise<ExportWork> {
   if (!request.into)
     await prepareOutputs(outputs.filter(isAhead), world.runtime, { ownPartials: resumed });
   return {
-    documents: documentsOf(planned),
+    documents: documentsOf(exporting, files, run.kept !== undefined),
     log,
     resumed,
     restarts,
     minRecords: request.minRecords ?? 0,
     limit: request.limit ?? Number.POSITIVE_INFINITY,
-    ...fenced(prepare?.(zone), world.ports?.fence),
+    ...fenced(prepare?.(connection.zone), world.ports?.fence),
   };
 }
 
@@ -107,7 +115,7 @@ function fenced(
 }
 
 /** What must not change when the export is resumed, as its journal names it. */
-export function meaningOf({ meaning }: ExportKind, request: ExportRequest, zone: Zone) {
+export function meaningOf({ kind: { meaning }, request, connection: { zone } }: Exporting) {
   const { format, gzip, columns, escapeFormulas, bom } = outputOf(
     request.output,
     request,
@@ -168,7 +176,11 @@ const outputOfFile = ([first]: FileSlices, request: ExportRequest, { words }: Wo
     words.option,
   );
 
-function documentsOf({ kind, request, files, run, world }: Planned): ExportDocument[] {
+function documentsOf(
+  { kind, request, world }: Exporting,
+  files: readonly FileSlices[],
+  resumable: boolean,
+): ExportDocument[] {
   let count = 0;
   const { into } = request;
   const { runtime } = world;
@@ -177,7 +189,7 @@ function documentsOf({ kind, request, files, run, world }: Planned): ExportDocum
     return {
       slices: slices.map(({ eventName, from, to }): PlannedSlice => {
         const index = count++;
-        const place = { options, slice: index, resumable: run.kept !== undefined };
+        const place = { options, slice: index, resumable };
         return {
           index,
           query: { kind: kind.reads, eventName, from, to, ...parameters(request) },

@@ -6,21 +6,12 @@ import {
   filesOf,
   meaningOf,
   slicesOf,
-  type ExportKind,
-  type ExportRequest,
+  type Exporting,
 } from './export-documents.js';
 import type { OpenRun } from '../run/open-run.js';
 import { changed } from '../run/unfinished-run.js';
 import { filesToFetch, type FileSlices } from './wanted-days.js';
 import type { World } from '../world.js';
-import type { Zone } from '../../zone.js';
-
-interface Planning {
-  readonly kind: ExportKind;
-  readonly request: ExportRequest;
-  readonly world: World;
-  readonly zone: Zone;
-}
 
 /** What a run writes. */
 export interface PlannedExport extends DateRange {
@@ -37,10 +28,11 @@ export interface PlannedExport extends DateRange {
  */
 export async function exportPlan(
   run: OpenRun<ExportEntry>,
-  { kind, request, world, zone }: Planning,
+  exporting: Exporting,
   asked: DateRange,
 ): Promise<PlannedExport> {
-  const options = meaningOf(kind, request, zone);
+  const { kind, request, world } = exporting;
+  const options = meaningOf(exporting);
   const plans = plansOf(run);
   if (plans[0]) refuseOtherOptions(run, { was: plans[0].options, is: options }, world);
   const range = request.missing ? asked : (plans[0] ?? asked);

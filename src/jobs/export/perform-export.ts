@@ -14,6 +14,7 @@ import {
   filesOf,
   meaningOf,
   slicesOf,
+  type Exporting,
   type ExportKind,
   type ExportRequest,
   type ExportWork,
@@ -29,21 +30,11 @@ import { digest } from '../run/run-folder.js';
 import { shardText, slotsOf } from '../shard-of.js';
 import { dayCounts, refuseToday, shortDays } from './wanted-days.js';
 import { watched } from '../watched.js';
-import { waitsOf, type Connection, type World } from '../world.js';
+import { waitsOf, type World } from '../world.js';
 import { reservedEventNames, unexportableEvents } from '../../contract/codes.js';
 import { didYouMean } from '../../nearest.js';
 
 export type ExportHooks = JobHooks<ExportResult>;
-
-interface Exporting {
-  readonly kind: ExportKind;
-  readonly request: ExportRequest;
-  readonly world: World;
-  readonly hooks: ExportHooks;
-  readonly connection: Connection;
-  /** Most requests in flight. */
-  readonly slots: number;
-}
 
 /**
  * Does an export from its options to its result. Throws what was in the way before anything was
@@ -91,16 +82,15 @@ function refuseManyFiles(
 }
 
 async function runConnected(exporting: Exporting, asked: DateRange) {
-  const { kind, request, world, connection, hooks } = exporting;
-  const { zone } = connection;
+  const { kind, world, hooks } = exporting;
+  const { zone } = exporting.connection;
   const run = await openRunOf(exporting);
   let keep = run.kept?.resumed === true;
   try {
-    const plan = await exportPlan(run, { kind, request, world, zone }, asked);
+    const plan = await exportPlan(run, exporting, asked);
     const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
     world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
-    const { files } = plan;
-    const work = await exportWork({ kind, request, zone, files, run, world });
+    const work = await exportWork(exporting, plan.files, run);
     keep = true;
     const ending = await perform(exporting, run, { ...work, ...plan });
     const isTold = (await hooks.ended?.(ending)) ?? true;
@@ -112,13 +102,9 @@ async function runConnected(exporting: Exporting, asked: DateRange) {
 }
 
 /** What goes to a file is kept; a pipe cannot be gone on with. */
-async function openRunOf({
-  kind,
-  request,
-  world,
-  connection,
-}: Exporting): Promise<OpenRun<ExportEntry>> {
-  const { accountId, host, zone } = connection;
+async function openRunOf(exporting: Exporting): Promise<OpenRun<ExportEntry>> {
+  const { kind, request, world, connection } = exporting;
+  const { accountId, host } = connection;
   const { resume, fresh, output = '', into } = request;
   if (into) return unkeptRun(world);
   const target = await findTarget(request.output, {
@@ -127,7 +113,7 @@ async function openRunOf({
   });
   if (target.kind === 'file') {
     const files = [path.resolve(world.runtime.cwd, output)];
-    const options = digest(meaningOf(kind, request, zone));
+    const options = digest(meaningOf(exporting));
     const shard = request.shard && shardText(request.shard);
     const wanted = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
     return openRun({ ...wanted, exports: true }, exportEntries, world);

@@ -1,6 +1,5 @@
-import { Gate } from '../../bulk/gate.js';
+import type { LookUpContext } from '../../bulk/look-up.js';
 import type { Client } from '../../client/client.js';
-import type { Waits } from '../../client/waits.js';
 import type { Connection, World } from '../world.js';
 import { checkEvents } from './check-events.js';
 import { checkFound } from './check-found.js';
@@ -9,17 +8,15 @@ import { compareUser } from './compare-user.js';
 import type { SentInput } from './read-sent.js';
 import { untold, type Verdict } from './verdict.js';
 
-export interface Checking {
+/** What checks need to ask the service. */
+export interface Checking extends LookUpContext {
+  readonly client: Client;
   readonly sent: SentInput;
   readonly world: World;
   readonly connection: Connection;
-  /** The connection's, or one that is watched. */
-  readonly client: Client;
-  readonly waits: Waits;
-  readonly counts: { requests: number; retries: number };
   /** Reads the events of the input once more. */
   readonly readAgain: () => Promise<void>;
-  /** Milliseconds. */
+  /** Milliseconds in which what differs is looked at again. */
   readonly within: number;
   readonly pendingTimeout: number | undefined;
   readonly concurrency: number;
@@ -41,20 +38,13 @@ const addresses = {
 
 /** Everything that can be found out, and what cannot. */
 export async function* checkAll(checking: Checking): AsyncGenerator<Verdict> {
-  const { sent, world, connection, client, waits, counts, readAgain } = checking;
-  const { within, pendingTimeout, concurrency } = checking;
+  const { sent, readAgain } = checking;
   for (const { record, why } of sent.untold) yield untold('events', [record], why);
-  const { runtime } = world;
-  const { policy } = connection;
-  const budget = new Gate(concurrency);
-  const looking = { client, policy, runtime, waits, counts, budget, within };
-  yield* checkFound(sent.users.values(), users, looking);
-  yield* checkFound(sent.addresses.values(), addresses, looking);
-  const watched = { ...connection, client };
-  const exporting = { world, connection: watched, counts, within, pendingTimeout, concurrency };
-  yield* checkEvents(sent.events, exporting);
+  yield* checkFound(sent.users.values(), users, checking);
+  yield* checkFound(sent.addresses.values(), addresses, checking);
+  yield* checkEvents(sent.events, checking);
   while (sent.events.turn()) {
     await readAgain();
-    yield* checkEvents(sent.events, exporting);
+    yield* checkEvents(sent.events, checking);
   }
 }

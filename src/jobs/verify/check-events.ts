@@ -1,3 +1,5 @@
+import type { LookUpContext } from '../../bulk/look-up.js';
+import type { Client } from '../../client/client.js';
 import type { SliceOfFile } from '../../bulk/export/export-entries.js';
 import type { Output } from '../../output/output.js';
 import { exactText, parseExact } from '../../text/exact-json.js';
@@ -8,10 +10,10 @@ import type { EqualEvents, EventBook, EventDays } from './event-book.js';
 import { membersOfSent, type SentRecord } from './sent.js';
 import type { Verdict } from './verdict.js';
 
-interface Exporting {
+interface Exporting extends Pick<LookUpContext, 'counts'> {
+  readonly client: Client;
   readonly world: World;
   readonly connection: Connection;
-  readonly counts: { requests: number; retries: number };
   /** Milliseconds. */
   readonly within: number;
   readonly pendingTimeout: number | undefined;
@@ -38,7 +40,7 @@ export async function* checkEvents(book: EventBook, exporting: Exporting): Async
 async function exportDays(
   { name, days }: EventDays,
   book: EventBook,
-  { world, connection, counts, pendingTimeout, concurrency }: Exporting,
+  { world, connection, client, counts, pendingTimeout, concurrency }: Exporting,
 ): Promise<void> {
   const sorted = [...days].toSorted((a, b) => a - b);
   const slices = sorted.map((day): SliceOfFile => ({
@@ -64,7 +66,7 @@ async function exportDays(
     ...(pendingTimeout !== undefined && { pendingTimeout }),
     into: eventsInto(name, book),
   };
-  const result = await performExport(kind, request, quiet(world, connection));
+  const result = await performExport(kind, request, quiet(world, { ...connection, client }));
   counts.requests += result.requests;
   counts.retries += result.retries;
   if (result.error && !isUnknownEvent(result.error.message)) throw result.error;

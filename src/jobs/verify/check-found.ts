@@ -3,12 +3,6 @@ import type { Identifier } from '../../mapping/identifier.js';
 import { Again } from './again.js';
 import { untold, type Verdict } from './verdict.js';
 
-/** What checks need to ask the service. */
-export interface Looking extends LookUpContext {
-  /** Milliseconds. */
-  readonly within: number;
-}
-
 /** A user or an address that was sent. */
 interface Sent extends Pick<Verdict, 'records'> {
   /** Whom endpoint 5 is asked for; undefined where it cannot find them. */
@@ -29,14 +23,14 @@ interface Check<T> {
 export async function* checkFound<T extends Sent>(
   all: readonly T[],
   { what, unfindable, compare, isOpen }: Check<T>,
-  looking: Looking,
+  checking: LookUpContext & { readonly within: number },
 ): AsyncGenerator<Verdict> {
-  const again = new Again(looking.within, looking.runtime);
+  const again = new Again(checking.within, checking.runtime);
   let open = all.filter(({ identifier }) => identifier !== undefined);
   for (const one of all) if (!one.identifier) yield untold(what, one.records, unfindable);
   while (open.length > 0) {
     const others: T[] = [];
-    for await (const { answer, origin } of lookUp(wanted(open), looking)) {
+    for await (const { answer, origin } of lookUp(wanted(open), checking)) {
       if (!answer) continue; // the failure follows
       const verdict = compare(origin, answer.record?.toString());
       if (isOpen(verdict) && again.isLeft) others.push(origin);
