@@ -6,7 +6,7 @@ import { rejectColumns } from '../output/reject-row.js';
 import { RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
 import { shardFile, shardName } from './shard-of.js';
-import type { Words, World } from './world.js';
+import type { World } from './world.js';
 
 interface RejectsPlace {
   readonly job: string;
@@ -31,7 +31,7 @@ export function openRejects(
   { runtime: { cwd }, words }: Pick<World, 'runtime' | 'words'>,
 ): RejectsFile {
   if (heard && named === undefined) {
-    return new HeardRejects('rejects()', { file: '', heard, option: words.option });
+    return new RejectsFile('rejects()', undefined, { option: words.option, heard });
   }
   const option = words.option('rejects', '<file>');
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
@@ -56,8 +56,7 @@ export function openRejects(
   const columns = name.toLowerCase().endsWith('.csv')
     ? columnsOf(headers, name, option)
     : undefined;
-  if (!heard) return new RejectsFile(name, file, { option: words.option, columns });
-  return new HeardRejects(name, { file, heard, option: words.option, columns });
+  return new RejectsFile(name, file, { option: words.option, columns, heard });
 }
 
 function isNoFile(file: string): boolean {
@@ -89,27 +88,5 @@ function placeOf(file: string): string {
     return realpathSync(file);
   } catch {
     return file;
-  }
-}
-
-interface Hearing {
-  readonly file: string;
-  readonly heard: (record: Reject) => void;
-  readonly option: Words['option'];
-  readonly columns?: readonly string[] | undefined;
-}
-
-/** Tells of each reject, and keeps it where there is a file. */
-class HeardRejects extends RejectsFile {
-  readonly #heard: Hearing['heard'];
-
-  constructor(path: string, { file, heard, ...how }: Hearing) {
-    super(path, file, how);
-    this.#heard = heard;
-  }
-
-  override add(reject: Reject): void {
-    this.#heard(reject);
-    if (this.file !== '') super.add(reject);
   }
 }

@@ -9,6 +9,14 @@ import { rejectHeader, rejectRow } from './reject-row.js';
 
 export type { Reject, RejectStage };
 
+interface RejectsOptions {
+  readonly option: OptionName;
+  /** Of the input, for a file of CSV. */
+  readonly columns?: readonly string[] | undefined;
+  /** Is told of each. */
+  readonly heard?: ((reject: Reject) => void) | undefined;
+}
+
 /**
  * The rejects file: created at the first reject with mode 0600; an older one is renamed to `….1`
  * first. After an error of the disk nothing more is written: what is not in the file must not
@@ -19,27 +27,18 @@ export class RejectsFile {
   readonly path: string;
   /** The same, absolute. */
   readonly file: string;
-  readonly #option: OptionName;
-  readonly #columns: readonly string[] | undefined;
+  readonly #how: RejectsOptions;
   #marked: MarkedFile | undefined;
   #lines: string[] = [];
   #hasWay = false;
   #synced = true;
   #failure: EngagectlError | undefined;
 
-  /** `columns`: of the input, for a file of CSV. */
-  constructor(
-    path: string,
-    absolutePath: string,
-    {
-      option,
-      columns,
-    }: { readonly option: OptionName; readonly columns?: readonly string[] | undefined },
-  ) {
+  /** `file` undefined: none is written. */
+  constructor(path: string, file: string | undefined, how: RejectsOptions) {
     this.path = path;
-    this.file = absolutePath;
-    this.#option = option;
-    this.#columns = columns;
+    this.file = file ?? '';
+    this.#how = how;
   }
 
   /**
@@ -50,12 +49,12 @@ export class RejectsFile {
   async resume({ file, mark }: { readonly file: string | undefined; readonly mark: FileMark }) {
     if (file === undefined) return;
     if (mark.bytes === 0) return this.#guard(() => rm(file, { force: true }));
-    if (file !== this.file) throw otherFile(file, this.#option);
+    if (file !== this.file) throw otherFile(file, this.#how.option);
     try {
-      this.#marked = await MarkedFile.resume(file, mark, this.#option);
+      this.#marked = await MarkedFile.resume(file, mark, this.#how.option);
     } catch (error) {
       const isOfDisk = error instanceof EngagectlError && error.id === 'E-FILE-WRITE';
-      throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path, this.#option);
+      throw isOfDisk ? this.#failed(error) : rejectsChanged(this.path, this.#how.option);
     }
     this.#hasWay = true;
   }
@@ -82,7 +81,10 @@ export class RejectsFile {
 
   /** Collects a line; `write` writes it. */
   add(reject: Reject): void {
-    this.#lines.push(this.#columns ? rejectRow(reject, this.#columns) : lineOf(reject));
+    const { columns, heard } = this.#how;
+    heard?.(reject);
+    if (this.file === '') return;
+    this.#lines.push(columns ? rejectRow(reject, columns) : lineOf(reject));
   }
 
   /**
@@ -109,11 +111,12 @@ export class RejectsFile {
     this.makeWay();
     const lines = this.#lines.length;
     if (lines === 0) return;
-    const header = this.#columns && !this.#marked ? rejectHeader(this.#columns) : '';
+    const { columns } = this.#how;
+    const header = columns && !this.#marked ? rejectHeader(columns) : '';
     const bytes = Buffer.from(header + this.#lines.join(''));
     this.#synced = false;
     await this.#guard(async () => {
-      this.#marked ??= await MarkedFile.create(this.file, this.#option);
+      this.#marked ??= await MarkedFile.create(this.file, this.#how.option);
       await this.#marked.write(bytes);
     });
     this.#lines.splice(0, lines);
@@ -149,8 +152,8 @@ export class RejectsFile {
         why: cause instanceof Error ? cause.message : String(cause),
         fix:
           this.mark.bytes === 0
-            ? `free space or name another place with ${this.#option('rejects', '<file>')}`
-            : `free space; the same command with ${this.#option('resume')} goes on`,
+            ? `free space or name another place with ${this.#how.option('rejects', '<file>')}`
+            : `free space; the same command with ${this.#how.option('resume')} goes on`,
         file: this.path,
         cause,
       },

@@ -5,7 +5,7 @@ import { stateFolder } from '../../config/standard-folders.js';
 import { shellWord } from '../../shell-word.js';
 import { configPath, readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
-import { tryLock } from '../../jobs/run/try-lock.js';
+import { tryLock } from '../../jobs/run/run-folder.js';
 import type { Runtime } from '../../runtime.js';
 import type { Warning } from '../../jobs/doctor/network.js';
 

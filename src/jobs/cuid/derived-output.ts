@@ -4,8 +4,7 @@ import type { NamedValues } from '../../mapping/named-values.js';
 import { isStdout, type OutputOptions } from '../../output/formats.js';
 import { outputOf } from '../output-of.js';
 import type { Words } from '../world.js';
-import { DerivedRecords } from './derived-records.js';
-import type { DerivedRows } from './derived-rows.js';
+import { DerivedRecords, type DerivedRows } from './derived-rows.js';
 import { DerivedTable } from './derived-table.js';
 
 interface OutputWish {

@@ -1,10 +1,10 @@
 import { EngagectlError } from '../../errors.js';
-import type { JobOptions, WriteOptions } from '../job-options.js';
-import type { Source, WriteRun } from './library.js';
+import type { JobOptions, WriteOptions, VerifyOptions } from '../job-options.js';
+import type { Source, WriteRun, VerifyDifference, VerifyRun } from './library.js';
 import { runOf, type LibraryWorld } from './library-world.js';
 import type { WriteHooks, WriteRequest } from '../write/write-request.js';
 import { RejectsQueue } from './rejects-queue.js';
-import type { WriteResult } from '../results.js';
+import type { WriteResult, RejectedRecord } from '../results.js';
 import { openSource } from './open-source.js';
 import type { World } from '../world.js';
 
@@ -44,4 +44,30 @@ function refuseNumbers(options: WriteOptions): void {
     if (value === undefined || (Number.isInteger(value) && value > 0)) continue;
     throw new EngagectlError('E-USAGE', `${name} ${value} is no whole number above 0`);
   }
+}
+
+/** Begins to read back what a source says was sent. */
+export function startVerify(
+  library: LibraryWorld,
+  source: Source,
+  options: VerifyOptions & JobOptions,
+): VerifyRun {
+  const found = new RejectsQueue<VerifyDifference | RejectedRecord>();
+  const { files, stream, format } = openSource(source);
+  const world = library.of(options.signal, stream);
+  const sink = {
+    write: async (line: Buffer) => {
+      found.add(JSON.parse(line.toString()) as VerifyDifference | RejectedRecord);
+      await found.ready();
+    },
+    finish: () => Promise.resolve(),
+    abort: () => Promise.resolve(),
+  };
+  const work = runOf(world, async (begun) => {
+    const { verify } = await import('../verify-job.js');
+    const request = { ...(format && { inputFormat: format }), ...options, files };
+    return verify({ ...request, into: () => Promise.resolve(sink) }, world, { begun });
+  });
+  const { lines, ...run } = found.of(work);
+  return { ...run, differences: lines };
 }

@@ -8,6 +8,8 @@ import { makeFolder } from '../../files/make-folder.js';
 import { syncFolder } from '../../files/sync-folder.js';
 import { writeSynced } from '../../files/write-synced.js';
 import type { Words } from '../world.js';
+import { lockRun } from '../../files/run-lock.js';
+import type { Runtime } from '../../runtime.js';
 
 /** What a run is, without secrets: written once, at its beginning. */
 export interface RunHeader {
@@ -210,4 +212,10 @@ export function removeRun({ path: folder, header }: RunPlace, words: Words): voi
       cause,
     });
   }
+}
+
+/** Takes a lock like that of a run in the folder, and lets go of it. Throws what stands in the way. */
+export async function tryLock(folder: string, runtime: Pick<Runtime, 'token'>): Promise<void> {
+  const lock = await lockRun(path.join(folder, `.doctor-${runtime.token()}.lock`));
+  lock.release();
 }

@@ -13,11 +13,10 @@ import {
 import type { Remembered } from '../write/open-memory.js';
 import { folderOfRuns } from './open-run.js';
 import type { WriteResult } from '../results.js';
-import { pipeName } from './pipe-name.js';
 import { digest } from './run-folder.js';
 import { shardCount, shardText } from '../shard-of.js';
 import type { World } from '../world.js';
-import type { Writing } from '../write/write-request.js';
+import type { Writing, WriteRequest } from '../write/write-request.js';
 
 /** A write, as the ledger knows it. */
 type LedgerRun = Pick<
@@ -201,4 +200,17 @@ function* ledgerSources(digests: TextDigests, names: readonly string[]): Generat
       ...(endsInLine && { endsInLine }),
     };
   }
+}
+
+/** What stands for the files of a run from a pipe. */
+export const pipeName = ({ runName }: Pick<WriteRequest, 'runName'>): string =>
+  `stdin (${runName})`;
+
+/** Throws E-USAGE where a name is given to a run that reads files. */
+export function refuseFiles({ names, totalBytes }: Inputs, { words }: World): void {
+  if (names.length === 1 && totalBytes === undefined) return;
+  throw new EngagectlError('E-USAGE', `${words.option('runName')} is for input from one pipe`, {
+    why: 'a run from files is found by their names',
+    fix: 'leave it out, or read standard input alone',
+  });
 }

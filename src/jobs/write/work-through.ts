@@ -6,13 +6,13 @@ import {
   elsewhereBefore,
   type EarlierParts,
   type WriteEntry,
+  hasRecords,
 } from '../../bulk/write/write-entries.js';
 import { write } from '../../bulk/write/write.js';
 import type { Traffic, WriteJob } from '../../bulk/write/write-job.js';
 import { exitCodes } from '../../errors.js';
 import type { Mapper } from '../../mapping/records.js';
 import { sourceRecord } from '../../mapping/source-record.js';
-import { jobOf } from './engine-job.js';
 import type { JobEnding } from '../job-hooks.js';
 import { openRejects } from '../open-rejects.js';
 import { tooFew } from './need-records.js';
@@ -22,7 +22,14 @@ import type { RunLedger } from '../run/run-ledger.js';
 import { watched } from '../watched.js';
 import { isWorthKeeping } from './worth-keeping.js';
 import { writeVerdict } from './write-verdict.js';
-import type { Remark, Writing } from './write-request.js';
+import type { Remark, Writing, WriteRequest } from './write-request.js';
+import { Gate } from '../../bulk/gate.js';
+import { OrdinalSet } from '../../bulk/write/ranges.js';
+import type { Client } from '../../client/client.js';
+import { paths, writes } from '../../contract/endpoints.js';
+import { firstRecords } from '../../input/first-records.js';
+import { writeDefaults } from '../job-options.js';
+import { waitsOf } from '../world.js';
 
 interface Parts {
   readonly mapper: Mapper;
@@ -49,7 +56,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   const say = (all: readonly Remark[] = []) => {
     for (const { text, personal } of all) world.said.warn(text, {}, personal);
   };
-  const made = jobOf(writing, { ...parts, client });
+  const made = jobOf(writing, parts, client);
   const map: WriteJob['map'] = (rows) => {
     const block = made.map(rows);
     say(remarks?.look(block));
@@ -165,3 +172,61 @@ export async function openTally(
   tally.log = world.ports?.outcomes?.(journalled) ?? journalled;
   return tally;
 }
+
+/** What `write` is to do; records go nowhere where only a check is made. */
+function jobOf(
+  { kind, request, world, hooks, rehearsal, inputs, connection, slots }: Writing,
+  { mapper, earlier, tally, ledger, memory }: Parts,
+  client: Client | undefined,
+): WriteJob {
+  const { limit, maxRejects } = request;
+  const { name } = kind;
+  const defaults = writes[name];
+  // Of a demerge, all identities have to be seen again to tell duplicates.
+  const from = kind.seen ? undefined : earlier?.watermark;
+  const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
+  return {
+    rows: limit === undefined ? rows : firstRecords(rows, limit - (from?.ordinal ?? 0)),
+    map: (block) => mapper.map(block),
+    toldOnce: kind.seen,
+    send:
+      client &&
+      ((body, signal, asked) =>
+        client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', ...asked })),
+    shown: client?.shown ?? ((words) => words),
+    endpoint: `POST ${paths[name]}`,
+    request: {
+      frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },
+      records: request.chunkSize ?? defaults.records,
+      bytes: request.chunkBytes ?? writeDefaults.chunkBytes,
+    },
+    order: kind.seen ? 'none' : (request.order ?? 'key'),
+    maxRejects,
+    rehearsal,
+    tally,
+    budget: world.ports?.budget?.() ?? new Gate(slots),
+    policy: connection?.policy ?? noRetries,
+    runtime: world.runtime,
+    earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,
+    memory,
+    onceRefused: ledger?.refused,
+    piped: inputs.totalBytes === undefined,
+    option: world.words.option,
+    waits: waitsOf(connection, world),
+    log: (line) => world.said.verbose(line),
+    warn: (text) => world.said.warn(text),
+  };
+}
+
+async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {
+  for await (const item of items) {
+    await ready();
+    yield item;
+  }
+}
+
+/** Records whose outcome is unknown may be sent again, knowingly. */
+const toldOf = (earlier: EarlierParts, { retryUnknown }: WriteRequest): EarlierParts =>
+  retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
+
+const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
