@@ -55,11 +55,13 @@ export function decide(situation: Situation): Decision {
   return again(situation);
 }
 
-/** 400 has been seen to pass: it gets a second try where one is left. */
+/** 400 has been seen to pass: it gets a second try where one is left. A wrong name stays wrong. */
 function refusedWhole(situation: Situation, status: 400 | 413): Decision {
-  const second = status === 400 && situation.attempt === 1 ? again(situation) : undefined;
+  const { failure, attempt, work } = situation;
+  const isMisnamed = work === 'read' && 'namesEvent' in failure;
+  const second = status === 400 && attempt === 1 && !isMisnamed ? again(situation) : undefined;
   if (second?.action === 'wait') return second;
-  return { action: situation.work === 'read' ? 'stop' : 'split' };
+  return { action: work === 'read' ? 'stop' : 'split' };
 }
 
 /** Statuses of a service in trouble, or of none that we know: the request may have been processed. */

@@ -63,6 +63,8 @@ export interface Words {
   readonly goOn: (run: string) => string;
   /** What to do with the rejects of a run, which `file` holds. */
   readonly correct: (job: string, file: string) => string;
+  /** What tells which of the records of unknown outcome have arrived, which `file` holds. */
+  readonly lookUp: (file: string) => string;
   /** What names the state folder. */
   readonly stateFolder: string;
 }
@@ -72,5 +74,6 @@ export const libraryWords: Words = {
   option: (name) => (name === 'noJournal' ? 'no stateFolder' : name),
   goOn: () => 'the same call with resume',
   correct: (job, file) => `${file} says where and why; ${job} them again when they are correct`,
+  lookUp: (file) => `look them up in ${file}`,
   stateFolder: 'stateFolder',
 };

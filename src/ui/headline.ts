@@ -36,17 +36,24 @@ function mainPart(summary: Summary, verb: string, nouns: string): string {
   const taken = ofAll(accepted + resumed, read, nouns);
   if (rehearsal === 'dryRun') return `dry run: the service would take ${taken}`;
   const before = resumed > 0 ? `, ${grouped(resumed)} of them by an earlier part of the run` : '';
+  if (isCut(summary))
+    return `${verb} ${counted(accepted + resumed, nouns)}${before} before it stopped`;
   return `${verb} ${taken}${before}`;
 }
 
+/** It stopped in the middle: what was read by then is not all that there is. */
+const isCut = ({ exitCode, accepted = 0, resumed = 0, notSent = 0, rehearsal }: Summary): boolean =>
+  ![0, 3, 6].includes(exitCode) && accepted + resumed > 0 && notSent > 0 && rehearsal === undefined;
+
 function others(summary: Summary, command: string): (string | undefined)[] {
   const { rejected, unknown, notSent, duplicates, rehearsal } = summary;
+  const unsent = isCut(summary) ? 'more were read and not sent' : 'not sent';
   return [
     part(rejected, command === 'get-profile' ? 'not found' : 'rejected'),
     part(unknown, 'with an unknown outcome'),
     part(duplicates, duplicates === 1 ? 'duplicate' : 'duplicates'),
     ...(rehearsal === undefined
-      ? [part(notSent, command === 'get-profile' ? 'not asked for' : 'not sent')]
+      ? [part(notSent, command === 'get-profile' ? 'not asked for' : unsent)]
       : [rehearsal === 'check' ? 'nothing was sent' : 'nothing was changed']),
   ];
 }

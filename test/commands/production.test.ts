@@ -47,6 +47,12 @@ describe.each([
     expect(service.requests()).toHaveLength(0);
   });
 
+  test('sends nothing on a terminal where --no-input was given: that is no consent', async () => {
+    const { code, stderr } = await world.run([...args, '--no-input'], terminal('eu1\n'));
+    expect([code, stderr]).toEqual([2, expect.stringContaining('add --yes when you are sure')]);
+    expect(service.requests()).toHaveLength(0);
+  });
+
   test.each([
     ['with --yes', [...args, '--yes'], terminal('')],
     ['where stdin is no terminal', args, { tty: { stderr: true } }],

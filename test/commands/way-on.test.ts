@@ -60,6 +60,31 @@ it.each([
   expect([code, stderr]).toEqual([0, expect.stringContaining(proof)]);
 });
 
+it('a service that fails half-way is said to want the same command with --resume', async () => {
+  const { service, world } = await serve();
+  await service.fault({ after: 1, times: 1, answer: { status: 503 } });
+  writeFileSync(world.path('users.csv'), 'identity\nu1\nu2\nu3\n');
+  const upload = ['upload', 'users.csv', '--chunk-size', '1', '--concurrency', '1'];
+  const { code, stderr } = await world.run([...upload, '--max-attempts', '1']);
+  const told = /^uploaded 1 user before it stopped; \d more were read and not sent\n/m;
+  expect([code, stderr]).toEqual([5, expect.stringMatching(told)]);
+  expect(stderr).toContain('fix: later, the same command with --resume goes on;');
+  expect((await world.run([...upload, '--resume'])).code).toBe(0);
+});
+
+it('records of unknown outcome are looked up by the command that is printed', async () => {
+  const { service, world } = await serve();
+  await service.fault({ times: 1, action: 'reset-after' });
+  writeFileSync(world.path('e.csv'), 'identity,ts,Plan\nu1,1790856000,gold\n');
+  const event = ['--type', 'event', '--event-name', 'Charged', '--types', 'Plan:string'];
+  const { code, stderr } = await world.run(['upload', 'e.csv', ...event, '--rejects', 'r.ndjson']);
+  const printed = /fix: engagectl (verify .*) tells which have arrived;/.exec(stderr)?.[1] ?? '';
+  expect([code, printed]).toEqual([6, expect.stringContaining('--settle')]);
+  const settled = await world.run([...printed.split(' '), '--json']);
+  expect(settled.code, settled.stderr).toBe(0);
+  expect(settled.stdout).toContain('"settled":{"accepted":1,"absent":0,"unknown":0}');
+});
+
 it('Ctrl-C of an export to a file says how to go on, once', async () => {
   const stop = new AbortController();
   const { service, world } = await serve({ seed: [charged] }, { signal: stop.signal });

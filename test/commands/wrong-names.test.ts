@@ -19,9 +19,11 @@ it.each(['events.parquet', 'events.xlsx', 'events.tsv.gz'])(
 );
 
 it('an event that the account does not have is a wrong argument', async () => {
-  const { world } = await serve();
+  const { service, world } = await serve();
   const { code, stderr } = await world.run(['export-events', '--event', 'Chraged', ...range]);
   expect([code, stderr]).toEqual([2, expect.stringContaining('names are case-sensitive')]);
+  expect(stderr).not.toMatch(/exported|waiting|attempts/);
+  expect(service.requests()).toHaveLength(1);
 });
 
 describe('columns', () => {
@@ -32,6 +34,8 @@ describe('columns', () => {
       const { code, stderr } = await world.run(['upload', 'users.csv', ...more]);
       expect([code, stderr]).toEqual([0, expect.stringContaining('--map email=Email')]);
     }
+    const { stderr: object } = await world.run(['upload', 'users.csv', '--log-format', 'json']);
+    expect(object).toMatch(/^\{"type":"warning",.*"file":"users.csv","line":1\}$/m);
     const mapped = await world.run(['upload', 'users.csv', '--map', 'email=Email']);
     expect(mapped.stderr).not.toContain('property of its own');
   });

@@ -8,12 +8,25 @@ export const jobWords: Words = {
   },
   goOn: (run) => `engagectl runs resume ${run}`,
   correct: (_, file) => `correct ${file}, and give it to the same command`,
+  lookUp: (file) => `look them up in ${file}`,
   stateFolder: 'ENGAGECTL_STATE_DIR',
 };
 
-/** The same of one command line; `again` makes it that of another input. */
-export const jobWordsOf = (again?: (file: string) => string): Words => ({
+/** What a command line is for the rejects of its run. */
+export interface RejectCommands {
+  /** The same for another input. */
+  readonly again?: ((file: string) => string) | undefined;
+  /** What looks up the records of unknown outcome; undefined where nothing can. */
+  readonly settle?: ((file: string) => string | undefined) | undefined;
+}
+
+/** The same of one command line. */
+export const jobWordsOf = ({ again, settle }: RejectCommands): Words => ({
   ...jobWords,
   correct: (job, file) =>
     again ? `correct ${file}, then: ${again(file)}` : jobWords.correct(job, file),
+  lookUp: (file) => {
+    const command = settle?.(file);
+    return command ? `${command} tells which have arrived` : jobWords.lookUp(file);
+  },
 });

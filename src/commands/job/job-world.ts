@@ -4,7 +4,7 @@ import type { World } from '../../jobs/world.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../../ui/messages.js';
 import { connect, type Connection } from '../connect.js';
-import { jobWordsOf } from './job-words.js';
+import { jobWordsOf, type RejectCommands } from './job-words.js';
 import type { Settings } from '../settings.js';
 
 /** Where the journals of unfinished runs are. Throws E-CONFIG where this user has no home. */
@@ -19,17 +19,12 @@ export interface CommandWorld extends World {
 export function jobWorld(
   settings: Settings,
   runtime: Runtime,
-  options: {
-    readonly maxInFlight: number;
-    readonly messages: Messages;
-    /** The command line for another input. */
-    readonly again?: ((file: string) => string) | undefined;
-  },
+  options: RejectCommands & { readonly maxInFlight: number; readonly messages: Messages },
 ): CommandWorld {
   let connection: Connection | undefined;
   return {
     runtime,
-    words: jobWordsOf(options.again),
+    words: jobWordsOf(options),
     said: options.messages,
     argv: settings.argv,
     timezone: settings.timezone ?? 'UTC',

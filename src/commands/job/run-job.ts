@@ -14,13 +14,14 @@ import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import type { ReportFlag } from '../flags/output-flags.js';
 import { isStdout } from '../../jobs/output-of.js';
 import type { Settings } from '../settings.js';
+import type { RejectCommands } from './job-words.js';
 import { grouped } from '../../ui/figures.js';
 import { annotate, rejectText, type AnnotationWorld } from '../../ui/annotations.js';
 
 type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
 
 /** A job as the command line asks for it. */
-export interface JobCommand<Result extends AnyResult> {
+export interface JobCommand<Result extends AnyResult> extends RejectCommands {
   readonly name: string;
   readonly flags: ReportFlag & { readonly output?: string; readonly rejects?: string };
   /** Inputs, which the report must not replace. */
@@ -29,8 +30,6 @@ export interface JobCommand<Result extends AnyResult> {
   readonly nouns: string;
   /** Nothing is to be changed. */
   readonly rehearsal?: Rehearsal | undefined;
-  /** The command line for another input. */
-  readonly again?: ((file: string) => string) | undefined;
   /** What to type after success. */
   readonly next?: string | undefined;
   /** Most requests in flight; default 1. */
@@ -56,7 +55,7 @@ export async function runJob<Result extends AnyResult>(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { name, flags, files = [], stopping, again } = command;
+  const { name, flags, files = [], stopping, again, settle } = command;
   const said = messages(settings, runtime);
   tellFlags(name, flags, said);
   const report = await openReport(flags.report, [flags.rejects, flags.output, ...files], runtime);
@@ -64,6 +63,7 @@ export async function runJob<Result extends AnyResult>(
     maxInFlight: command.concurrency ?? 1,
     messages: said,
     again,
+    settle,
   });
   const recordsOnStdout = command.reads && isStdout(flags.output);
   const sayStopping = () => stopping !== undefined && said.note(stopping);
@@ -148,9 +148,9 @@ async function tellEnding<Result extends AnyResult>(
   );
   const error = unreported ?? (judged && withWayOn(judged, unfinished));
   const exitCode = error?.exitCode ?? exitCodes.ok;
-  // A reader of stdout that left wants nothing more, not even figures.
-  const isWanted =
-    exitCode !== exitCodes.closedPipe && (command.figures !== false || settings.json);
+  // A reader of stdout that left wants nothing more, not even figures. A wrong argument has none.
+  const hasFigures = command.figures !== false && exitCode !== exitCodes.usage;
+  const isWanted = exitCode !== exitCodes.closedPipe && (hasFigures || settings.json);
   let isTaken = true;
   if (isWanted) {
     const { nouns, next } = command;
@@ -163,6 +163,11 @@ async function tellEnding<Result extends AnyResult>(
 /** What to type after Ctrl-C depends on what was stopped. */
 function withWayOn(error: EngagectlError, unfinished: boolean): EngagectlError {
   const { id, message, details, exitCode } = error;
+  if (unfinished && id === 'E-UNAVAILABLE') {
+    const fix =
+      'later, the same command with --resume goes on; --max-attempts and --retry-for give it more time';
+    return new EngagectlError(id, message, { ...details, fix });
+  }
   if (!stops.has(exitCode) || details.fix !== undefined) return error;
   const fix = unfinished
     ? 'the same command with --resume goes on'

@@ -66,6 +66,7 @@ export async function runWrite<Flags extends WriteFlags>(
       nouns,
       rehearsal,
       again: (file) => commandLine(typed, [file], ofInput),
+      settle: (file) => settleOf(name, file, typed),
       next: isTypable(files) ? nextOf({ name, rehearsal, files }, typed) : undefined,
       reads: false,
       stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
@@ -103,6 +104,16 @@ function nextOf(
   const verify = name === 'subscribe' ? 'verify --subscriptions' : 'verify';
   return commandLine({ ...typed, name: verify }, files, ofWrite);
 }
+
+/** Looks records of unknown outcome up: those of uploads can be. */
+const settleOf = (name: WriteEndpoint, file: string, typed: Typed): string | undefined =>
+  name === 'upload' && file.endsWith('.ndjson')
+    ? commandLine(
+        { ...typed, name: 'verify --settle -o open.ndjson' },
+        [file],
+        [...ofInput, ...ofWrite],
+      )
+    : undefined;
 
 /** A dry run is a check where the service offers none. */
 const rehearsalOf = ({ rehearsal }: { rehearsal: Rehearsal | undefined }, name: WriteEndpoint) =>

@@ -53,7 +53,9 @@ export async function performWrite(
     for (const { header, source, inputs: count } of inputs.headers) {
       mapper.check(header, source);
       const which = count > 1 ? `${source} and ${grouped(count - 1)} more` : source;
-      for (const doubt of mapper.doubts?.(header) ?? []) world.said.warn(`${which}: ${doubt}`);
+      for (const doubt of mapper.doubts?.(header) ?? []) {
+        world.said.warn(`${which}: ${doubt}`, { file: source, line: 1 });
+      }
     }
     const piped = inputs.totalBytes === undefined;
     if (kind.minRecords && !piped) {

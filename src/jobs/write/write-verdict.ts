@@ -37,7 +37,7 @@ export function writeVerdict(
     const message = `the outcome of ${grouped(unknown)} of ${grouped(read)} records is unknown`;
     return new EngagectlError('E-UNKNOWN', message, {
       why: stopped?.message ?? 'no answer told whether the service processed them',
-      fix: rejects.missing > 0 ? stopped?.details.fix : `look them up in ${rejects.path}; ${again}`,
+      fix: rejects.missing > 0 ? stopped?.details.fix : `${words.lookUp(rejects.path)}; ${again}`,
       cause: stopped,
     });
   }
