@@ -12,7 +12,7 @@ interface ControlAnswer {
   readonly isStopped?: boolean;
   readonly next?: string | number;
   readonly requests?: Record<string, unknown>[];
-  readonly profiles?: unknown[];
+  readonly profiles?: { identity?: string }[];
   readonly subscriptions?: unknown[];
   readonly snapshots?: unknown[];
   readonly events?: { event: string; identity: string; ts: number }[];
@@ -270,6 +270,30 @@ describe('what is stored', () => {
       latestEvents: [{ event: 'Buy', ts: 1_700_000_000, identity: 'ann', props: { n: 1 } }],
     });
     expect(await ask('GET', 'profiles/nobody')).toMatchObject({ http: 404 });
+  });
+
+  it('an address is found wherever its users lie, the one created first by endpoint 5', async () => {
+    const { service, ask } = await controlled();
+    const users = Array.from({ length: 9000 }, (_, n) =>
+      profileRecord(`u${n}`, {
+        Email: `${[1, 4500, 8999].includes(n) ? 'Shared' : n}@example.test`,
+      }),
+    );
+    for (let at = 0; at < users.length; at += 1000)
+      await service.upload(...users.slice(at, at + 1000));
+    expect(await service.profile('email', 'shared@EXAMPLE.test')).toMatchObject({ identity: 'u1' });
+    expect(await service.profile('email', '8998@example.test')).toMatchObject({
+      identity: 'u8998',
+    });
+    const found = ({ profiles }: ControlAnswer) => profiles?.map(({ identity }) => identity);
+    expect(found(await ask('GET', 'profiles?q=shared'))).toEqual(['u1', 'u4500', 'u8999']);
+    const { next, ...first } = await ask('GET', 'profiles?q=shared&limit=2');
+    expect(found(first)).toEqual(['u1', 'u4500']);
+    expect(found(await ask('GET', `profiles?q=shared&limit=2&after=${next}`))).toEqual(['u8999']);
+    await service.upload(profileRecord('u1', { Email: 'other@example.test' }));
+    expect(await service.profile('email', 'shared@example.test')).toMatchObject({
+      identity: 'u4500',
+    });
   });
 
   it('events come the latest first, page by page, of a name or a user', async () => {
