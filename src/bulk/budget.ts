@@ -5,13 +5,9 @@ export interface Budget {
   /** Slots there are now, and how many are taken. */
   readonly limit: number;
   readonly inFlight: number;
-  /** Somebody waits for a slot. */
-  readonly isAsked: boolean;
-  /** Called when there is no slot for somebody who asks: one may be given back now. */
-  onFull: () => void;
   /** Waits for a slot; the ticket tells `throttled` to which burst the request belongs. */
   enter(): Promise<number>;
-  leave(slots?: number): void;
+  leave(): void;
   /** A request came through. */
   succeeded(): void;
   /** A request was turned down because there are too many. */

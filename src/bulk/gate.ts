@@ -6,7 +6,6 @@ import type { Budget } from './budget.js';
  * it back slowly.
  */
 export class Gate implements Budget {
-  onFull: () => void = () => undefined;
   readonly most: number;
   readonly #waiting: (() => void)[] = [];
   #limit: number;
@@ -26,12 +25,7 @@ export class Gate implements Budget {
     return Math.floor(this.#limit);
   }
 
-  get isAsked(): boolean {
-    return this.#waiting.length > 0;
-  }
-
   async enter(): Promise<number> {
-    if (this.#inFlight >= this.limit) this.onFull();
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
       this.#letIn();
@@ -39,8 +33,8 @@ export class Gate implements Budget {
     return this.#burst;
   }
 
-  leave(slots = 1): void {
-    this.#inFlight -= slots;
+  leave(): void {
+    this.#inFlight -= 1;
     this.#letIn();
   }
 

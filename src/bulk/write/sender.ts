@@ -4,7 +4,6 @@ import type { Halt } from './halt.js';
 import { rejectLimitReached } from './reject-limit.js';
 import type { Fate } from './fate.js';
 import type { Settler } from './settler.js';
-import type { SlotRelease } from './slot-release.js';
 import type { WriteJob } from './write-job.js';
 
 /** Whole batches in a row that end all unknown, or all refused, before the run stops. */
@@ -23,7 +22,7 @@ type SenderJob = Pick<
 >;
 type SenderHalt = Pick<Halt, 'error' | 'guard' | 'stopAt'>;
 /** Sees each batch to its end. */
-type BatchSettler = Pick<Settler, 'settle'> & { readonly slots: Pick<SlotRelease, 'hurry'> };
+type BatchSettler = Pick<Settler, 'settle'>;
 
 /** Keeps as many batches under way as may be in flight, and a few ready to go. */
 export class Sender {
@@ -70,7 +69,7 @@ export class Sender {
   /** Takes a batch when there is room for it; false when the run stopped meanwhile. */
   async submit(batch: Batch): Promise<boolean> {
     const most = this.#job.budget.most + readyBatches;
-    while (this.#unanswered >= most && !this.#halt.error) await this.#next();
+    while (this.#unanswered >= most && !this.#halt.error) await this.nextSettled();
     while (this.#isTooMuch(batch) && !this.#halt.error) await this.nextSettled();
     if (this.#halt.error) return false;
     void this.#settle(batch);
@@ -79,11 +78,6 @@ export class Sender {
 
   #isTooMuch(batch: Batch): boolean {
     return this.#largeBytes > 0 && this.#largeBytes + largeBytesOf(batch) > mostLargeBytes;
-  }
-
-  /** Waits for a batch to be settled, or to come nearer to it. */
-  async nextSettled(): Promise<void> {
-    await this.#settler.slots.hurry(this.#next());
   }
 
   async idle(): Promise<void> {
@@ -123,7 +117,8 @@ export class Sender {
     return fate;
   }
 
-  async #next(): Promise<void> {
+  /** Waits for a batch to be answered or settled. */
+  async nextSettled(): Promise<void> {
     return new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
     });

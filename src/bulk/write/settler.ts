@@ -20,7 +20,7 @@ const noRefusals: Refusals = new Map();
 /** Sends a batch until each of its records has one outcome in the tally, if not on the disk yet. */
 export class Settler {
   readonly traffic: Traffic = { requests: 0, retries: 0, bytesSent: 0 };
-  readonly slots: SlotRelease;
+  readonly #slots: SlotRelease;
   readonly #job: WriteJob;
   readonly #halt: Halt;
 
@@ -28,7 +28,7 @@ export class Settler {
     this.#job = job;
     this.#halt = halt;
     const { tally, budget } = job;
-    this.slots = new SlotRelease({ log: () => tally.log, budget, halt });
+    this.#slots = new SlotRelease({ log: () => tally.log, budget, halt });
   }
 
   async settle(batch: Batch): Promise<Fate> {
@@ -122,7 +122,7 @@ export class Settler {
     if ('why' in refusals) return refusals;
     const again = refusals.size > 0 ? this.#bookEach(batch, refusals, fate) : [];
     if (refusals.size === 0) this.#accept(batch, fate);
-    fate.synced = this.slots.leave({ mayLag: batch.converges && !batch.isLarge });
+    fate.synced = this.#slots.leave({ mayLag: batch.converges && !batch.isLarge });
     return again;
   }
 

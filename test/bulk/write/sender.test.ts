@@ -26,7 +26,6 @@ function stage(most = 2) {
       };
       return { ...fate, ...(await answer.promise) };
     },
-    slots: { hurry: async (event: Promise<void>) => event },
   };
   const sender = new Sender(job, { halt, settler });
   const settled: Batch[] = [];
