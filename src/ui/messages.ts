@@ -1,7 +1,7 @@
 import { asCalled } from '../as-called.js';
 import type { Said } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
-import { inert, inertJson } from './inert.js';
+import { inert, inertJson, jsonAnswer } from './inert.js';
 import { withoutPersonal, type PiiSettings } from './shortened.js';
 
 /** What the global options say about what is shown, and how. What is left out is off. */
@@ -65,4 +65,19 @@ export function messages(
       if (told) tell('debug', ...told);
     },
   };
+}
+
+/** For people: a text on stdout, or a note on stderr. */
+type Words = { readonly text: string } | { readonly note: string };
+
+/** What a command answers: with `--json` one object on stdout, else words. */
+export function answer(
+  settings: DisplaySettings,
+  runtime: Runtime,
+  object: object,
+  words: Words,
+): void {
+  if (settings.json) runtime.stdout.write(jsonAnswer(object));
+  else if ('note' in words) messages(settings, runtime).note(words.note);
+  else if (words.text !== '') runtime.stdout.write(inert(words.text));
 }

@@ -1,4 +1,5 @@
-import { grouped } from '../../ui/figures.js';
+import { answer } from '../../ui/messages.js';
+import { count } from '../../ui/figures.js';
 import {
   clickMissed,
   listCalls,
@@ -31,7 +32,7 @@ export async function runLog(call: Call<LogFlags>): Promise<void> {
   const output = datedOutput(how.output, today);
   await withAccount(call, async (account, world) => {
     const records = await logCalls({ ...how, ...(output && { output }), since }, account, world);
-    if (!json) return world.said.note(records === 1 ? '1 call' : `${grouped(records)} calls`);
+    if (!json) return world.said.note(count(records, 'call'));
     const { stdout, stderr } = call.runtime;
     const summary = { command: 'call log', records, exitCode: 0 };
     (isStdout(how.output) ? stderr : stdout).write(jsonAnswer(summary));
@@ -46,15 +47,11 @@ export async function listMissed(call: Call<CallingFlags & { readonly since?: nu
       ({ status, actions = {} }) => status === 'missed' && Object.keys(actions).length > 0,
     );
     const shown = missed.map(shownMissed);
-    const { json } = call.settings();
-    const { stdout } = call.runtime;
+    const settings = call.settings();
     const summary = { command: 'call missed list', missed: shown, exitCode: 0 };
-    const lines = json ? [jsonAnswer(summary)] : shown.map((one) => `${inertJson(one)}\n`);
-    for (const line of lines) stdout.write(line);
-    if (!json)
-      world.said.note(
-        `${grouped(missed.length)} missed ${missed.length === 1 ? 'call' : 'calls'} with actions`,
-      );
+    const text = shown.map((one) => `${inertJson(one)}\n`).join('');
+    answer(settings, call.runtime, summary, { text });
+    if (!settings.json) world.said.note(`${count(missed.length, 'missed call')} with actions`);
   });
 }
 
@@ -63,10 +60,9 @@ export async function click(call: Call<CallingFlags>): Promise<void> {
   const [callId = '', actionId = ''] = call.operands;
   await withAccount(call, async (account, world) => {
     await clickMissed(callId, actionId, account, world);
-    const { json } = call.settings();
     const summary = { command: 'call missed click', callId, actionId, exitCode: 0 };
-    if (json) call.runtime.stdout.write(jsonAnswer(summary));
-    else world.said.note(`clicked: ${actionId} of call ${callId}`);
+    const note = `clicked: ${actionId} of call ${callId}`;
+    answer(call.settings(), call.runtime, summary, { note });
   });
 }
 

@@ -1,7 +1,7 @@
 import { resolveAccount, type Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
+import { answer, messages, type Messages } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/inert.js';
-import { messages, type Messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import { askAccount } from '../connect.js';
 import { tryOtherRegions, type TriedRegion } from './other-regions.js';
@@ -16,7 +16,7 @@ export async function checkCredentials({ settings, runtime }: Call): Promise<voi
   const account = await resolveAccount(set, runtime);
   const { status, error, baseUrl } = await askAccount(account, set, runtime);
   const { profile, region, accountId } = account;
-  const answer = {
+  const found = {
     ok: status === 'accepted',
     profile,
     region,
@@ -25,13 +25,13 @@ export async function checkCredentials({ settings, runtime }: Call): Promise<voi
   };
   if (status === 'refused') {
     const tried = await tryOtherRegions(account, set, runtime);
-    if (set.json) runtime.stdout.write(jsonAnswer({ ...answer, tried }));
+    if (set.json) runtime.stdout.write(jsonAnswer({ ...found, tried }));
     else sayTried(account, tried, told);
     throw refused(account, error?.message ?? '', tried);
   }
   if (error) throw error;
-  if (set.json) runtime.stdout.write(jsonAnswer(answer));
-  else told.note(`account ${accountId} and its passcode fit region ${region} (${baseUrl})`);
+  const note = `account ${accountId} and its passcode fit region ${region} (${baseUrl})`;
+  answer(set, runtime, found, { note });
 }
 
 /** One line for each region. */

@@ -6,8 +6,8 @@ import { currentProfile } from '../../config/saved-account.js';
 import { configPath, readConfig, updateConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
+import { answer, messages } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/inert.js';
-import { messages } from '../../ui/messages.js';
 import { notTried, trySaved } from './try-saved.js';
 import { givenPasscode } from './given-passcode.js';
 import type { Call } from '../command-spec.js';
@@ -90,9 +90,8 @@ async function markProfile(
   const profile = settings.profile ?? currentProfile(await readConfig(runtime));
   await updateConfig(runtime, (config) => withProduction(config, profile, production));
   const what = production ? 'writes ask first' : 'writes do not ask';
-  if (settings.json)
-    runtime.stdout.write(jsonAnswer({ file: configPath(runtime), saved: { profile, production } }));
-  else messages(settings, runtime).note(`saved: profile ${profile}: on a terminal ${what}`);
+  const saved = { file: configPath(runtime), saved: { profile, production } };
+  answer(settings, runtime, saved, { note: `saved: profile ${profile}: on a terminal ${what}` });
 }
 
 const checked = (

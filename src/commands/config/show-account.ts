@@ -4,7 +4,7 @@ import { configFolder, stateFolder } from '../../config/standard-folders.js';
 import { configPath } from '../../config/store.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
-import { inert, jsonAnswer } from '../../ui/inert.js';
+import { answer } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import type { ShowFlags } from './config-command.js';
 import type { Settings } from '../settings.js';
@@ -27,19 +27,17 @@ export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>):
   };
   const shown = { ...account, passcode: maskedPasscode, ...calls };
   const others = flags.sources ? otherSettings(settings, runtime) : [];
-  if (settings.json) {
-    const more = Object.fromEntries(others.map(({ key, value }) => [key, value]));
-    const from = Object.fromEntries(others.map(({ key, source }) => [key, source]));
-    const object = {
-      profile,
-      ...shown,
-      ...more,
-      sources: { ...sources, ...callSources, ...from },
-      file,
-    };
-    runtime.stdout.write(jsonAnswer(object));
-    return;
-  }
+  const object = {
+    profile,
+    ...shown,
+    ...Object.fromEntries(others.map(({ key, value }) => [key, value])),
+    sources: {
+      ...sources,
+      ...callSources,
+      ...Object.fromEntries(others.map(({ key, source }) => [key, source])),
+    },
+    file,
+  };
   const rows = [
     ['region', shown.region, sources.region],
     ['base URL', shown.baseUrl, sources.baseUrl],
@@ -56,7 +54,7 @@ export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>):
       : []),
     ...others.map(({ label, text, source }) => [label, text, source]),
   ].map(([name = '', value = '', source = '']) => [name, value, `from ${source}`]);
-  runtime.stdout.write(inert(`${aligned(rows)}config file: ${file}\n`));
+  answer(settings, runtime, object, { text: `${aligned(rows)}config file: ${file}\n` });
 }
 
 /** In place of the output of a `passcode_command`. */

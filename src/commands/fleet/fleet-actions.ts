@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
 import { EngagectlError } from '../../errors.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
-import { jsonAnswer } from '../../ui/inert.js';
-import { messages } from '../../ui/messages.js';
+import { answer, messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import type { BudgetFlags, WorkFlags } from './fleet-command.js';
 import { closing, connect } from '../connect.js';
@@ -17,7 +16,8 @@ export async function init(call: Call<QueueFlag>): Promise<void> {
     return checkStore(store, flags.queue ?? runtime.env['ENGAGECTL_QUEUE'] ?? '');
   };
   const found = await withQueue(call, check, { patiently: false, migrate: true });
-  tell(call, found, `${found.store}: version ${found.version}, ready`);
+  const note = `${found.store}: version ${found.version}, ready`;
+  answer(call.settings(), runtime, found, { note });
 }
 
 /** `fleet work`: returns when it was told to stop, or when all is drained. */
@@ -48,7 +48,8 @@ export async function cancel(call: Call<RunFlags>): Promise<void> {
     const known = await runNamed(store, call);
     await cancelRun(store, known);
     const { run } = known.run;
-    tell(call, { run, state: 'cancelled' }, `run ${run} is cancelled; fleet retry goes on`);
+    const note = `run ${run} is cancelled; fleet retry goes on`;
+    answer(call.settings(), call.runtime, { run, state: 'cancelled' }, { note });
   });
 }
 
@@ -59,7 +60,8 @@ export async function retry(call: Call<RunFlags>): Promise<void> {
     const known = await runNamed(store, call);
     const count = await retryRun(store, known);
     const { run, shards } = known.run;
-    tell(call, { run, retried: count }, `run ${run}: ${count} of ${shards} shards are tried again`);
+    const note = `run ${run}: ${count} of ${shards} shards are tried again`;
+    answer(call.settings(), call.runtime, { run, retried: count }, { note });
   });
 }
 
@@ -86,18 +88,7 @@ export async function budget(call: Call<BudgetFlags>): Promise<void> {
     ]);
     const lane = store.queue(laneName({ accountId, host, kind: flags.lane }));
     await answered(store, async () => setBudget(lane, flags.lane, wanted));
-    const most = `at most ${wanted} requests in flight (${flags.lane})`;
-    tell(
-      call,
-      { accountId, host, lane: flags.lane, budget: wanted },
-      `account ${accountId}: ${most}`,
-    );
+    const note = `account ${accountId}: at most ${wanted} requests in flight (${flags.lane})`;
+    answer(settings, runtime, { accountId, host, lane: flags.lane, budget: wanted }, { note });
   });
-}
-
-/** What was done: with `--json` as an answer, else in words. */
-function tell({ settings, runtime }: Call, answer: object, words: string): void {
-  const { json } = settings();
-  if (json) runtime.stdout.write(jsonAnswer(answer));
-  else messages(settings(), runtime).note(words);
 }

@@ -1,8 +1,8 @@
 import { EngagectlError } from '../../errors.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
+import { answer, messages } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/inert.js';
-import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import type { StatusFlags } from './fleet-command.js';
 import { runNamed, withQueue } from './fleet-flags.js';
@@ -66,9 +66,8 @@ async function listRuns(
     import('../../fleet/queue-store.js'),
   ]);
   const runs = await answered(store, async () => new FleetLists(store).runs());
-  const { json } = settings();
-  if (json) return void runtime.stdout.write(jsonAnswer({ runs }));
-  for (const { run, workDir } of runs) runtime.stdout.write(`${run}  ${workDir}\n`);
+  const text = runs.map(({ run, workDir }) => `${run}  ${workDir}\n`).join('');
+  answer(settings(), runtime, { runs }, { text });
 }
 
 /** Throws what the command ends with. */

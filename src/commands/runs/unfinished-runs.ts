@@ -11,8 +11,8 @@ import { EngagectlError } from '../../errors.js';
 import { Instead } from '../../instead.js';
 import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
-import { inert, jsonAnswer } from '../../ui/inert.js';
-import { messages } from '../../ui/messages.js';
+import { answer, messages } from '../../ui/messages.js';
+import { inert } from '../../ui/inert.js';
 import { forgetRuns, progressOf } from '../../jobs/run/forget-runs.js';
 import { confirm, mayAsk } from '../../ui/ask.js';
 import { flagsOf, withoutFlags } from '../command-line.js';
@@ -33,37 +33,33 @@ export async function listRunsOf({
   if (flags.finished) return listFinished(settings, runtime);
   const runs = listRuns(runsFolder(runtime));
   const unreadable = listUnreadable(runsFolder(runtime));
-  if (settings.json) {
-    const objects = [...runs.map((run) => asObject(run, runtime)), ...unreadable.map(asUnreadable)];
-    return void runtime.stdout.write(jsonAnswer({ runs: objects }));
-  }
-  for (const { path, why } of unreadable) {
+  const objects = [...runs.map((run) => asObject(run, runtime)), ...unreadable.map(asUnreadable)];
+  for (const { path, why } of settings.json ? [] : unreadable) {
     messages(settings, runtime).warn(`the run folder ${path} cannot be read: ${why}`);
   }
-  if (runs.length + unreadable.length === 0) {
-    return messages(settings, runtime).note('no unfinished runs');
-  }
-  if (runs.length === 0) return;
   const rows = runs.map(({ header }) => [
     header.run,
     header.started,
     `${header.accountId} (${header.host})`,
     ['engagectl', ...header.argv].join(' '),
   ]);
-  runtime.stdout.write(inert(aligned([['RUN', 'BEGUN', 'ACCOUNT', 'COMMAND'], ...rows])));
+  const text = tableOf(['RUN', 'BEGUN', 'ACCOUNT', 'COMMAND'], rows);
+  const words = objects.length === 0 ? { note: 'no unfinished runs' } : { text };
+  answer(settings, runtime, { runs: objects }, words);
 }
+
+/** Nothing where there are no rows. */
+const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  rows.length === 0 ? '' : aligned([head, ...rows]);
 
 /** `runs show`. Throws E-USAGE for an id that is none. */
 export async function showRun({ operands, settings, runtime }: Call): Promise<void> {
-  const { stdout } = runtime;
-  const { json } = settings();
   const shown = shownRun(operands, runtime);
-  if (json) return void stdout.write(jsonAnswer(shown));
   const rows = Object.entries(shown).map(([name, value]) => [
     name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
     asText(value),
   ]);
-  stdout.write(inert(aligned(rows)));
+  answer(settings(), runtime, shown, { text: aligned(rows) });
 }
 
 /** `600 accepted, 3 rejected` of figures, zeros left out; lists one after the other. */
@@ -137,22 +133,22 @@ export async function pruneRuns({
   settings,
   runtime,
 }: Call<PruneFlags>): Promise<void> {
-  const { json, ...how } = settings();
+  const how = settings();
   const root = runsFolder(runtime);
   const runs = listRuns(root);
   const age = olderThan ?? 0;
   const old = runs.filter(({ header }) => runtime.now() - Date.parse(header.started) >= age);
   if (olderThan === undefined && !yes && old.length > 0) await confirmPrune(old, runtime);
-  const said = messages({ json, ...how }, runtime);
+  const said = messages(how, runtime);
   const busy = (id: string) => said.warn(`left run ${id}: another process is working on it`);
   const forgotten = await forgetRuns(old, { root, words: jobWords, busy });
-  if (json) return void runtime.stdout.write(jsonAnswer(forgotten));
-  for (const file of forgotten.removed) said.note(`removed ${file}`);
-  for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
-  if (runs.length === 0) return said.note('no unfinished runs');
-  said.note(
-    `forgot ${grouped(forgotten.pruned.length)} of ${count(runs.length, 'unfinished run')}`,
-  );
+  if (!how.json) {
+    for (const file of forgotten.removed) said.note(`removed ${file}`);
+    for (const file of forgotten.left) said.warn(`left ${file}: it is not as the export left it`);
+  }
+  const all = count(runs.length, 'unfinished run');
+  const note = `forgot ${grouped(forgotten.pruned.length)} of ${all}`;
+  answer(how, runtime, forgotten, { note: runs.length === 0 ? 'no unfinished runs' : note });
 }
 
 /** Names what goes, and has the number typed. Throws E-CONFIRM. */
@@ -206,8 +202,6 @@ function listFinished(settings: Settings, runtime: Runtime): void {
   const said = messages(settings, runtime);
   if (damage !== undefined) said.warn(`the ledger cannot be read in full: ${damage}`);
   const runs = eachOnce(lines);
-  if (settings.json) return void runtime.stdout.write(jsonAnswer({ runs: runs.map(asFinished) }));
-  if (runs.length === 0) return said.note('no finished runs');
   const rows = runs.map(({ run, finished, command, ...line }) => [
     run,
     finished,
@@ -217,7 +211,8 @@ function listFinished(settings: Settings, runtime: Runtime): void {
     grouped(line.rejected + line.unknown),
   ]);
   const head = ['RUN', 'FINISHED', 'ACCOUNT', 'WHAT', 'ACCEPTED', 'OTHERS'];
-  runtime.stdout.write(inert(aligned([head, ...rows])));
+  const words = runs.length === 0 ? { note: 'no finished runs' } : { text: tableOf(head, rows) };
+  answer(settings, runtime, { runs: runs.map(asFinished) }, words);
 }
 
 /** As `runs show` tells it. */
