@@ -142,6 +142,10 @@ export function interruption(reason: unknown): EngagectlError {
  */
 export const grouped = (value: number): string => String(value).replaceAll(/\B(?=(\d{3})+$)/g, ',');
 
+/** `1 record`, `2,000 records`; of a noun that takes an s. */
+export const count = (value: number, noun: string): string =>
+  `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
+
 /** `1 of 1 record was`, `2 of 4,995 records were`. */
 export const someWere = (some: number, all: number, nouns: string): string =>
   `${grouped(some)} of ${grouped(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;

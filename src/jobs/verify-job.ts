@@ -1,6 +1,6 @@
 import { Gate } from '../bulk/gate.js';
 import type { Waits } from '../client/waits.js';
-import { exitCodes, EngagectlError } from '../errors.js';
+import { exitCodes, EngagectlError, count } from '../errors.js';
 import { limits } from '../contract/limits.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import { subscribeMapper } from '../mapping/subscribe.js';
@@ -229,13 +229,13 @@ function openError(
 ): EngagectlError | undefined {
   const { absent, unknown } = counts;
   if (unknown > 0) {
-    return new EngagectlError('E-UNKNOWN', `of ${unknown} records it cannot be told`, {
+    return new EngagectlError('E-UNKNOWN', `of ${count(unknown, 'record')} it cannot be told`, {
       why: 'the service does not show what would decide it',
       fix: `${output} says why, record by record`,
     });
   }
   if (absent === 0) return undefined;
-  return new EngagectlError('E-DIFFERENT', `${absent} records were not found`, {
+  return new EngagectlError('E-DIFFERENT', `${count(absent, 'record')} not found`, {
     why: 'their request was not processed',
     fix: `send them: give ${output} to the same command as before`,
   });

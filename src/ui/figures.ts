@@ -1,10 +1,6 @@
-import { grouped } from '../errors.js';
+import { count, grouped } from '../errors.js';
 
-export { grouped };
-
-/** `1 record`, `2,000 records`; of a noun that takes an s. */
-export const count = (value: number, noun: string): string =>
-  `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
+export { count, grouped };
 
 /** `45.2 MB`, of bytes. */
 export function bytesText(bytes: number): string {

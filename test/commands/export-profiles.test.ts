@@ -267,8 +267,22 @@ describe('engagectl export-profiles', () => {
     const { code, stderr } = await world.run([...command, '--pending-timeout', '10s', '-v']);
     expect(code).toBe(5);
     expect(stderr).toContain('E-PENDING');
+    expect(stderr).toContain('pending for 0 s, asked 1 time, next in 2 s');
     expect(stderr).toContain('pending for 2 s, asked 2 times, next in 3 s');
+    expect(stderr).toContain('fix: run the same command again later, or wait longer');
     expect(server.asked).toHaveLength(5); // after 0, 2, 5, 9.5 and 10 seconds
+  });
+
+  it('that is pending in the middle of a file says what goes on with it', async () => {
+    const second = inTurn(Array<string>(5).fill(pendingBody), twoPages[1]!);
+    await using server = await startPageServer(() => [twoPages[0]!, second]);
+    const world = makeWorld({ env: server.env });
+    const { code, stderr } = await world.run([...toFile, '--pending-timeout', '10s']);
+    const fix =
+      'fix: later, the same command with --resume goes on; --pending-timeout waits longer';
+    expect([code, stderr]).toEqual([5, expect.stringContaining(fix)]);
+    expect(await world.run([...toFile, '--resume'])).toMatchObject({ code: 0 });
+    expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines);
   });
 
   it.each([

@@ -3,7 +3,7 @@ import type { CursorQuery, ReadKind } from '../../client/client.js';
 import type { Attempt } from '../../client/attempt.js';
 import { withRetry } from '../../client/with-retry.js';
 import { paths } from '../../contract/endpoints.js';
-import { EngagectlError, type OptionName, grouped } from '../../errors.js';
+import { EngagectlError, type OptionName, count, grouped } from '../../errors.js';
 import type { ExportJob } from './export-job.js';
 import { readPage, type PageAnswer } from './page-answer.js';
 import { PageWatch } from './page-watch.js';
@@ -165,7 +165,7 @@ async function whenReady(
     const ceiling = Math.max(longestPollMs, pollIntervalMs);
     const growing = Math.min(pollIntervalMs * 1.5 ** (polls - 1), ceiling);
     const waitMs = Math.min(growing, pendingTimeoutMs - waitedMs);
-    state.note = `pending for ${seconds(waitedMs)}, asked ${polls} times, next in ${seconds(waitMs)}`;
+    state.note = `pending for ${seconds(waitedMs)}, asked ${count(polls, 'time')}, next in ${seconds(waitMs)}`;
     verbose(state.note);
     await runtime.sleep(waitMs, signal);
     waitedMs += waitMs;
@@ -174,7 +174,7 @@ async function whenReady(
 }
 
 function stillPending(waitedMs: number, polls: number, option: OptionName): EngagectlError {
-  const message = `the data is still not ready after ${seconds(waitedMs)} (asked ${polls} times)`;
+  const message = `the data is still not ready after ${seconds(waitedMs)} (asked ${count(polls, 'time')})`;
   return new EngagectlError('E-PENDING', message, {
     why: 'the service is still preparing the export',
     fix: `run the same command again later, or wait longer with ${option('pendingTimeout')}`,

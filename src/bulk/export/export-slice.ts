@@ -1,5 +1,5 @@
 import { spanOf } from '../../client/span-of.js';
-import { grouped } from '../../errors.js';
+import { count } from '../../errors.js';
 import type { PageTarget, PlannedSlice } from './export-ahead.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
 import type { ExportJob } from './export-job.js';
@@ -55,7 +55,7 @@ function cannotTakeBack(
   { records }: SliceCounts,
 ) {
   const { name } = target;
-  const why = `${grouped(records)} records of that cursor are written to ${name} and cannot be taken back`;
+  const why = `${count(records, 'record')} of that cursor went to ${name} and cannot be taken back`;
   const file = option('output', '<file>');
   return new CursorRefusedError(message, option, `${why}; with ${file} it would start again`);
 }

@@ -1,4 +1,4 @@
-import { EngagectlError, interruption, type ErrorId, grouped } from '../../errors.js';
+import { EngagectlError, interruption, type ErrorId, count, grouped } from '../../errors.js';
 import type { Output } from '../../output/output.js';
 import type { PageSpill } from '../../output/page-spill.js';
 import { SlicesAhead, type PlannedSlice } from './export-ahead.js';
@@ -88,7 +88,7 @@ async function dropShort(documentJob: DocumentJob, output: Output): Promise<unde
   const { index, job } = documentJob;
   const { records } = output.checkpoint();
   job.warn(
-    `${output.name}: ${grouped(records)} records, fewer than ${grouped(job.minRecords)}; it is not put in place`,
+    `${output.name}: ${count(records, 'record')}, fewer than ${grouped(job.minRecords)}; it is not put in place`,
   );
   await output.abort();
   await job.log.note({ kind: 'short', document: index });

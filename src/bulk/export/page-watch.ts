@@ -1,4 +1,4 @@
-import { EngagectlError, type OptionName, grouped } from '../../errors.js';
+import { EngagectlError, type OptionName, count } from '../../errors.js';
 import type { ScannedPage } from '../../text/page-scanner.js';
 
 /** Most pages in a row that bring nothing new. */
@@ -29,10 +29,10 @@ export class PageWatch {
   }
 }
 
-const samePage = (count: number, option: OptionName): EngagectlError =>
+const samePage = (records: number, option: OptionName): EngagectlError =>
   new EngagectlError(
     'E-CURSOR',
-    `the service sent the same ${grouped(count)} records under two cursors`,
+    `the service sent the same ${count(records, 'record')} under two cursors`,
     {
       why: 'going on would repeat records that are there already',
       fix: fixOf(option),

@@ -163,9 +163,9 @@ async function tellEnding<Result extends AnyResult>(
 /** What to type after Ctrl-C depends on what was stopped. */
 function withWayOn(error: EngagectlError, unfinished: boolean): EngagectlError {
   const { id, message, details, exitCode } = error;
-  if (unfinished && id === 'E-UNAVAILABLE') {
-    const fix =
-      'later, the same command with --resume goes on; --max-attempts and --retry-for give it more time';
+  const longer = unfinished ? waitsLonger[id] : undefined;
+  if (longer !== undefined) {
+    const fix = `later, the same command with --resume goes on; ${longer}`;
     return new EngagectlError(id, message, { ...details, fix });
   }
   if (!stops.has(exitCode) || details.fix !== undefined) return error;
@@ -174,6 +174,12 @@ function withWayOn(error: EngagectlError, unfinished: boolean): EngagectlError {
     : 'run the same command again: nothing is kept that could be gone on with';
   return new EngagectlError(id, message, { ...details, fix });
 }
+
+/** For whom the service may need more time. */
+const waitsLonger: Readonly<Partial<Record<string, string>>> = {
+  'E-UNAVAILABLE': '--max-attempts and --retry-for give it more time',
+  'E-PENDING': '--pending-timeout waits longer',
+};
 
 const stops = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
-import { EngagectlError } from '../../errors.js';
+import { EngagectlError, count } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { extraAuthorities, usesProxy, type Warning } from './network.js';
 
@@ -44,7 +44,10 @@ function described(socket: TLSSocket, now: number): string | Warning {
   const until = new Date(end).toISOString().slice(0, 10);
   const message = `${socket.getProtocol()}, certificate by ${nameOf(issuer)} until ${until}`;
   if (days >= warnDays) return message;
-  return { warning: `${message}: ${days} days`, fix: 'whoever runs the service has to renew it' };
+  return {
+    warning: `${message}: ${count(days, 'day')}`,
+    fix: 'whoever runs the service has to renew it',
+  };
 }
 
 const nameOf = ({ O, CN }: { readonly O?: unknown; readonly CN?: unknown }): string =>

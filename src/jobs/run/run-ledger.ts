@@ -1,5 +1,5 @@
 import type { OnceKind } from '../../bulk/outcome-log.js';
-import { EngagectlError, grouped } from '../../errors.js';
+import { EngagectlError, count } from '../../errors.js';
 import type { Inputs } from '../../input/open.js';
 import type { TextDigests } from '../../input/text-digests.js';
 import { pipedBefore, refuseOtherParts, sentBefore, type SentBefore } from './already-sent.js';
@@ -124,7 +124,7 @@ export class RunLedger {
     const { run, finished } = sent.line;
     const when = finished.slice(0, 10);
     this.#place.world.said.note(
-      `${grouped(sent.records)} records were sent on ${when} by run ${run}: what is behind them is new`,
+      `${count(sent.records, 'record')} sent on ${when} by run ${run}: what is behind is new`,
     );
     return sent;
   }
