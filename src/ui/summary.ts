@@ -112,8 +112,8 @@ function daysText({ wanted, present, fetched, refreshed, short }: DayCounts): st
   const missing = wanted - present - fetched - refreshed - short;
   const parts = [
     `${grouped(wanted)} wanted`,
-    `${grouped(present)} there`,
-    `${grouped(fetched)} fetched`,
+    ...(present > 0 ? [`${grouped(present)} there`] : []),
+    ...(fetched > 0 ? [`${grouped(fetched)} fetched`] : []),
     ...(refreshed > 0 ? [`${grouped(refreshed)} refreshed`] : []),
     ...(short > 0 ? [`${grouped(short)} short`] : []),
     ...(missing > 0 ? [`${grouped(missing)} missing`] : []),
