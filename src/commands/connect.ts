@@ -7,7 +7,6 @@ import type { Address } from '../jobs/open-connection.js';
 import type { Connection as JobConnection } from '../jobs/world.js';
 import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
-import { tellRequestSettings } from './effective-settings.js';
 import type { Settings } from './settings.js';
 import { startLocalService } from './serve/start-local-service.js';
 
@@ -129,4 +128,21 @@ function zoneOfAccount({ timezone, sources }: Account): Zone {
       },
     );
   }
+}
+
+/** Says with what values requests are made, whether they were given or not. */
+function tellRequestSettings(
+  { accountId, region, profile, baseUrl, timezone, sources }: Account,
+  { timeoutMs, maxAttempts, retryForMs, retryBaseMs }: Settings,
+  { maxInFlight, messages }: { readonly maxInFlight: number; readonly messages: Messages },
+): void {
+  const from = profile === undefined ? '' : `, profile ${profile}`;
+  const about = { accountId, region, baseUrl, timezone, maxInFlight };
+  const limits = { timeoutMs, maxAttempts, retryForMs, retryBaseMs };
+  messages.verbose(
+    `account ${accountId} (${sources.accountId}), region ${region}${from}, ${baseUrl}; ` +
+      `time zone ${timezone}; at most ${maxInFlight} in flight, timeout ${timeoutMs / 1000} s, ` +
+      `${maxAttempts} attempts in ${retryForMs / 1000} s, first back-off ${retryBaseMs} ms`,
+    { ...about, ...limits },
+  );
 }

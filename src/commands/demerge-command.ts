@@ -32,7 +32,7 @@ export const command: CommandSpec<DemergeFlags> = {
     const [{ demerge }, { runWrite }, { confirmDemerge }] = await Promise.all([
       import('../jobs/demerge-job.js'),
       import('./job/run-write.js'),
-      import('../ui/confirm-demerge.js'),
+      import('../ui/confirm-run.js'),
     ]);
     await runWrite(call, {
       name: 'demerge',

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { confirmDemerge } from '../../src/ui/confirm-demerge.js';
+import { confirmDemerge } from '../../src/ui/confirm-run.js';
 import { makeWorld, type WorldOptions } from '../support/world.js';
 
 const demerge = {

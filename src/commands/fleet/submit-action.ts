@@ -1,8 +1,7 @@
 import path from 'node:path';
 import type { FleetRun } from '../../fleet/fleet-run.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
-import { confirmDemerge } from '../../ui/confirm-demerge.js';
-import { confirmWrite } from '../../ui/confirm-write.js';
+import { confirmDemerge, confirmWrite } from '../../ui/confirm-run.js';
 import { jsonAnswer } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';

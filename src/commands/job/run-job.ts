@@ -9,12 +9,11 @@ import { startProgress, type Progress as Display } from '../../ui/progress.js';
 import type { ProgressState } from '../../ui/progress-text.js';
 import { openReport, type WriteReport } from '../../ui/report/report-file.js';
 import { showSummary } from '../../ui/summary.js';
-import { tellFlags } from '../effective-settings.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import type { ReportFlag } from '../flags/output-flags.js';
 import { isStdout } from '../../jobs/output-of.js';
 import type { Settings } from '../settings.js';
-import type { RejectCommands } from './job-words.js';
+import { jobWords, type RejectCommands } from './job-words.js';
 import { grouped } from '../../ui/figures.js';
 import { annotate, rejectText, type AnnotationWorld } from '../../ui/annotations.js';
 
@@ -214,4 +213,13 @@ function showRejects(
       `${grouped(rejects.missing)} of them are in no file: ${rejects.path} could not be written`,
     );
   }
+}
+
+/** Says the values of a command's own flags, given or not, as they could be typed. */
+function tellFlags(command: string, flags: object, messages: Messages): void {
+  const known = Object.entries(flags).flatMap(([name, value]: [string, unknown]) => {
+    const isPlain = typeof value === 'string' || typeof value === 'number';
+    return isPlain ? jobWords.option(name, String(value)) : [];
+  });
+  messages.verbose([command, ...known].join(' '), { flags });
 }

@@ -5,7 +5,7 @@ import type { WriteResult } from '../../jobs/results.js';
 import type { WriteAbout, WriteHooks, WriteRequest } from '../../jobs/write/write-request.js';
 import type { World } from '../../jobs/world.js';
 import type { Runtime } from '../../runtime.js';
-import { confirmWrite } from '../../ui/confirm-write.js';
+import { confirmWrite } from '../../ui/confirm-run.js';
 import { commandLine, ofInput, ofRehearsal, ofWrite, type Typed } from '../command-line.js';
 import type { Call } from '../command-spec.js';
 import { needInput } from '../flags/input-flags.js';

@@ -3,7 +3,7 @@ import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import { age } from '../flags/option-values.js';
 
 /** Loaded when used: `--help` of other commands needs none of it. */
-const actions = () => import('./unfinished-runs.js');
+const actions = () => import('./runs-actions.js');
 
 const pruneOptions = [
   'Options:',

@@ -9,7 +9,7 @@ import type {
 import type { Account, ConnectOptions, Source } from './library.js';
 import { LibraryWorld, type RuntimeOf } from './library-world.js';
 import { lookUpUser, lookUpUsers } from './look-up-users.js';
-import { startVerify, startWrite } from './start-write.js';
+import { startVerify, startWrite } from './start-run.js';
 
 /** An account to work with. Nothing is sent yet; each job is loaded when it is used. */
 export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Account {
