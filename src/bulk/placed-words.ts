@@ -26,7 +26,6 @@ function valuesOf(record: string): readonly (readonly [name: string, value: unkn
     return [];
   }
   if (typeof read !== 'object' || read === null) return [];
-  if ('stage' in read && 'record' in read) return valuesOf(JSON.stringify(read.record)); // of an earlier run
   const members = Object.entries(read as Readonly<Record<string, unknown>>);
   const inner = members.flatMap(([name, value]) =>
     (name === 'profileData' || name === 'evtData') && typeof value === 'object' && value !== null

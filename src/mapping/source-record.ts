@@ -1,5 +1,6 @@
 import type { RowBlock } from '../input/rows.js';
 import { CellText } from './cell-text.js';
+import { readJsonRecord } from './json-record.js';
 import { JsonText } from './json-text.js';
 
 /** Most bytes of an unparsable text that a rejects file holds (contract §2, Rejects file). */
@@ -9,14 +10,16 @@ const text = new CellText();
 
 /**
  * What was read, as JSON text of one line: a CSV row as an object of strings by header, a JSON
- * row as it was written, and a text that is no JSON as a string of at most 64 KiB.
+ * row as it was written, of a line of a rejects file the record within, so that it lies no deeper
+ * each time, and a text that is no JSON as a string of at most 64 KiB.
  */
 export function sourceRecord(rows: RowBlock, row: number): string {
   if (rows.cells) return csvRecord(rows, rows.cells, row);
   const [start, end] = [rows.bounds[2 * row]!, rows.bounds[2 * row + 1]!];
-  if (json.read(rows.bytes, start, end) || json.repeatsKey) {
+  const isRecord = readJsonRecord(json, rows, row, true) === undefined;
+  if (isRecord || json.read(rows.bytes, start, end) || json.repeatsKey) {
     // a line end within JSON stands between tokens: strings hold none as they are
-    return rows.bytes.toString('utf8', json.start, json.end).replace(/[\r\n]+/g, '');
+    return json.bytes.toString('utf8', json.start, json.end).replace(/[\r\n]+/g, '');
   }
   return JSON.stringify(rows.bytes.toString('utf8', start, textEnd(rows.bytes, start, end)));
 }

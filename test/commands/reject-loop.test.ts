@@ -176,6 +176,20 @@ it('a user whose line cannot be read is told from one that is not there', async 
   ]);
 });
 
+it('the rejects of a rejects file look like those of the input, with the words about their own columns', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,Phone\nu1,555\n,+4790000001\n');
+  const flags = ['--rejects', 'first.ndjson'];
+  await world.run(['upload', 'users.csv', ...flags]);
+  const { stderr } = await world.run(['upload', 'first.ndjson']);
+  expect(stderr).toMatch(/first\.ndjson:\d: service 516: .* line \d \(column "Phone": "555"\)/);
+  const lines = readFileSync(world.path('first.ndjson.rejects.ndjson'), 'utf8').trim().split('\n');
+  const records = lines.map((line) => (JSON.parse(line) as { record: unknown }).record);
+  expect(records).toHaveLength(2);
+  expect(records).toContainEqual({ identity: 'u1', Phone: '555' });
+  expect(records).toContainEqual({ identity: '', Phone: '+4790000001' });
+});
+
 describe('a run that its rejects ended', () => {
   const strict = ['upload', 'users.csv', '--types', 'Age:integer', '--strict'];
   const bad = 'identity,Age\nu1,x\n';
