@@ -58,7 +58,7 @@ function roleOf(name: string, key: string, options: UploadMapping): Role {
 /**
  * The columns of a CSV's header. Throws E-COLUMN-MISSING when an option names a column that is
  * not there or a required one is missing, E-HEADER-DUPLICATE when two are sent as the same key,
- * E-USAGE when the identity is dropped.
+ * E-USAGE when the identity is dropped, or events are named and none are sent.
  */
 export function columnsOf(
   header: readonly string[],
@@ -66,6 +66,7 @@ export function columnsOf(
   source: string,
 ): readonly Column[] {
   const { identity, identityGiven, kind } = options;
+  if (kind === 'profile' && options.eventName !== undefined) throw noEvents(source);
   const missing = namedColumns(options).filter((name) => !header.includes(name));
   if (missing.length > 0) {
     const isUnnamed = missing.includes(identity) && !identityGiven;
@@ -93,6 +94,16 @@ export function columnsOf(
   }
   return columns;
 }
+
+const noEvents = (source: string): EngagectlError =>
+  new EngagectlError(
+    'E-USAGE',
+    `--event-name is for events, and ${source} would be sent as users`,
+    {
+      why: 'rows of columns are users unless the command says otherwise',
+      fix: 'add --type event, or leave --event-name out',
+    },
+  );
 
 /** Throws E-EXPECTED. */
 function refuseUnexpected(columns: readonly Column[], source: string): void {

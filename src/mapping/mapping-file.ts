@@ -1,11 +1,13 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
+import { didYouMean } from '../nearest.js';
 import { schemaFaults } from '../schema-faults.js';
 import { readText } from '../files/read-text.js';
 import { whyOf } from '../files/why-of.js';
 import type { MappingFile } from './mapping-file-schema.js';
 import {
   cellTypes,
+  isCellType,
   typePattern,
   type CellType,
   type Expectations,
@@ -114,7 +116,10 @@ function parseTypes(text: string): [column: string, type: CellType][] {
   for (const [, column = '', type] of text.matchAll(entry)) types.push([column, type as CellType]);
   const read = types.map(([column, type]) => `${column}:${type}`).join(',');
   if (read === text.replace(/,$/, '') && types.length > 0) return types;
-  throw new EngagectlError('E-USAGE', `--types "${text}" is no list of <column>:<type>`, {
+  const words = Array.from(text.matchAll(/:(\w+)(?=,|$)/g), ([, word = '']) => word);
+  const wrong = words.find((word) => !isCellType(word)) ?? '';
+  const meant = didYouMean(wrong, cellTypes);
+  throw new EngagectlError('E-USAGE', `--types "${text}" is no list of <column>:<type>${meant}`, {
     why: `types are ${cellTypes.join(', ')} and phone:+91, with any country code`,
     fix: '--types Age:integer,Born:date',
   });

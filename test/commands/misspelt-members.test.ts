@@ -72,3 +72,21 @@ it.each<[object, string]>([
     expect([code, stderr]).toEqual([3, expect.stringContaining(`:1: validate: ${error}\n`)]);
   },
 );
+
+it('rows of a CSV that look like events are said to go out as users, and are not where events are named', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('e.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
+  const said = 'warning: e.csv: column "evtName" is the name of an event, and users are sent';
+  const told = await world.run(['upload', 'e.csv', '--check']);
+  expect([told.code, told.stderr]).toEqual([0, expect.stringContaining(`${said}: --type event\n`)]);
+  const asEvents = await world.run(['upload', 'e.csv', '--check', '--type', 'event']);
+  expect(asEvents.stderr).not.toContain('warning');
+  writeFileSync(world.path('p.csv'), 'identity,ts\nu1,1700000000\n');
+  const named = await world.run(['upload', 'p.csv', '--check', '--event-name', 'Paid']);
+  expect([named.code, named.stderr]).toEqual([
+    2,
+    expect.stringContaining(
+      'E-USAGE: --event-name is for events, and p.csv would be sent as users',
+    ),
+  ]);
+});

@@ -26,6 +26,16 @@ it('an event that the account does not have is a wrong argument', async () => {
   expect(service.requests()).toHaveLength(1);
 });
 
+it.each([
+  ['Age:int', '"integer"'],
+  ['Age:integer,Member:bool', '"boolean"'],
+])('a type like no other is answered with the one that is like it: %s', async (types, meant) => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,Age,Member\nu1,1,yes\n');
+  const { code, stderr } = await world.run(['upload', 'users.csv', '--check', '--types', types]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`did you mean ${meant}?`)]);
+});
+
 describe('columns', () => {
   it('that are sent as properties of their own and were hardly meant so are told in every run', async () => {
     const { world } = await serve();

@@ -42,9 +42,12 @@ export function misspelt(
   columns: readonly { name: string; key: string; role: string }[],
 ): string[] {
   return columns.flatMap(({ name, key, role }) => {
+    const column = JSON.stringify(name);
+    if (role === 'data' && key === 'evtName') {
+      return `column ${column} is the name of an event, and users are sent: --type event`;
+    }
     const meant = role === 'data' ? meantKey(key) : undefined;
     if (meant === undefined || columns.some((other) => other.key === meant)) return [];
-    const column = JSON.stringify(name);
     return `column ${column} is sent as a property of its own; the service's field is "${meant}": --map ${shellWord(name)}=${meant}`;
   });
 }
