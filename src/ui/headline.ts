@@ -68,7 +68,7 @@ function ofAll(part: number, whole: number, nouns: string): string {
 }
 
 const counted = (count: number, nouns: string): string =>
-  `${grouped(count)} ${count === 1 ? nouns.replace(/ies$/, 'y').replace(/(us)?es$|s$/, '$1') : nouns}`;
+  `${grouped(count)} ${count === 1 ? nouns.replace(/ies$/, 'y').replace(/(?<=us)es$|s$/, '') : nouns}`;
 
 /** Figures that stand in the headline, or in the line about the traffic. */
 const told = new Set(

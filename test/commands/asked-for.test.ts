@@ -146,3 +146,22 @@ it('help has no flags about requests where none are made, and -h last', async ()
     expect((await help(command)).trimEnd().split('\n').at(-1)).toMatch(/^ {2}-h, --help /);
   }
 });
+
+it('one record is told in the singular, by each command', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+  writeFileSync(world.path('e.csv'), 'identity,ts,evtName\nu1,1795000000,Paid\n');
+  writeFileSync(world.path('a.csv'), 'type,value,status\nemail,a@example.com,Unsubscribe\n');
+  const range = ['--event', 'Paid', '--from', '2026-11-18', '--to', '2026-11-18', '-o'];
+  for (const [line, headline] of [
+    ['upload u.csv', 'uploaded 1 user'],
+    ['upload e.csv --type event', 'uploaded 1 event'],
+    ['subscribe a.csv', 'set 1 subscription status'],
+    [`export-events ${range.join(' ')} e.ndjson`, 'exported 1 event'],
+    [`export-profiles ${range.join(' ')} p.ndjson`, 'exported 1 profile'],
+    ['demerge u.csv --yes', 'demerged 1 identity'],
+  ] as const) {
+    const { stderr } = await world.run(line.split(' '));
+    expect(stderr.split('\n'), line).toContain(headline);
+  }
+});
