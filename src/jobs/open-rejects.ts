@@ -2,6 +2,7 @@ import { realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { refusePlace } from '../files/refuse-place.js';
 import type { Shard } from '../mapping/shard.js';
+import { foreignExtension } from '../output/formats.js';
 import { rejectColumns } from '../output/reject-row.js';
 import { RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
@@ -23,8 +24,8 @@ interface RejectsPlace {
 }
 
 /**
- * The rejects file of a run, not created yet. Throws E-USAGE where it is an input of the run or
- * no regular file, E-FILE-WRITE where its place cannot hold it.
+ * The rejects file of a run, not created yet. Throws E-USAGE where it is an input of the run, no
+ * regular file or of a format that is none of ours, E-FILE-WRITE where its place cannot hold it.
  */
 export function openRejects(
   { job, named, files, first, headers, heard, shard }: RejectsPlace,
@@ -37,6 +38,7 @@ export function openRejects(
   const beside = first === 'stdin' ? `engagectl-${job}` : first;
   const ours = shard ? `${beside}.${shardName(shard)}` : beside;
   const name = named === undefined ? `${ours}.rejects.ndjson` : shardFile(named, shard);
+  if (named !== undefined) refuseForeign(named, option);
   const file = path.resolve(cwd, name);
   const places = new Set([file, `${file}.1`].map(placeOf));
   if (files.some((input) => places.has(placeOf(path.resolve(cwd, input))))) {
@@ -57,6 +59,16 @@ export function openRejects(
     ? columnsOf(headers, name, option)
     : undefined;
   return new RejectsFile(name, file, { option: words.option, columns, heard });
+}
+
+/** NDJSON in a file that is called a sheet or packed is of no use to who opens it. */
+function refuseForeign(named: string, option: string): void {
+  const other = foreignExtension(named) ?? /\.gz$/i.exec(named)?.[0];
+  if (other === undefined || other.toLowerCase() === '.txt') return;
+  throw new EngagectlError('E-USAGE', `${named}: rejects cannot be written as ${other}`, {
+    why: 'they are written as NDJSON, or as CSV into a file that is called .csv',
+    fix: `name another one with ${option}`,
+  });
 }
 
 function isNoFile(file: string): boolean {

@@ -18,6 +18,19 @@ it.each(['events.parquet', 'events.xlsx', 'events.tsv.gz'])(
   },
 );
 
+it.each([
+  ['bad.xlsx', 2],
+  ['bad.ndjson.gz', 2],
+  ['bad.txt', 3],
+])('rejects into %s: exit %d', async (file, exitCode) => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,Age\n,1\n');
+  const { code, stderr } = await world.run(['upload', 'users.csv', '--check', '--rejects', file]);
+  expect(code, stderr).toBe(exitCode);
+  expect(stderr.includes(`${file}: rejects cannot be written as .`)).toBe(exitCode === 2);
+  expect(existsSync(world.path(file))).toBe(exitCode === 3);
+});
+
 it('an event that the account does not have is a wrong argument', async () => {
   const { service, world } = await serve();
   const { code, stderr } = await world.run(['export-events', '--event', 'Chraged', ...range]);

@@ -205,12 +205,12 @@ function listFinished(settings: Settings, runtime: Runtime): void {
   const rows = runs.map(({ run, finished, command, ...line }) => [
     run,
     finished,
-    `${line.accountId} (${line.host})`,
-    `${command} ${line.sources.map(({ name }) => name).join(' ')}`,
     grouped(line.accepted),
     grouped(line.rejected + line.unknown),
+    `${line.accountId} (${line.host})`,
+    `${command} ${line.sources.map(({ name }) => name).join(' ')}`,
   ]);
-  const head = ['RUN', 'FINISHED', 'ACCOUNT', 'WHAT', 'ACCEPTED', 'OTHERS'];
+  const head = ['RUN', 'FINISHED', 'ACCEPTED', 'OTHERS', 'ACCOUNT', 'WHAT'];
   const words = runs.length === 0 ? { note: 'no finished runs' } : { text: tableOf(head, rows) };
   answer(settings, runtime, { runs: runs.map(asFinished) }, words);
 }
