@@ -19,10 +19,10 @@ const spare = 4096;
 
 /** With more places than entries, one is found sooner; many entries are to take little memory. */
 const placesFor = (count: number): number =>
-  Math.ceil(Math.max((8 / 7) * count, Math.min((3 / 2) * count, 4_000_000)));
+  Math.ceil(Math.max(1.1 * count, Math.min((3 / 2) * count, 4_000_000)));
 
 /**
- * Entries in memory, some 14 bytes of each, for `wasm/entries.ts`. Where one lies stands for a part
+ * Entries in memory, some 13 bytes of each, for `wasm/entries.ts`. Where one lies stands for a part
  * of its key: two of five million keys may be taken for one, but never their records.
  */
 export class RecordTable {

@@ -1,4 +1,3 @@
-import type { Checkpoint } from '../../output/output.js';
 import { CommitQueue } from '../journal/commit-queue.js';
 import { replay } from '../journal/entry-table.js';
 import type { Journal } from '../journal/journal.js';
@@ -7,7 +6,6 @@ import { ExportProgress } from './export-progress.js';
 
 /** What an entry says of a file is true once that is on the disk. */
 interface Target {
-  checkpoint(): Checkpoint;
   sync(): Promise<void>;
 }
 
@@ -42,20 +40,6 @@ export class ExportLog {
   /** Whether there is something to go on with. */
   get isEmpty(): boolean {
     return this.#isEmpty;
-  }
-
-  /** A page that stands in its target; `next` is the cursor of the one after it. */
-  page(
-    slice: number,
-    { next, records }: { readonly next: string | undefined; readonly records: number },
-    target: Target,
-  ): Promise<void> {
-    const at = target.checkpoint();
-    return this.note({ kind: 'page', slice, next: next ?? null, records, at }, target);
-  }
-
-  merged(slice: number, target: Target): Promise<void> {
-    return this.note({ kind: 'merged', slice, at: target.checkpoint() }, target);
   }
 
   /**

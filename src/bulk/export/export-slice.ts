@@ -84,8 +84,9 @@ async function copyPages(
       }
       // Behind the writing, so that the disk is not waited for at every page.
       waiting += 1;
+      const at = target.checkpoint();
       committed = job.log
-        .page(planned.index, { next, records }, target)
+        .note({ kind: 'page', slice: planned.index, next: next ?? null, records, at }, target)
         .then(() => void (waiting -= 1)); // none after one that failed
       committed.catch(() => undefined); // it is told by whoever waits next
       if (waiting >= mostWaiting) await committed;

@@ -119,7 +119,8 @@ async function writeSlices(
       if (!spill) await readSlice({ planned, target: output, spilled: false, job });
       else if (!late) {
         for await (const page of spill.pages()) await output.writePage(page);
-        await log.merged(planned.index, output);
+        const { index: slice } = planned;
+        await log.note({ kind: 'merged', slice, at: output.checkpoint() }, output);
         const left = await spill.discard();
         if (left !== undefined) job.warn(left);
       }

@@ -9,7 +9,7 @@ import { fold } from './fold.js';
 import type { KnownEntries } from './known-entries.js';
 import { NamesFile } from './names-file.js';
 
-/** Entries that are kept in memory: 69 MB. More of them stay on the disk. */
+/** Entries that are kept in memory: 66 MB. More of them stay on the disk. */
 const residentMost = 5_000_000;
 
 /** What a memory is, and whose. */
