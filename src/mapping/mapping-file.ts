@@ -5,6 +5,7 @@ import { schemaFaults } from '../schema-faults.js';
 import { readText } from '../files/read-text.js';
 import { whyOf } from '../files/why-of.js';
 import type { MappingFile } from './mapping-file-schema.js';
+import { parseJsonFile } from './parse-json-file.js';
 import {
   cellTypes,
   isCellType,
@@ -148,14 +149,9 @@ async function readJson(file: string, { cwd, signal }: MappingWorld): Promise<un
       cause,
     });
   });
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch (cause) {
-    throw new EngagectlError('E-USAGE', `${file} is no JSON`, {
-      why: cause instanceof Error ? cause.message : String(cause),
-      fix: '{"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}',
-      file,
-      cause,
-    });
-  }
+  return parseJsonFile(text, file, {
+    id: 'E-USAGE',
+    why: 'a mapping file holds one JSON object',
+    fix: 'correct it there; it looks like {"identity":"Id","map":{"mail":"Email"},"types":{"Age":"integer"},"drop":["Note"]}',
+  });
 }

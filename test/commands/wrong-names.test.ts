@@ -49,6 +49,18 @@ it.each([
   expect([code, stderr]).toEqual([2, expect.stringContaining(`did you mean ${meant}?`)]);
 });
 
+it.each([
+  ['{\n  "identity": "Id",\n}', 'map.json:3:1: JSON has "}", not a key in double quotes'],
+  ['{"types":{"Age":"integer"},\n "types":{}}', 'map.json:2:2: JSON repeats the key "types"'],
+  ['', 'map.json:1:1: JSON ends where a value should be'],
+])('a mapping file that is no good JSON is told with the place: %j', async (text, told) => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'Id,Age\nu1,1\n');
+  writeFileSync(world.path('map.json'), text);
+  const { code, stderr } = await world.run(['upload', 'users.csv', '--mapping', 'map.json']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(told)]);
+});
+
 describe('columns', () => {
   it('that are sent as properties of their own and were hardly meant so are told in every run', async () => {
     const { world } = await serve();

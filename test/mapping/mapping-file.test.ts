@@ -105,7 +105,7 @@ describe('the column mapping', () => {
     ['{"types":{"a":"int"}}', /^m\.json: types\.a /],
     ['{"drop":"a"}', /^m\.json: drop /],
     ['[]', /^m\.json: /],
-    ['{"map":}', /^m\.json /],
+    ['{"map":}', /^m\.json:1:8: JSON has /],
   ])('refuses the file %s, naming file and key', async (text, message) => {
     await expect(withFile(text)).rejects.toMatchObject({
       id: 'E-USAGE',
