@@ -84,7 +84,7 @@ async function accountOf(
 }
 
 async function optionsOf(
-  { calls, callSpeed, pushHook }: ServeFlags,
+  { calls, callSpeed, callDrops, pushHook }: ServeFlags,
   { accountId, passcode }: Credentials,
   runtime: Runtime,
   told: Messages,
@@ -102,6 +102,7 @@ async function optionsOf(
       gone: faster(gone),
       ping: faster(ping),
     },
+    dropRate: callDrops,
     isOff: calls === 'off',
     onPush: pushHook === undefined ? undefined : pushHookOf(pushHook, runtime, told),
   };

@@ -81,6 +81,11 @@ const callOptions = [
     'waits of calls (30 s to ring) are n times shorter',
     { parse: integer({ min: 1, max: 1000 }), default: 1 },
   ],
+  [
+    '--call-drops <share>',
+    'share of frames instead of which a connection breaks, 0 to 1',
+    { parse: share, default: 0 },
+  ],
 ] as const satisfies OptionTable;
 
 const serveOptions = [
