@@ -17,7 +17,7 @@ import type { JobEnding } from '../job-hooks.js';
 import { openRejects } from '../open-rejects.js';
 import { tooFew } from './need-records.js';
 import type { OpenRun } from '../run/open-run.js';
-import type { WriteResult } from '../results.js';
+import type { JobProgress, WriteResult } from '../results.js';
 import type { RunLedger } from '../run/run-ledger.js';
 import { watched } from '../watched.js';
 import { isWorthKeeping } from './worth-keeping.js';
@@ -64,17 +64,7 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
   };
   const job = { ...made, map };
   const sending = write(job);
-  const progress = () => {
-    const { read, rejected, notSent } = tally.counts;
-    const records = endedOf(tally.counts) - (rehearsal === 'check' ? 0 : notSent);
-    // What is settled is told, and not what was read: of the bytes the same share.
-    const bytesRead = inputs.bytesRead(read + (tally.counts.otherShards ?? 0));
-    const bytes = read === 0 ? 0 : Math.round((bytesRead * records) / read);
-    const { totalBytes } = inputs;
-    const { inFlight } = job.budget;
-    return { read, records, rejected, bytes, totalBytes, inFlight, waiting: job.waits.text };
-  };
-  hooks.begun?.(progress, inputs.first);
+  hooks.begun?.(() => progressOf(writing, tally, job), inputs.first);
   const { done, stopped, ...traffic } = await sending;
   say(remarks?.found());
   warnOfInput(writing, done ? parts.mapper : undefined);
@@ -105,6 +95,21 @@ export async function workThrough(writing: Writing, parts: Parts): Promise<JobEn
     history: history(),
     wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
   };
+}
+
+/** What is settled is told, and not what was read: of the bytes the same share. */
+function progressOf(
+  { inputs, rehearsal }: Writing,
+  { counts }: Tally,
+  { budget, waits }: WriteJob,
+): JobProgress {
+  const { read, rejected, notSent, otherShards = 0 } = counts;
+  const records = endedOf(counts) - (rehearsal === 'check' ? 0 : notSent);
+  const bytes =
+    read === 0 ? 0 : Math.round((inputs.bytesRead(read + otherShards) * records) / read);
+  const { totalBytes } = inputs;
+  const waiting = waits.text;
+  return { read, records, rejected, bytes, totalBytes, inFlight: budget.inFlight, waiting };
 }
 
 /** What is odd about it; `mapper`, where all of it was read. */
