@@ -1,5 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../nearest.js';
+import { shellWord } from '../shell-word.js';
 import type { Surroundings } from './standard-folders.js';
 import type { Config, SavedProfile, SavedRegion } from './schema.js';
 import { readConfig } from './store.js';
@@ -63,7 +64,7 @@ export function findProfile(config: Config, name: string): SavedProfile {
     );
   throw new EngagectlError('E-CONFIG', `${missing}${didYouMean(name, known)}`, {
     why: `known: ${known.join(', ')}`,
-    fix: 'choose one with --profile <name>, or see engagectl config list',
+    fix: `name one of them, or make it: engagectl config set --profile ${shellWord(name)} --region <name> --base-url <url> --account-id <id>`,
   });
 }
 

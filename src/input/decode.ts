@@ -12,7 +12,7 @@ const leastBytes = 4;
 /**
  * UTF-8 text of an input in UTF-8, in UTF-16 with a byte order mark, or in `encoding`. Only a mark
  * at the very start is taken away. UTF-8 is passed on as it is, unchecked.
- * Throws EngagectlError E-FORMAT for UTF-16 without a mark, and for a spreadsheet.
+ * Throws EngagectlError E-FORMAT for UTF-16 without a mark, for a spreadsheet and for a web page.
  */
 export async function* decode(
   chunks: AsyncIterable<Buffer>,
@@ -21,6 +21,7 @@ export async function* decode(
 ): AsyncGenerator<Buffer> {
   const { head, all } = await withHead(chunks, leastBytes);
   refuseSpreadsheet(head, name);
+  refuseWebPage(head, name);
   const found = markedEncoding(head) ?? encoding ?? 'utf-8';
   if (encoding === undefined) refuseUnmarkedUtf16(head, name);
   const used = new TextDecoder(found).encoding;
@@ -58,6 +59,17 @@ function refuseSpreadsheet(head: Buffer, name: string): void {
     file: name,
     why: 'its first bytes are those of such a file',
     fix: 'save the sheet as CSV in UTF-8, or unpack the archive',
+  });
+}
+
+/** What is saved in place of a file where somebody is not signed in; some tables call themselves .xls, too. */
+function refuseWebPage(head: Buffer, name: string): void {
+  const beginning = head.toString('latin1', 0, sampleBytes);
+  if (!/^(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|table)\b/i.test(beginning)) return;
+  throw new EngagectlError('E-FORMAT', `${name} is a web page, not records`, {
+    file: name,
+    why: 'it begins with HTML: perhaps a page to sign in was saved in place of the file',
+    fix: 'fetch the file again, signed in; or save its table as CSV',
   });
 }
 

@@ -181,6 +181,9 @@ describe('config use, list, remove, path', () => {
     expect(stdout).toMatch(/^\* +default +eu1 +ACC-1 +\*{8} +https:\/\/eu1\.example$/m);
     expect(stdout).toMatch(/^ +staging +us1 +ACC-2 +\*{8} +https:\/\/us1\.example$/m);
     expect(stdout).toContain(savedFile());
+    const unknown = await world.run(['config', 'use', 'prod']);
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain('or make it: engagectl config set --profile prod --region');
     await world.run(['config', 'use', 'staging']);
     expect((await world.run(['config', 'list'])).stdout).toMatch(/^\* +staging/m);
   });

@@ -136,3 +136,16 @@ it('a mapping file is told all of its faults, in words, with the names that were
     'map.a has to be string, not number; unknown member "identiy"; did you mean "identity"?';
   expect([code, stderr]).toEqual([2, expect.stringContaining(faults)]);
 });
+
+it.each([
+  ['users.csv', '\uFEFF<!DOCTYPE html>\n<html><body>Sign in</body></html>\n'],
+  ['users.ndjson', '\n<html lang="en">'],
+  ['report.xls', '<table border="1"><tr><td>identity</td></tr></table>'],
+])('a web page that was saved as %s is told as one', async (name, text) => {
+  const { code, stderr, service } = await upload(name, text);
+  expect([code, stderr]).toEqual([
+    8,
+    expect.stringContaining(`E-FORMAT: ${name} is a web page, not records`),
+  ]);
+  expect(service.requests()).toEqual([]);
+});
