@@ -43,6 +43,7 @@ export const recordOf = (block: RecordBlock, index: number): BulkRecord => ({
 });
 
 const largeBody = 1 << 21;
+const noBody: Buffer = Buffer.alloc(0);
 
 /**
  * The records of one request, and its body, which grows while the batch is filled. Its memory
@@ -51,6 +52,8 @@ const largeBody = 1 << 21;
 export class Batch {
   readonly #frame: Frame;
   readonly #most: number;
+  /** Free body buffers, used as a stack: the last is likeliest in the processor's cache. */
+  readonly #spare: Buffer[];
   /** Per record: the block it was read in, and its row there. */
   readonly #blocks: RowBlock[] = [];
   #rows = new Int32Array(16);
@@ -62,12 +65,13 @@ export class Batch {
   /** Its records are events: they share no request with others. */
   holdsEvents = false;
   #size = 0;
-  #body: Buffer = Buffer.allocUnsafeSlow(4096);
+  #body: Buffer = noBody;
   #end = 0;
 
-  constructor({ frame, bytes }: BodyShape) {
+  constructor({ frame, bytes }: BodyShape, spare: Buffer[]) {
     this.#frame = frame;
     this.#most = bytes;
+    this.#spare = spare;
     this.clear();
   }
 
@@ -76,7 +80,14 @@ export class Batch {
     this.#size = 0;
     this.holdsEvents = false;
     this.#blocks.length = 0;
+    if (this.#body === noBody) this.#body = this.#spare.pop() ?? Buffer.allocUnsafeSlow(4096);
     this.#end = this.#frame.open.copy(this.#body);
+  }
+
+  /** The records will not be looked at nor sent again, though their keys and sources may be asked for. */
+  giveBody(): void {
+    this.#spare.push(this.#body);
+    this.#body = noBody;
   }
 
   get size(): number {
@@ -215,7 +226,7 @@ export class Batch {
 
   /** Another batch with the records at these positions. */
   pick(positions: readonly number[]): Batch {
-    const picked = new Batch({ frame: this.#frame, bytes: this.#most });
+    const picked = new Batch({ frame: this.#frame, bytes: this.#most }, this.#spare);
     picked.holdsEvents = this.holdsEvents;
     for (const position of positions) picked.add(this.record(position));
     return picked;

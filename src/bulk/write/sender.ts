@@ -40,6 +40,7 @@ export class Sender {
   #waiting: (() => void)[] = [];
   /** Settled batches, to be filled again. */
   readonly #free: Batch[] = [];
+  readonly #spareBodies: Buffer[] = [];
   #unknownInARow = 0;
   #refusedInARow = 0;
 
@@ -63,7 +64,7 @@ export class Sender {
   takeBatch(): Batch {
     const batch = this.#free.pop();
     batch?.clear();
-    return batch ?? new Batch(this.#job.request);
+    return batch ?? new Batch(this.#job.request, this.#spareBodies);
   }
 
   /** Takes a batch when there is room for it; false when the run stopped meanwhile. */

@@ -215,8 +215,10 @@ export class Settler {
   }
 
   #accept(batch: Batch, fate: Fate): void {
+    const { attempts } = fate;
     this.#remember(batch, fate);
     for (const { rows, row, count } of batch.runs()) this.#job.tally.accept(rows, row, count);
+    if (attempts === 0) batch.giveBody(); // else it may still be on its way out of an old socket
   }
 
   #remember(batch: Batch, { remembers }: Fate, positions?: readonly number[]): void {

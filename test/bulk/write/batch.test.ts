@@ -15,7 +15,7 @@ it('is the records that were added, in runs of neighbours, with their text, keys
     count: fc.integer({ min: 1, max: 5 }),
     single: fc.boolean(),
   });
-  const batch = new Batch({ frame, bytes: 4096 });
+  const batch = new Batch({ frame, bytes: 4096 }, []);
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
       batch.clear();

@@ -12,7 +12,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
     open: 0,
     isStopped: false,
     onSettled: (_: Batch) => undefined as void,
-    takeBatch: () => new Batch(job.request),
+    takeBatch: () => new Batch(job.request, []),
     submit: async (batch: Batch) => {
       submitted.push(batch);
       sent.push(textsOf(batch));
