@@ -1,3 +1,4 @@
+import { KeySet } from './key-set.js';
 import type { BulkRecord } from './batch.js';
 import type { RowBlock } from '../../input/rows.js';
 
@@ -11,7 +12,7 @@ const heldBytesMaximum = 32 * 1024 * 1024;
  */
 export class Window {
   /** Keys of records that passed and are not settled. */
-  readonly #busy = new Set<number>();
+  readonly #busy = new KeySet();
   readonly #held = new Map<number, BulkRecord[]>();
   readonly #ready: BulkRecord[] = [];
   /** Held records of each block of rows: a block stays in memory until none of its rows is held. */
@@ -24,11 +25,7 @@ export class Window {
    * returned: that one is to be held.
    */
   admit(keys: Int32Array, from: number, to: number): number {
-    for (let index = from; index < to; index += 1) {
-      if (this.#busy.has(keys[index]!)) return index;
-      this.#busy.add(keys[index]!);
-    }
-    return to;
+    return this.#busy.addRun(keys, from, to);
   }
 
   /** Keeps a copy of the record until its key is settled. */
@@ -43,10 +40,9 @@ export class Window {
 
   /** The records with the first `count` of these keys are settled. */
   settle(keys: Int32Array, count: number): void {
-    for (let index = 0; index < count; index += 1) {
-      const key = keys[index]!;
-      if (this.#held.size === 0 || !this.#readyNext(key)) this.#busy.delete(key);
-    }
+    if (this.#held.size === 0) return this.#busy.deleteAll(keys, count);
+    const free = keys.subarray(0, count).filter((key) => !this.#readyNext(key));
+    this.#busy.deleteAll(free, free.length);
   }
 
   /** The next held record of the key becomes ready, so that the key stays busy; false: there is none. */
