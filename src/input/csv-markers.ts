@@ -3,6 +3,8 @@ import { longestMarker, type Markers } from '../text/csv-scanner.js';
 import type { InputOptions } from './options.js';
 
 const quotationMark = '"';
+/** One for each dialect: rows that wait hold theirs, and may be of many thousands of files. */
+const dialects = new Map<string, Markers>();
 
 /**
  * The dialect that the options name; by default RFC 4180 with a comma, or a tab for TSV. A bare
@@ -18,12 +20,15 @@ export function markersOf(format: 'csv' | 'tsv' | 'list', options: InputOptions)
     ...(escape !== quote && { '--escape': escape }),
     '--comment': comment,
   });
-  return {
+  const key = JSON.stringify([delimiter, quote, escape, comment]);
+  const markers = dialects.get(key) ?? {
     delimiter: Buffer.from(delimiter),
     quote: Buffer.from(quote),
     escape: Buffer.from(escape),
     comment: Buffer.from(comment),
   };
+  dialects.set(key, markers);
+  return markers;
 }
 
 function delimiterOf(format: 'csv' | 'tsv' | 'list', named: string | undefined): string {
