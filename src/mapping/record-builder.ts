@@ -20,14 +20,22 @@ export class RecordBuilder {
   /** Has no operator that diverges; an event never converges, whatever stands here. */
   converges = true;
   isEvent = false;
+  #passedStart = 0;
+  #passedEnd = 0;
 
   constructor(out = new JsonWriter()) {
     this.out = out;
   }
 
+  /** Instead of writing it to `out`: the record is what was read, `bytes[start, end)` of the rows. */
+  pass(start: number, end: number): void {
+    this.#passedStart = start;
+    this.#passedEnd = end;
+  }
+
   /**
-   * The block of `picked` rows, which `write` writes to `out`, one after the other, or says why they cannot
-   * be. What was written before is lost.
+   * The block of `picked` rows, which `write` writes to `out`, one after the other, or passes, or says
+   * why neither can be. What was written before is lost.
    */
   build(rows: RowBlock, write: Write, picked = allOf(rows)): RecordBlock {
     const block = blockOf(rows, picked.length);
@@ -43,16 +51,37 @@ export class RecordBuilder {
         block.rejects.push({ row, ...fault });
         continue;
       }
+      const isPassed = out.length === start;
       const at = block.count++;
       block.row[at] = row;
-      block.bounds[2 * at] = start;
-      block.bounds[2 * at + 1] = out.length;
+      block.bounds[2 * at] = isPassed ? ~this.#passedStart : start;
+      block.bounds[2 * at + 1] = isPassed ? this.#passedEnd : out.length;
       block.keys[at] = this.key;
       block.converges[at] = this.converges && !this.isEvent ? 1 : 0;
       block.kinds[at] = this.isEvent ? 1 : 0;
-      out.byte(token.comma); // neighbours can be copied into a request together
+      if (!isPassed) out.byte(token.comma); // neighbours can be copied into a request together
     }
-    return { ...block, json: out.bytes };
+    return { ...block, json: this.#joined(rows.bytes, block.bounds.subarray(0, 2 * block.count)) };
+  }
+
+  /**
+   * One buffer for all records: what was read if it has them all, else `out`. A negative start is
+   * ~start of one that was passed.
+   */
+  #joined(read: Buffer, bounds: Int32Array): Buffer {
+    const { out } = this;
+    const isWritten = out.length > 0;
+    for (let at = 0; at < bounds.length; at += 2) {
+      if (bounds[at]! >= 0) continue;
+      bounds[at] = ~bounds[at]!;
+      if (!isWritten) continue;
+      const start = out.length;
+      out.raw(read, bounds[at], bounds[at + 1]);
+      bounds[at] = start;
+      bounds[at + 1] = out.length;
+      out.byte(token.comma);
+    }
+    return isWritten ? out.bytes : read;
   }
 }
 

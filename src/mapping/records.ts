@@ -11,7 +11,8 @@ export interface RecordBlock {
   /** Index in `rows` of record i. */
   readonly row: Int32Array;
   /**
-   * UTF-8 JSON texts of the records: lent until the next block is read or mapped.
+   * UTF-8 JSON texts of the records: lent until the next block is read or mapped. It is
+   * `rows.bytes` where all records are sent as they were read.
    */
   readonly json: Buffer;
   /** Record i is `json[bounds[2i], bounds[2i+1])`; those one byte apart can be copied together. */

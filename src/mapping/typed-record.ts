@@ -11,7 +11,7 @@ const keys = keyParts.toReversed();
 const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
 const text = new CellText();
 
-/** Checks the shape of a record that says its type, and copies it byte for byte. */
+/** Checks the shape of a record that says its type, and passes it byte for byte. */
 export function writeTypedRecord(
   json: JsonText,
   typeIndex: number,
@@ -23,7 +23,7 @@ export function writeTypedRecord(
     return 'type is neither "profile" nor "event"';
   }
   records.converges = !json.hasOperator;
-  records.out.raw(json.bytes, json.start, json.end);
+  records.pass(json.start, json.end);
   const faults = [
     keyFault(json, records),
     tsFault(json),

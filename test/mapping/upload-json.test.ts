@@ -35,6 +35,10 @@ describe('a record that says its type', () => {
         const block = mapper.map(jsonRows(rows.map(({ text }) => text)));
         const found = new Map(recordTexts(block).map((text, at) => [block.row[at], text]));
         expect(rows.map((_, at) => found.get(at))).toEqual(rows.map(({ sent }) => sent));
+        const isRewritten = rows.some(
+          ({ text, sent }) => sent !== undefined && !text.includes(sent),
+        );
+        expect(block.json === block.rows.bytes).toBe(!isRewritten);
       }),
     );
   });
