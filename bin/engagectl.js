@@ -21,16 +21,14 @@ if (major * 1e6 + minor * 1e3 + patch < 20018001) {
     process.on('exit', () => text);
   }
   // Then flags are set, once. To optimize undici's parser of HTTP, one huge function in WebAssembly, takes 100 ms and 30 MB:
-  // it stays as it is compiled first. What is created lives as long as a request: a larger nursery only takes memory. Before
-  // Node 22, V8 optimizes functions early, for a quarter of an upload's CPU. What an export receives lies outside of the
-  // heap, which V8 counts as if it were in it. A Node newer than those tried would complain of flags that it does not know.
+  // it stays as it is compiled first. What is created lives as long as a request: a larger nursery only takes memory, except to
+  // the service, which reads whole requests. Before Node 22, V8 optimizes functions early, for a quarter of an upload's CPU. What
+  // an export receives lies outside of the heap, which V8 counts as if it were in it. A Node newer than those tried would complain
+  // of flags that it does not know.
   if (major <= 24 && !isAsking) {
     const { setFlagsFromString } = require('node:v8');
-    const flags = [
-      '--no-wasm-tier-up',
-      '--no-wasm-dynamic-tiering',
-      '--semi-space-growth-factor=1',
-    ];
+    const flags = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering'];
+    if (!words.includes('serve')) flags.push('--semi-space-growth-factor=1');
     if (major < 22) flags.push('--interrupt-budget=270336');
     flags.push(`--heap-growing-percent=${isExport ? 500 : 50}`);
     for (const flag of flags) setFlagsFromString(flag);
