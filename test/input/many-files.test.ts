@@ -22,6 +22,13 @@ async function inUse(): Promise<number> {
   return heapUsed + arrayBuffers;
 }
 
+/** The middle of three: what something else leaves behind, or lets go, meanwhile does not come each time. */
+async function median(measure: () => Promise<number>): Promise<number> {
+  const measured: number[] = [];
+  for (let turn = 0; turn < 3; turn += 1) measured.push(await measure());
+  return measured.toSorted((a, b) => a - b)[1]!;
+}
+
 it('of each of many files few bytes are kept when all of them are read', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-many-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -36,12 +43,14 @@ it('of each of many files few bytes are kept when all of them are read', async (
     return inputs;
   };
   // What is loaded, compiled and cached once is not of any file.
-  const few = await read(files.slice(0, 500));
-  const before = await inUse();
-  const inputs = await read(files);
-  const kept = ((await inUse()) - before) / files.length;
-  expect(few.names).toHaveLength(500);
-  expect(inputs.ended.get(files.length - 1)).toMatchObject({ offset: 22, endsInLine: false });
+  const all = [await read(files.slice(0, 500))];
+  const kept = await median(async () => {
+    const before = await inUse();
+    all.push(await read(files));
+    return ((await inUse()) - before) / files.length;
+  });
+  expect(all.map(({ names }) => names.length)).toEqual([500, 2000, 2000, 2000]);
+  expect(all[3]?.ended.get(1999)).toMatchObject({ offset: 22, endsInLine: false });
   // Some 75, and what the runtime keeps for itself. With an object for each there were 400 more.
   expect(kept).toBeLessThan(320);
 });
@@ -78,10 +87,12 @@ it('of each file that is named few bytes are kept while the run waits for answer
     return bytes;
   };
   await upload(names); // what is loaded and compiled
-  const one = await upload(['all.csv']);
-  const kept = ((await upload(names)) - one) / count;
-  // Some 2,000. With twelve copies of the list, and more objects for each text, there were 650 more.
-  expect(kept).toBeLessThan(2350);
+  const kept = await median(async () => {
+    const one = await upload(['all.csv']);
+    return ((await upload(names)) - one) / count;
+  });
+  // Some 1,700. With twelve copies of the list, and more objects for each text, there were 650 more.
+  expect(kept).toBeLessThan(2050);
 });
 
 it('what is known of texts is given back as it was', async () => {
