@@ -193,20 +193,6 @@ export class Batch {
     return [rows, this.#rows[position] ?? 0];
   }
 
-  /** Where its records were read, like `users.csv:2-1001 (1000 records)`: for a log. */
-  place(): string {
-    const [source, from] = this.#placeAt(0);
-    const [lastSource, to] = this.#placeAt(this.#size - 1);
-    if (this.#size === 1) return `${source}:${from}`;
-    const end = source === lastSource ? String(to) : `${lastSource}:${to}`;
-    return `${source}:${from}-${end} (${this.#size} records)`;
-  }
-
-  #placeAt(position: number): readonly [source: string, line: number] {
-    const [rows, row] = this.source(position);
-    return [rows.source, rows.lines[row] ?? 0];
-  }
-
   record(position: number): BulkRecord {
     const [rows, row] = this.source(position);
     return {
