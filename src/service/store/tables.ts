@@ -1,3 +1,5 @@
+import { runOf } from './emails.js';
+
 /**
  * Tables of the store. Profiles get sequential integer ids, so that new ones are appended; what leads to
  * them from a random key is narrow. Events lie in the order in which they are
@@ -13,7 +15,7 @@ CREATE TABLE profiles (
 );
 -- Addresses are sorted within each run of 4096 users alone (emails.ts): new ones lie on a few pages at the
 -- end, where an index of all addresses would have a page written for each.
-CREATE INDEX profiles_by_email ON profiles (id >> 12, email) WHERE email IS NOT NULL;
+CREATE INDEX profiles_by_email ON profiles (${runOf('id')}, email) WHERE email IS NOT NULL;
 -- kind: the number of a ProfileKey's (profiles.ts)
 CREATE TABLE keys (
   kind INTEGER NOT NULL, value TEXT NOT NULL, profile INTEGER NOT NULL, PRIMARY KEY (kind, value)
