@@ -23,6 +23,22 @@ describe('endpoint 5', () => {
     ]);
   });
 
+  it('keeps users apart whose identities have the same hash', async () => {
+    const service = await run();
+    // Two words with one FNV-1a hash of 32 bits.
+    await service.upload(profileRecord('costarring', { n: 1 }), profileRecord('liquid', { n: 2 }));
+    await service.upload(profileRecord('liquid', { n: 3 }), profileRecord('costarring', { n: 4 }));
+    for (const [identity, n] of [
+      ['costarring', 4],
+      ['liquid', 3],
+    ] as const) {
+      expect(await service.profile('identity', identity)).toMatchObject({
+        all_identities: [identity],
+        profileData: { n },
+      });
+    }
+  });
+
   it('answers success without a record for nobody', async () => {
     const service = await run();
     const { text } = await service.call('GET', '/1/profile.json?identity=nobody');

@@ -5,8 +5,8 @@ import { success } from '../send-answer.js';
 import type { Database } from '../store/database.js';
 import {
   blankProfile,
-  claimKey,
   keysOf,
+  moveKey,
   profileByKey,
   saveProfile,
   withKeys,
@@ -54,6 +54,6 @@ function fallApart(store: Database, profile: StoredProfile): void {
   );
   for (const key of leaving) {
     const alone = withKeys({ ...blankProfile, email, name, phone, data, ts }, [key]);
-    claimKey(store, key, saveProfile(store, alone, blankProfile).id);
+    moveKey(store, key, saveProfile(store, alone, blankProfile).id);
   }
 }

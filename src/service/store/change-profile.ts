@@ -3,8 +3,9 @@ import type { Database } from './database.js';
 import { moveEvents } from './events.js';
 import {
   blankProfile,
-  claimKey,
+  addKey,
   keysOf,
+  moveKey,
   profileByKey,
   saveProfile,
   withKeys,
@@ -23,23 +24,20 @@ export function changeProfile(
   keys: readonly ProfileKey[],
   change: (profile: Profile) => Profile,
 ): StoredProfile {
-  const [before = blankProfile, ...others] = namedBy(store, keys);
+  const named = keys.map((key) => profileByKey(store, key));
+  const [before = blankProfile, ...others] = oldestFirst(named);
   const keyed = withKeys(others.reduce<Profile>(filledBy, before), keys);
   const after = change(keyed);
   if (after === before) return after as StoredProfile;
   const stored = saveProfile(store, after, before);
   for (const other of others) replace(store, other, stored.id);
-  if (keyed !== before) for (const key of keys) claimKey(store, key, stored.id);
+  for (const [at, key] of keys.entries()) if (!named[at]) addKey(store, key, stored.id);
   return stored;
 }
 
-/** The oldest first. */
-function namedBy(store: Database, keys: readonly ProfileKey[]): StoredProfile[] {
-  const byId = new Map<number, StoredProfile>();
-  for (const key of keys) {
-    const profile = profileByKey(store, key);
-    if (profile) byId.set(profile.id, profile);
-  }
+/** Each once. */
+function oldestFirst(profiles: readonly (StoredProfile | undefined)[]): StoredProfile[] {
+  const byId = new Map(profiles.flatMap((profile) => (profile ? [[profile.id, profile]] : [])));
   return [...byId.values()].sort((a, b) => a.id - b.id);
 }
 
@@ -54,7 +52,7 @@ const filledBy = (survivor: Profile, other: Profile): Profile => ({
 
 /** Its keys, events and summaries go to the survivor. */
 function replace(store: Database, other: StoredProfile, survivor: number): void {
-  for (const key of keysOf(other)) claimKey(store, key, survivor);
+  for (const key of keysOf(other)) moveKey(store, key, survivor);
   moveEvents(store, other.id, survivor);
   store.run('DELETE FROM profiles WHERE id = ?', [other.id]);
 }

@@ -7,6 +7,11 @@ import { dataTables, tables, tablesVersion } from './tables.js';
 
 type Value = string | number | Uint8Array | null;
 type Statement = ReturnType<InstanceType<typeof Sqlite>['prepare']>;
+/** Rows come as arrays: libsql takes twice as long to make them objects. */
+interface Prepared {
+  readonly statement: Statement;
+  readonly columns: readonly string[];
+}
 
 /** How long one process waits for the short write transactions of another. */
 const busyMilliseconds = 15_000;
@@ -19,7 +24,7 @@ const cacheKibibytes = 32_768;
 /** The SQLite database. Several processes may have it open at once: WAL, and short immediate transactions. */
 export class Database {
   readonly #database: InstanceType<typeof Sqlite>;
-  readonly #statements = new Map<string, Statement>();
+  readonly #statements = new Map<string, Prepared>();
   /** Key of the cursors' signatures, made with the store: cursors survive a restart. */
   readonly cursorSecret: Uint8Array;
 
@@ -53,22 +58,30 @@ export class Database {
   /** The first row, or undefined. `Row` names its columns. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- as in `all`, the caller knows its SQL
   get<Row>(sql: string, values: readonly Value[]): Row | undefined {
-    return this.#prepared(sql).get(values) as Row | undefined;
+    const { statement, columns } = this.#prepared(sql);
+    const row = statement.get(values) as Value[] | undefined;
+    return row && (rowOf(columns, row) as Row);
   }
 
   all<Row>(sql: string, values: readonly Value[]): Row[] {
-    return this.#prepared(sql).all(values) as Row[];
+    const { statement, columns } = this.#prepared(sql);
+    return (statement.all(values) as Value[][]).map((row) => rowOf(columns, row) as Row);
   }
 
   /** The one value, a BLOB, of a query that always has one row. */
   bytes(sql: string, values: readonly Value[]): Buffer {
-    const [value] = Object.values(this.#prepared(sql).get(values) as Record<string, Buffer>);
-    return value as Buffer;
+    const [value] = this.#prepared(sql).statement.get(values) as [Buffer];
+    return value;
   }
 
-  /** Returns the id of the row last inserted. */
-  run(sql: string, values: readonly Value[]): number {
-    return Number(this.#prepared(sql).run(values).lastInsertRowid);
+  /** By `get`, which makes no object of what has changed, as libsql's `run` does. */
+  run(sql: string, values: readonly Value[]): void {
+    this.#prepared(sql).statement.get(values);
+  }
+
+  /** Returns the id of the new row. */
+  insert(sql: string, values: readonly Value[]): number {
+    return Number(this.#prepared(sql).statement.run(values).lastInsertRowid);
   }
 
   /** Runs `work` in one transaction that no other writer shares: all of it is kept, or nothing. */
@@ -129,10 +142,14 @@ export class Database {
     this.#database.close();
   }
 
-  #prepared(sql: string): Statement {
-    const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
+  #prepared(sql: string): Prepared {
+    const known = this.#statements.get(sql);
+    if (known) return known;
+    const statement = this.#database.prepare(sql);
+    const columns = statement.reader ? statement.raw().columns() : [];
+    const prepared = { statement, columns: columns.map(({ name }) => name) };
+    this.#statements.set(sql, prepared);
+    return prepared;
   }
 
   #createTables(): void {
@@ -147,6 +164,12 @@ export class Database {
     this.#database.exec(`PRAGMA user_version = ${tablesVersion}`);
     this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
   }
+}
+
+function rowOf(columns: readonly string[], values: readonly Value[]): Record<string, Value> {
+  const row: Record<string, Value> = {};
+  columns.forEach((column, at) => (row[column] = values[at] as Value));
+  return row;
 }
 
 /** The database file, made readable for its owner only; SQLite gives its log the same mode. */

@@ -44,7 +44,7 @@ export function insertExport(store: Database, opened: Omit<Export, 'id'>): numbe
     const columns = Object.keys(opened).join(', ');
     const values = Object.values(opened);
     const marks = values.map(() => '?').join(', ');
-    return store.run(`INSERT INTO exports (${columns}) VALUES (${marks})`, values);
+    return store.insert(`INSERT INTO exports (${columns}) VALUES (${marks})`, values);
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from './database.js';
-import { usersByEmail } from './emails.js';
+import { inRuns } from './runs.js';
 
 /** What identifies a profile in an upload. `social`: `FBID:…` or `GPID:…`. */
 export interface ProfileKey {
@@ -47,14 +47,26 @@ export const kindNumber = (kind: ProfileKey['kind']): number => kinds.indexOf(ki
 
 export const profileByKey = (store: Database, key: ProfileKey): StoredProfile | undefined =>
   store.get(
-    'SELECT p.* FROM keys k JOIN profiles p ON p.id = k.profile WHERE k.kind = ? AND k.value = ?',
-    [kindNumber(key.kind), key.value],
+    `SELECT p.* FROM keys k JOIN profiles p ON p.id = k.profile WHERE ${isKey}`,
+    columnsOf(key),
   );
+
+const isKey = 'hash = ? AND kind = ? AND value = ?';
+const columnsOf = ({ kind, value }: ProfileKey) => [fnv1a(value), kindNumber(kind), value];
+
+/** FNV-1a, 32 bits with a sign, over code units. */
+function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  }
+  return hash;
+}
 
 /** Several profiles may share an address: the one created first. */
 export const profileByEmail = (store: Database, email: string): StoredProfile | undefined =>
   store.get(
-    `SELECT * FROM profiles WHERE id = (SELECT min(id) FROM (${usersByEmail('p.email = ?')}))`,
+    `SELECT * FROM profiles WHERE id = (SELECT min(id) FROM (${inRuns('profiles', 'id', 'email = ?')}))`,
     [email],
   );
 
@@ -82,17 +94,22 @@ function withText(list: string, text: string): string {
 
 const stringsIn = (list: string): string[] => JSON.parse(list) as string[];
 
-/** Makes the key lead to the profile, wherever it led before. */
-export function claimKey(store: Database, { kind, value }: ProfileKey, profile: number): void {
-  const sql = 'INSERT OR REPLACE INTO keys (kind, value, profile) VALUES (?, ?, ?)';
-  store.run(sql, [kindNumber(kind), value, profile]);
-}
+/** Makes a key that led nowhere lead to the profile. */
+export const addKey = (store: Database, key: ProfileKey, profile: number): void =>
+  store.run('INSERT INTO keys (hash, kind, value, profile) VALUES (?, ?, ?, ?)', [
+    ...columnsOf(key),
+    profile,
+  ]);
+
+/** Makes a key that led to another profile lead to this one. */
+export const moveKey = (store: Database, key: ProfileKey, profile: number): void =>
+  store.run(`UPDATE keys SET profile = ? WHERE ${isKey}`, [profile, ...columnsOf(key)]);
 
 /** Inserts or updates the row; `before` is what the store holds of it. */
 export function saveProfile(store: Database, profile: Profile, before: Profile): StoredProfile {
   const { identities, object_ids, social_ids, name, phone, data, ts, email } = profile;
   const values = [identities, object_ids, social_ids, name, phone, data, ts];
-  if (profile.id === null) return { ...profile, id: store.run(insertion, [...values, email]) };
+  if (profile.id === null) return { ...profile, id: store.insert(insertion, [...values, email]) };
   const { id } = profile;
   store.run(update, [...values, id]);
   // Apart from the others: its index is written where it changes, and nowhere else.

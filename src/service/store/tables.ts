@@ -1,4 +1,4 @@
-import { runOf } from './emails.js';
+import { runOf } from './runs.js';
 
 /**
  * Tables of the store. Profiles get sequential integer ids, so that new ones are appended; what leads to
@@ -13,13 +13,18 @@ CREATE TABLE profiles (
   social_ids TEXT NOT NULL, email TEXT COLLATE NOCASE, name TEXT, phone TEXT, data TEXT NOT NULL,
   ts INTEGER NOT NULL
 );
--- Addresses are sorted within each run of 4096 users alone (emails.ts): new ones lie on a few pages at the
--- end, where an index of all addresses would have a page written for each.
+-- Texts at random places are sorted within each run of 4096 rows alone (runs.ts): new ones lie on a few pages at the
+-- end, where an index of all of them would have a page written for each.
 CREATE INDEX profiles_by_email ON profiles (${runOf('id')}, email) WHERE email IS NOT NULL;
--- kind: the number of a ProfileKey's (profiles.ts)
+-- kind: the number of a ProfileKey's (profiles.ts). hash: its value's, by which it is found: each new user writes a
+-- page at a random place, and the cache holds an index of a million hashes.
 CREATE TABLE keys (
-  kind INTEGER NOT NULL, value TEXT NOT NULL, profile INTEGER NOT NULL, PRIMARY KEY (kind, value)
-) WITHOUT ROWID;
+  id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, kind INTEGER NOT NULL, value TEXT NOT NULL,
+  profile INTEGER NOT NULL
+);
+CREATE INDEX keys_by_hash ON keys (hash);
+-- For the search by how a key begins, which reads nothing else.
+CREATE INDEX keys_by_value ON keys (${runOf('id')}, kind, value, profile);
 -- Addresses that are Unsubscribed at the address level; all others are Subscribed.
 CREATE TABLE blocked (
   type TEXT NOT NULL, address TEXT NOT NULL COLLATE NOCASE, PRIMARY KEY (type, address)
@@ -75,4 +80,4 @@ export const dataTables = [
 ] as const;
 
 /** A store of another version is not opened. */
-export const tablesVersion = 5;
+export const tablesVersion = 6;
