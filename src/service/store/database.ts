@@ -24,7 +24,12 @@ const cacheKibibytes = 32_768;
 /** The SQLite database. Several processes may have it open at once: WAL, and short immediate transactions. */
 export class Database {
   readonly #database: InstanceType<typeof Sqlite>;
-  readonly #statements = new Map<string, Prepared>();
+  /** Apart by what runs them: libsql's `get` gives no new values to a statement that its `all` or `run` ran last. */
+  readonly #statements = {
+    get: new Map<string, Prepared>(),
+    all: new Map<string, Prepared>(),
+    run: new Map<string, Prepared>(),
+  };
   /** Key of the cursors' signatures, made with the store: cursors survive a restart. */
   readonly cursorSecret: Uint8Array;
 
@@ -58,30 +63,30 @@ export class Database {
   /** The first row, or undefined. `Row` names its columns. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- as in `all`, the caller knows its SQL
   get<Row>(sql: string, values: readonly Value[]): Row | undefined {
-    const { statement, columns } = this.#prepared(sql);
-    const row = statement.get(values) as Value[] | undefined;
-    return row && (rowOf(columns, row) as Row);
+    const prepared = this.#prepared('get', sql);
+    const row = this.#firstRow(prepared, values);
+    return row && (rowOf(prepared.columns, row) as Row);
   }
 
   all<Row>(sql: string, values: readonly Value[]): Row[] {
-    const { statement, columns } = this.#prepared(sql);
+    const { statement, columns } = this.#prepared('all', sql);
     return (statement.all(values) as Value[][]).map((row) => rowOf(columns, row) as Row);
   }
 
   /** The one value, a BLOB, of a query that always has one row. */
   bytes(sql: string, values: readonly Value[]): Buffer {
-    const [value] = this.#prepared(sql).statement.get(values) as [Buffer];
+    const [value] = this.#firstRow(this.#prepared('get', sql), values) as [Buffer];
     return value;
   }
 
   /** By `get`, which makes no object of what has changed, as libsql's `run` does. */
   run(sql: string, values: readonly Value[]): void {
-    this.#prepared(sql).statement.get(values);
+    this.#firstRow(this.#prepared('get', sql), values);
   }
 
   /** Returns the id of the new row. */
   insert(sql: string, values: readonly Value[]): number {
-    return Number(this.#prepared(sql).statement.run(values).lastInsertRowid);
+    return Number(this.#prepared('run', sql).statement.run(values).lastInsertRowid);
   }
 
   /** Runs `work` in one transaction that no other writer shares: all of it is kept, or nothing. */
@@ -138,17 +143,27 @@ export class Database {
   }
 
   close(): void {
-    this.#statements.clear();
+    for (const statements of Object.values(this.#statements)) statements.clear();
     this.#database.close();
   }
 
-  #prepared(sql: string): Prepared {
-    const known = this.#statements.get(sql);
+  /** libsql's `get` gives no new values either to a statement that has failed: such a one is prepared anew. */
+  #firstRow({ statement }: Prepared, values: readonly Value[]): Value[] | undefined {
+    try {
+      return statement.get(values) as Value[] | undefined;
+    } catch (error) {
+      this.#statements.get.clear();
+      throw error;
+    }
+  }
+
+  #prepared(by: 'get' | 'all' | 'run', sql: string): Prepared {
+    const known = this.#statements[by].get(sql);
     if (known) return known;
     const statement = this.#database.prepare(sql);
     const columns = statement.reader ? statement.raw().columns() : [];
     const prepared = { statement, columns: columns.map(({ name }) => name) };
-    this.#statements.set(sql, prepared);
+    this.#statements[by].set(sql, prepared);
     return prepared;
   }
 
