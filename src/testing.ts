@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { defaultHeaderPrefix } from './contract/endpoints.js';
 import { limits } from './contract/limits.js';
 import { nodeRuntime } from './runtime.js';
+import type { CallOptions, PushOffer } from './service/calls/call-options.js';
 import { instantOf } from './service/control/clock-control.js';
 import type { FaultRuleInput } from './service/control/fault-rule.js';
 import type { ActiveRule } from './service/control/fault-rules.js';
@@ -12,12 +13,7 @@ import { resetService } from './service/control/reset-service.js';
 import { checkedName, restoreSnapshot } from './service/control/snapshot-control.js';
 import type { EndpointName } from './service/endpoint-names.js';
 import { refused } from './service/refusal.js';
-import {
-  startService as start,
-  type CallOptions,
-  type PushOffer,
-  type ServiceOptions,
-} from './service/start.js';
+import { startService as start, type ServiceOptions } from './service/start.js';
 import type { Variants } from './service/variants.js';
 
 export type { ActiveRule, CallOptions, EndpointName, FaultRuleInput, PushOffer, Variants };
@@ -162,7 +158,7 @@ const callingAccount = ({ accountId, apiKey }: CallOptions): Record<string, stri
 async function certificateIn(folder: string) {
   const { makeCertificate, writeCertificate } = await import('./service/test-certificate.js');
   const tls = await makeCertificate([]);
-  return { tls, file: writeCertificate(tls.cert, folder) };
+  return { tls, file: writeCertificate(tls.cert, folder, 'certificate.pem') };
 }
 
 function serviceOptions(options: TestServiceOptions, dataDir: string | undefined): ServiceOptions {

@@ -109,6 +109,17 @@ it('is called by its name where a script of the package manager calls it', () =>
   expect(stderr).toContain('did you mean: engagectl upload\n');
 });
 
+it('has types that need no other package', () => {
+  for (const file of filesOf(packed).filter((name) => name.endsWith('.d.ts'))) {
+    const text = readFileSync(path.join(installed, file), 'utf8');
+    const imported = [...text.matchAll(/\b(?:from|import)\b ?\(?'([^']+)'/g)].map((one) => one[1]);
+    expect(
+      imported.filter((name) => !/^(\.|node:)/.test(name ?? '')),
+      file,
+    ).toEqual([]);
+  }
+});
+
 it('runs nothing when it is installed', () => {
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
     expect(manifest.scripts).not.toHaveProperty(name);

@@ -29,9 +29,9 @@ export async function makeCertificate(
 }
 
 /** Writes it into the folder, for those who are to trust it; returns the file's path. */
-export function writeCertificate(cert: string, folder: string): string {
+export function writeCertificate(cert: string, folder: string, name: string): string {
   makeFolder(folder);
-  const file = join(folder, 'certificate.pem');
+  const file = join(folder, name);
   // Readable for all: a certificate is public, and another user's container has to read it.
   writeFileSync(file, cert, { mode: 0o644 });
   return file;

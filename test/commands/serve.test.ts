@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { networkInterfaces } from 'node:os';
@@ -246,7 +247,11 @@ describe('serve', () => {
   test('speaks TLS with a certificate of its own, which clients trust by its file', async () => {
     const { url, stop } = await serve(['--memory', '--tls', '--allow-host', 'engage.test'], env);
     expect(url).toMatch(/^https:\/\/127/);
-    const file = path.join(world.stateDir, 'local', 'certificate.pem');
+    // Another one, with the same folder for what it keeps.
+    const second = await serve(['--memory', '--tls', '--host', '0.0.0.0'], env);
+    const fileOf = (of: string) =>
+      path.join(world.stateDir, 'local', `certificate-${new URL(of).port}.pem`);
+    const file = fileOf(url);
     const trusting = (servername?: string) =>
       new Promise<number | undefined>((resolve, reject) => {
         const ca = readFileSync(file);
@@ -257,6 +262,10 @@ describe('serve', () => {
     expect(await trusting()).toBe(200);
     expect(await trusting('engage.test')).toBe(200);
     await expect(trusting('other.test')).rejects.toThrow('altnames');
+    const ofAll = new X509Certificate(readFileSync(fileOf(second.url)));
+    for (const { address } of Object.values(networkInterfaces()).flatMap((all = []) => all))
+      expect(ofAll.checkIP(address), address).toBe(address);
+    await second.stop('SIGTERM');
     const client = spawnSync(process.execPath, [bin, 'config', 'check'], {
       env: { ...env, NODE_EXTRA_CA_CERTS: file, ENGAGECTL_BASE_URL: url, HOME: world.cwd },
     });

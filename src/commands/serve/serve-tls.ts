@@ -1,4 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { EngagectlError } from '../../errors.js';
@@ -8,26 +9,47 @@ import type { ServeFlags } from './serve-command.js';
 export interface Tls {
   readonly cert: string;
   readonly key: string;
-  /** Where the certificate that was made for this run is; undefined for one that was given. */
-  readonly file: string | undefined;
-  /** Removes what was made for this run. */
-  readonly remove: () => void;
+  /** Made for this run, and not given. */
+  readonly isMade: boolean;
 }
 
 /** The certificate to speak TLS with, given or made; undefined for plain HTTP. */
 export async function tlsOf(
   flags: ServeFlags,
-  folder: string,
   runtime: Pick<Runtime, 'cwd'>,
 ): Promise<Tls | undefined> {
   const { tlsCert, tlsKey, tls, host, allowHost = [] } = flags;
   if (tlsCert !== undefined || tlsKey !== undefined) return givenTls(tlsCert, tlsKey, runtime);
   if (!tls) return undefined;
-  const { makeCertificate, writeCertificate } = await import('../../service/test-certificate.js');
-  const made = await makeCertificate([...(host === undefined ? [] : [host]), ...allowHost]);
+  const { makeCertificate } = await import('../../service/test-certificate.js');
+  return { ...(await makeCertificate([...reachedAs(host), ...allowHost])), isMade: true };
+}
+
+/** Others reach a service on all interfaces by any address of this machine. */
+function reachedAs(host: string | undefined): string[] {
+  if (host === undefined) return [];
+  if (host !== '0.0.0.0' && host !== '::') return [host];
+  return Object.values(networkInterfaces()).flatMap((all = []) =>
+    all.map(({ address }) => address),
+  );
+}
+
+/** A certificate that is in a file for those who are to trust it, while the service runs. */
+export interface KeptCertificate {
+  readonly file: string;
+  readonly remove: () => void;
+}
+
+/** The file bears the port's number: several services may run at once with one folder. */
+export async function keptCertificate(
+  { cert }: Tls,
+  folder: string,
+  url: string,
+): Promise<KeptCertificate> {
+  const { writeCertificate } = await import('../../service/test-certificate.js');
   try {
-    const file = writeCertificate(made.cert, folder);
-    return { ...made, file, remove: () => rmSync(file, { force: true }) };
+    const file = writeCertificate(cert, folder, `certificate-${new URL(url).port}.pem`);
+    return { file, remove: () => rmSync(file, { force: true }) };
   } catch (error) {
     throw new EngagectlError('E-FILE-WRITE', `${folder}: the certificate cannot be kept there`, {
       why: (error as Error).message,
@@ -54,7 +76,7 @@ function givenTls(certFile = '', keyFile = '', { cwd }: Pick<Runtime, 'cwd'>): T
       cause: error,
     });
   }
-  return { cert, key, file: undefined, remove: () => undefined };
+  return { cert, key, isMade: false };
 }
 
 function textOf(file: string): string {

@@ -8,7 +8,7 @@ import { jsonAnswer, inert, inertJson } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import { servedCalls } from './serve-calls.js';
 import type { ServeFlags } from './serve-command.js';
-import { tlsOf, type Tls } from './serve-tls.js';
+import { keptCertificate, tlsOf, type KeptCertificate, type Tls } from './serve-tls.js';
 import type { Settings } from '../settings.js';
 import { shellWord } from '../../shell-word.js';
 import type { SeenRequest } from '../../service/control/request-log.js';
@@ -35,6 +35,7 @@ export async function serve(
   const { signal } = runtime;
   const { folder } = place;
   const calls = await servedCalls(flags, { folder, memory: flags.memory === true }, runtime, told);
+  let certificate: KeptCertificate | undefined;
   try {
     const options = {
       ...(await optionsOf(flags, settings, place, runtime)),
@@ -44,8 +45,9 @@ export async function serve(
     const service = await startService(options, calls.otherRouter);
     try {
       const { url } = service;
+      if (place.tls?.isMade) certificate = await keptCertificate(place.tls, folder, url);
       runtime.stdout.write(settings.json ? jsonAnswer({ url }) : `${url}\n`);
-      await announce(service, flags, place, told);
+      await announce(service, flags, place, certificate?.file, told);
       // Not into a file or the log of a job: it has the passcode.
       if (runtime.stderr.isTTY) told.note(`look at it: ${linkTo(service, place.credentials)}`);
       else told.note(`look at it: ${url}`);
@@ -56,7 +58,7 @@ export async function serve(
     }
   } finally {
     calls.release();
-    place.tls?.remove();
+    certificate?.remove();
   }
 }
 
@@ -69,7 +71,7 @@ async function placeOf(flags: ServeFlags, runtime: Runtime): Promise<Place> {
     folder,
     credentials: fromEnvironment ?? (await localCredentials(folder, runtime)),
     passcodeFolder: fromEnvironment ? undefined : folder,
-    tls: await tlsOf(flags, folder, runtime),
+    tls: await tlsOf(flags, runtime),
   };
 }
 
@@ -112,15 +114,16 @@ async function optionsOf(
 async function announce(
   { url, isSeeded }: RunningService,
   flags: ServeFlags,
-  { folder, credentials, passcodeFolder, tls }: Place,
+  { folder, credentials, passcodeFolder }: Place,
+  certificate: string | undefined,
   told: Messages,
 ): Promise<void> {
   const { localSecretFile } = await import('../../config/local-account.js');
   sayWhatIsOpen(told, flags);
   told.note(`data: ${flags.memory ? 'in memory' : folder}`);
   if (flags.seed && !isSeeded) told.warn('the store has users already: the seed is not loaded');
-  const trust = tls?.file ? `NODE_EXTRA_CA_CERTS=${shellWord(tls.file)} ` : '';
-  if (tls?.file) told.note(`certificate to trust: ${tls.file}`);
+  const trust = certificate ? `NODE_EXTRA_CA_CERTS=${shellWord(certificate)} ` : '';
+  if (certificate) told.note(`certificate to trust: ${certificate}`);
   const passcode =
     passcodeFolder === undefined
       ? 'and the passcode of this environment'
