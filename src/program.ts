@@ -1,7 +1,7 @@
 import { asCalled } from './as-called.js';
 import { withShortValues } from './commands/flags/short-values.js';
 import { Command, CommanderError } from 'commander';
-import { addCommand, type Begin, type CommandSpec, type Program } from './commands/command-spec.js';
+import { addCommand, helpAlone, type Begin, type CommandSpec, type Program } from './commands/command-spec.js';
 import { globalOptionTable } from './commands/flags/global-options.js';
 import { addOptions } from './commands/flags/option-table.js';
 import { usageError } from './help/usage-error.js';
@@ -111,6 +111,8 @@ export async function buildProgram(
   addExamples(program, examplesIn(examples));
   addOptions(program, globalOptionTable);
   program.helpCommand(false); // there is one of our own
+  helpAlone(program);
+  helpAlone(program);
   await addCommands(program, { runtime, begin }, first);
   return program;
 }

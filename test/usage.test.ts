@@ -27,6 +27,16 @@ it('without a word it says what there is to do, and no flags', async () => {
   expect(help.stdout).toContain('  --timeout');
 });
 
+it.each([['config'], ['runs'], ['fleet'], ['cuid'], ['call'], ['config help'], ['config --json']])(
+  '%s: a group without a subcommand is its help, as the program without a command is',
+  async (line) => {
+    const world = makeWorld();
+    const [group = ''] = line.split(' ');
+    expect(await world.run(line.split(' '))).toEqual(await world.run(['help', group]));
+    expect((await world.run(['--region', 'local'])).stdout).toBe((await world.run(['-h'])).stdout);
+  },
+);
+
 /** `__complete` is for scripts. */
 const isVisible = (command: Command): boolean => !command.name().startsWith('__');
 
@@ -64,6 +74,7 @@ it.each([
   ['--json --region x config lst', 'engagectl config list'],
   ['help export', 'engagectl help export-profiles, engagectl help export-events'],
   ['help config sett', 'engagectl help config set'],
+  ['config help sett', 'engagectl config set'],
   ['help env', 'engagectl help environment'],
   [
     'help e',
@@ -184,15 +195,12 @@ it('a passcode typed as a flag is not repeated', async () => {
   }
 });
 
-it.each([['config --json'], ['upload --json']])(
-  '%s: stderr carries JSON lines only, help included',
-  async (line) => {
-    const { code, stdout, stderr } = await makeWorld({ tty: true }).run(line.split(' '));
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    const error: unknown = JSON.parse(stderr);
-    expect(error).toMatchObject({ error: { id: 'E-USAGE', exitCode: 2 } });
-  },
-);
+it('with --json, stderr carries JSON lines only, help included', async () => {
+  const { code, stdout, stderr } = await makeWorld({ tty: true }).run(['upload', '--json']);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  const error: unknown = JSON.parse(stderr);
+  expect(error).toMatchObject({ error: { id: 'E-USAGE', exitCode: 2 } });
+});
 
 /** Flags that a plain `1` does not fit. */
 const fitting: Readonly<Record<string, string>> = {

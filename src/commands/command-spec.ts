@@ -65,10 +65,12 @@ export function addCommand(
   const command = parent.command(name, { hidden: spec.hidden ?? false });
   if (spec.hidden) command.helpOption(false);
   if (spec.needs) markNeeds(command, spec.needs);
-  if (spec.subcommands)
+  if (spec.subcommands) {
     command
       .usage('<command> [options]')
       .helpCommand('help [command]', 'help of one of them, with its flags');
+    helpAlone(command);
+  }
   command.summary(spec.summary ?? '').description(spec.description ?? '');
   for (const [operand, help, { parse, choices } = {}] of spec.operands ?? []) {
     const argument = new Argument(operand, help);
@@ -94,6 +96,16 @@ export function addCommand(
       spec.run?.({ operands, flags: command.opts(), command, settings, ...world, runtime }),
     );
   });
+}
+
+/** Where no subcommand is named, help is what was asked for, as with `gh config`: exit 0, on stdout. */
+export function helpAlone(command: Command): void {
+  const help = command.help.bind(command);
+  command.help = () => {
+    const [, unknown] = command.args; // behind `help`
+    if (unknown === undefined) return help();
+    return command.error(`unknown command '${unknown}'`, { code: 'commander.unknownCommand' });
+  };
 }
 
 /** The same world, with the variable that stands for --no-input. Streams are opened when they are used. */

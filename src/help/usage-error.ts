@@ -63,8 +63,6 @@ function messageOf(
   command: Command,
   { first, argv }: { readonly first: string; readonly argv: readonly string[] },
 ): string {
-  if (code === 'commander.help')
-    return command.parent === null ? 'a command is missing' : 'a subcommand is missing';
   if (code === 'commander.invalidArgument')
     return first.replace(notAmong, "'$1' is no <$2>. Use one of: ");
   if (code !== 'commander.missingMandatoryOptionValue')

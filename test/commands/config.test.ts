@@ -276,12 +276,6 @@ describe('config use, list, remove, path', () => {
   });
 });
 
-test('config alone lists the subcommands, exit 2', async () => {
-  const { code, stdout, stderr } = await world.run(['config']);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toMatch(/set[^]*use[^]*list[^]*E-USAGE: a subcommand is missing/);
-});
-
 test('a profile named twice is refused', async () => {
   const { code, stderr } = await world.run(['config', 'show', '-p', 'a', '--profile', 'b']);
   expect(code).toBe(2);

@@ -74,7 +74,7 @@ it.each([
   ['an unknown flag', ['upload', '--nonsense', ...format]],
   ['the other spelling', ['upload', '--nonsense', '--log-format=json']],
   ['no account', ['get-profile', 'a', ...format, '--profile', 'nobody']],
-  ['a missing subcommand, which shows help', ['config', ...format]],
+  ['an unknown subcommand', ['config', 'sett', ...format]],
   ['no input at a terminal, which shows help', ['upload', ...format]],
 ])('%s is one object', async (_what, args) => {
   const outcome = await makeWorld().run(args, { tty: true });
