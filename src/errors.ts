@@ -146,6 +146,13 @@ export const grouped = (value: number): string => String(value).replaceAll(/\B(?
 export const count = (value: number, noun: string): string =>
   `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
 
+/** What values that were named in a command line have in place of a file. */
+export const namedValues = 'arguments';
+
+/** Where a record stands: `users.csv:17`; of the second value that was named, `argument 2`. */
+export const placeOf = (source: string, line: number): string =>
+  source === namedValues ? `argument ${line}` : `${source}:${line}`;
+
 /** `1 of 1 record was`, `2 of 4,995 records were`. */
 export const someWere = (some: number, all: number, nouns: string): string =>
   `${grouped(some)} of ${grouped(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;

@@ -31,7 +31,8 @@ export interface LookUpContext extends Omit<RetryContext, 'signal' | 'what'> {
 }
 
 /**
- * Looks users up, several at a time, and gives them out in the order asked for; waits for
+ * Looks users up, several at a time, and gives them out in the order asked for; one that is still
+ * looked for, or waits for its turn, is asked for once, however often it was named. Waits for
  * neither a slow input nor a slow answer when the other is there. When a lookup fails for good,
  * what was taken and not given out yet comes without an answer, and then the failure is thrown;
  * a failure of the input is thrown when all that came before it was given out.
@@ -55,7 +56,10 @@ export async function* lookUp<T>(
       if ((await turnOf(first?.record, mayTake ? input.ready() : undefined)) === 'input') {
         const one = await input.take().catch((error: unknown) => void (failure = error));
         if (one === undefined) hasInput = false;
-        else open.push({ one, record: handled(find(one)) });
+        else {
+          const again = open.find(({ one: { identifier } }) => isSame(identifier, one.identifier));
+          open.push({ one, record: again?.record ?? handled(find(one)) });
+        }
       } else if (first !== undefined) {
         const record = await first.record;
         open.shift(); // only now, so that a failure finds it in the list
@@ -71,6 +75,10 @@ export async function* lookUp<T>(
   }
   if (failure !== undefined) throw failure;
 }
+
+/** A user who is asked for again while the first answer is awaited. */
+const isSame = (one: Identifier, other: Identifier): boolean =>
+  one.by === other.by && one.value === other.value;
 
 const isInput = () => 'input' as const;
 

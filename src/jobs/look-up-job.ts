@@ -4,7 +4,7 @@ import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/look-u
 import { Tally } from '../bulk/tally.js';
 import type { Waits } from '../client/waits.js';
 import { limits } from '../contract/limits.js';
-import { EngagectlError, exitCodes, someWere } from '../errors.js';
+import { EngagectlError, exitCodes, placeOf, someWere } from '../errors.js';
 import type { RowBlock } from '../input/rows.js';
 import { isIdentifier, type Identifier } from '../mapping/identifier.js';
 import { withReachability } from '../mapping/reachability.js';
@@ -175,7 +175,7 @@ async function* wantedOf({
       taken += 1;
       const read = users.reader.read(rows, row);
       if (isIdentifier(read)) {
-        const place = `${rows.source}:${rows.lines[row]}`;
+        const place = placeOf(rows.source, rows.lines[row]!);
         yield { identifier: read, place, origin: { rows, row } };
         continue;
       }

@@ -1,3 +1,4 @@
+import { namedValues } from '../errors.js';
 import type { IdentifierKind } from '../contract/endpoints.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import type { RowBlock } from '../input/rows.js';
@@ -18,9 +19,6 @@ export interface Users extends Pick<
 > {
   readonly reader: IdentifierReader;
 }
-
-/** What rows of values that were named are called in the rejects file. */
-const argumentsName = 'arguments';
 
 /** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
 export async function openUsers(
@@ -45,7 +43,7 @@ export async function openUsers(
 
 function valuesAsInput(values: readonly string[], column: string): Omit<Users, 'reader'> {
   return {
-    first: argumentsName,
+    first: namedValues,
     totalBytes: 0,
     bytesRead: () => 0,
     // oxlint-disable-next-line typescript/require-await -- the shape of an input
@@ -67,7 +65,7 @@ function valueRows(values: readonly string[], column: string): RowBlock {
     bounds[2 * index + 1] = end;
   }
   return {
-    source: argumentsName,
+    source: namedValues,
     bytes: Buffer.concat(texts),
     count: texts.length,
     bounds,

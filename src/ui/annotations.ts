@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { EngagectlError } from '../errors.js';
+import { EngagectlError, namedValues, placeOf } from '../errors.js';
 import type { FirstReject } from '../jobs/job-hooks.js';
 import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
@@ -61,10 +61,10 @@ function write(
   const root = env['GITHUB_WORKSPACE'] ?? cwd;
   const titled = `title=${property(`engagectl: ${title}`)}`;
   const file = property(path.relative(root, path.resolve(cwd, source)));
-  const annotation =
-    source === 'stdin' || source === '-'
-      ? `${titled}::${data(`line ${line}: ${text}`)}`
-      : `file=${file},line=${line},${titled}::${data(text)}`;
+  const place = source === namedValues ? placeOf(source, line) : `line ${line}`;
+  const annotation = ['stdin', '-', namedValues].includes(source)
+    ? `${titled}::${data(`${place}: ${text}`)}`
+    : `file=${file},line=${line},${titled}::${data(text)}`;
   stderr.write(`::error ${annotation}\n`);
 }
 

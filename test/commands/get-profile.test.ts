@@ -134,6 +134,7 @@ describe('many users', () => {
     const { code, stdout, stderr } = await run(['b', 'nobody', 'a']);
     expect([code, stdout]).toEqual([3, lines('b', 'a')]);
     expect(stderr).toContain('1 of 3 users was not found');
+    expect(stderr).toContain('argument 2: service: no user has identity "nobody"\n');
     expect(rejects('engagectl-get-profile.rejects.ndjson')).toEqual([
       {
         source: 'arguments',
@@ -143,6 +144,13 @@ describe('many users', () => {
         record: { identity: 'nobody' },
       },
     ]);
+  });
+
+  it('of whom one is named twice: one request, a line for each', async () => {
+    await serve();
+    const { code, stdout, stderr } = await run(['a', 'b', 'a', '--json']);
+    expect([code, stdout]).toEqual([0, lines('a', 'b', 'a')]);
+    expect(JSON.parse(stderr)).toMatchObject({ read: 3, accepted: 3, requests: 2 });
   });
 
   it.each([
@@ -298,7 +306,7 @@ describe('when it goes wrong', () => {
   ])('Ctrl-C ends the waiting %s', async (_, script) => {
     await serve(script);
     const stdin = new Readable({ read: () => undefined });
-    stdin.push('a\n'.repeat(300_000));
+    stdin.push('a\nb\n'.repeat(150_000));
     const stop = new AbortController();
     const outcome = run(['--input', '-', '--by', 'identity'], { stdin, signal: stop.signal });
     while (server.received.length < 2) await delay(5);

@@ -1,4 +1,4 @@
-import { EngagectlError, exitCodes } from '../../errors.js';
+import { EngagectlError, exitCodes, placeOf } from '../../errors.js';
 import type { JobEnding, JobHooks, ToldRejects } from '../../jobs/job-hooks.js';
 import type { Rehearsal } from '../../jobs/job-options.js';
 import type { JobProgress, RunResult, WriteResult } from '../../jobs/results.js';
@@ -196,7 +196,7 @@ function showRejects(
   if (!annotated) {
     for (const reject of shown) {
       const { source: file, line, kind, code } = reject;
-      said.warn(`${file}:${line}: ${kind}: ${rejectText(reject, world.settings)}`, {
+      said.warn(`${placeOf(file, line)}: ${kind}: ${rejectText(reject, world.settings)}`, {
         file,
         line,
         code,

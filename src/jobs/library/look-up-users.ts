@@ -1,4 +1,4 @@
-import { EngagectlError, grouped } from '../../errors.js';
+import { EngagectlError, grouped, placeOf } from '../../errors.js';
 import type { Identifier } from '../../mapping/identifier.js';
 import { handedOver } from './handover.js';
 import type { JobOptions, LookUpOptions } from '../job-options.js';
@@ -83,7 +83,7 @@ function faultsOf([first, ...others]: readonly RejectedRecord[]): EngagectlError
     'E-REJECTED',
     `${grouped(1 + others.length)} ${others.length === 0 ? 'record names' : 'records name'} no user`,
     {
-      why: `${source}:${line}: ${error}`,
+      why: `${placeOf(source, line)}: ${error}`,
       fix: 'correct them; all others were looked up',
     },
   );
