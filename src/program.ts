@@ -1,7 +1,13 @@
 import { asCalled } from './as-called.js';
 import { withShortValues } from './commands/flags/short-values.js';
 import { Command, CommanderError } from 'commander';
-import { addCommand, helpAlone, type Begin, type CommandSpec, type Program } from './commands/command-spec.js';
+import {
+  addCommand,
+  helpAlone,
+  type Begin,
+  type CommandSpec,
+  type Program,
+} from './commands/command-spec.js';
 import { globalOptionTable } from './commands/flags/global-options.js';
 import { addOptions } from './commands/flags/option-table.js';
 import { usageError } from './help/usage-error.js';
