@@ -1,5 +1,6 @@
+import Sqlite from 'libsql';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -191,6 +192,32 @@ describe('seed, reset, snapshots', () => {
     expect(await ask('POST', 'snapshots/one/restore')).toMatchObject({ http: 404 });
     expect(await ask('PUT', 'snapshots/..%2Fx')).toMatchObject({ http: 400 });
   });
+
+  it('a snapshot of another version, or that is none, is refused, and nothing has changed', async () => {
+    const dataDir = makeFolder();
+    const { service, ask } = await controlled({ dataDir });
+    await service.upload(profileRecord('a'));
+    await ask('PUT', 'snapshots/older');
+    const older = path.join(dataDir, 'snapshots', 'older.db');
+    copyFileSync(older, path.join(dataDir, 'snapshots', 'good.db'));
+    writeFileSync(path.join(dataDir, 'snapshots', 'text.db'), 'identity\n'.repeat(1000));
+    const copy = new Sqlite(older);
+    copy.exec('PRAGMA user_version = 4');
+    copy.close();
+    await service.upload(profileRecord('b'));
+    for (const [name, why] of [
+      ['older', 'another version of engagectl made it (format 4, not '],
+      ['text', 'file is not a database'],
+    ] as const) {
+      expect(await ask('POST', `snapshots/${name}/restore`)).toMatchObject({
+        http: 409,
+        error: expect.stringContaining(`the snapshot ${name} cannot be restored: ${why}`),
+      });
+      expect(await service.profile('identity', 'b')).toBeDefined();
+    }
+    expect(await ask('POST', 'snapshots/good/restore')).toMatchObject({ http: 200 });
+    expect(await service.profile('identity', 'b')).toBeUndefined();
+  });
 });
 
 describe('clock', () => {
@@ -318,4 +345,14 @@ describe('what is stored', () => {
     expect((await ask('GET', 'events?identity=nobody')).events).toEqual([]);
     expect(await ask('GET', 'events?after=x')).toMatchObject({ http: 400 });
   });
+});
+
+it('shows the whole name of an event with a NUL in it', async () => {
+  const { service, ask } = await controlled();
+  const name = 'Buy\0now';
+  await service.upload(eventRecord('a', name, 1_700_000_000));
+  await service.open('events', name, 20231114, 20231115);
+  expect(await ask('GET', 'events/days')).toMatchObject({ names: [name] });
+  expect(await ask('GET', 'cursors')).toMatchObject({ cursors: [{ event: name }] });
+  expect(await ask('GET', 'events')).toMatchObject({ events: [{ event: name }] });
 });

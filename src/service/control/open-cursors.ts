@@ -8,8 +8,9 @@ const mostLooked = 1000;
  * `event` is null for a standard event that nobody has done; `batch` 0 is a page of everything.
  */
 export const listCursors: Control = (_, { store, clock }) => {
-  const latest = store.all<Export & { readonly name: string | null }>(
-    `SELECT x.*, n.name FROM exports x LEFT JOIN event_names n ON n.id = x.event
+  // The name as JSON: a text that comes from the store itself ends before a NUL in it.
+  const latest = store.all<Export & { readonly name: string }>(
+    `SELECT x.*, json_quote(n.name) AS name FROM exports x LEFT JOIN event_names n ON n.id = x.event
      ORDER BY x.id DESC LIMIT ?`,
     [mostLooked],
   );
@@ -18,7 +19,7 @@ export const listCursors: Control = (_, { store, clock }) => {
     .filter((opened) => now <= expiryOf(opened))
     .map((opened) => ({
       kind: opened.kind,
-      event: opened.name,
+      event: JSON.parse(opened.name) as unknown,
       from: isoText(opened.start * 1000),
       before: isoText(opened.stop * 1000),
       batch: opened.batch,

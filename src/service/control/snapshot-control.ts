@@ -20,10 +20,16 @@ export const changeSnapshot: Control = ({ rest }, service) => {
   return done;
 };
 
-/** False: there is none of this name. Throws the Refusal 400 for what is no name. */
+/** False: there is none of this name. Throws the Refusal 400 for what is no name, 409 for a file that cannot be read. */
 export function restoreSnapshot(service: Service, name: string): boolean {
   const checked = checkedName(name);
-  return replaceData(service, () => service.snapshots.restore(checked));
+  try {
+    return replaceData(service, () => service.snapshots.restore(checked));
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (!/^(EFORMAT|SQLITE_(NOTADB|CORRUPT|CANTOPEN))/.test(code)) throw error;
+    throw refused(409, `the snapshot ${name} cannot be restored: ${message}; nothing has changed`);
+  }
 }
 
 export const deleteSnapshot: Control = ({ rest }, { snapshots }) => {

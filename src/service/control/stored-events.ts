@@ -1,3 +1,4 @@
+import { objectText } from '../raw-json.js';
 import type { Service } from '../service.js';
 import { profileByKey } from '../store/profiles.js';
 import { latestEvents, type EventsWanted, type ListedEvent } from '../store/event-list.js';
@@ -38,7 +39,12 @@ function placeOf(text: string | null): ListedEvent | undefined {
 }
 
 function eventText({ name, ts, identity, object_id: objectId, props }: ListedEvent): string {
-  const at = new Date(ts * 1000).toISOString();
-  const known = JSON.stringify({ event: name, ts, at, identity, objectId });
-  return `${known.slice(0, -1)},"props":${props}}`;
+  return objectText([
+    ['event', name],
+    ['ts', String(ts)],
+    ['at', JSON.stringify(new Date(ts * 1000))],
+    ['identity', identity ?? 'null'],
+    ['objectId', objectId ?? 'null'],
+    ['props', props],
+  ]);
 }

@@ -124,11 +124,13 @@ export class Database {
     chmodSync(file, 0o600);
   }
 
-  /** Makes the data that of a copy. */
+  /** Makes the data that of a copy. Throws what is wrong with it, with a `code`, and has changed nothing then. */
   replaceBy(file: string): void {
     this.#database.prepare('ATTACH ? AS copy').run([file]);
     try {
       this.transaction(() => {
+        const format = this.#format('copy');
+        if (format !== tablesVersion) throw wrongFormat(format);
         this.#empty();
         for (const table of dataTables)
           this.#database.exec(`INSERT INTO main.${table} SELECT * FROM copy.${table}`);
@@ -167,19 +169,26 @@ export class Database {
     return prepared;
   }
 
+  #format(schema: 'main' | 'copy'): number | undefined {
+    return this.get<{ user_version: number }>(`PRAGMA ${schema}.user_version`, [])?.user_version;
+  }
+
   #createTables(): void {
-    const version = this.get<{ user_version: number }>('PRAGMA user_version', [])?.user_version;
-    if (version === tablesVersion) return;
-    if (version !== 0) {
-      const message = `another version of engagectl made it (format ${version}, not ${tablesVersion})`;
-      // The code makes it an error of the folder, not a defect.
-      throw Object.assign(new Error(message), { code: 'EFORMAT' });
-    }
+    const format = this.#format('main');
+    if (format === tablesVersion) return;
+    if (format !== 0) throw wrongFormat(format);
     this.#database.exec(tables);
     this.#database.exec(`PRAGMA user_version = ${tablesVersion}`);
     this.run('INSERT INTO secrets VALUES (?, ?)', ['cursor', randomBytes(32)]);
   }
 }
+
+/** The code makes it an error of the file, not a defect. */
+const wrongFormat = (format: number | undefined): Error =>
+  Object.assign(
+    new Error(`another version of engagectl made it (format ${format}, not ${tablesVersion})`),
+    { code: 'EFORMAT' },
+  );
 
 function rowOf(columns: readonly string[], values: readonly Value[]): Record<string, Value> {
   const row: Record<string, Value> = {};

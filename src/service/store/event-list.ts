@@ -8,11 +8,11 @@ export interface EventPlace {
   readonly id: number;
 }
 
+/** All but its place are JSON texts: a text that comes from the store itself ends before a NUL in it. */
 export interface ListedEvent extends EventPlace {
   readonly name: string;
   readonly identity: string | null;
   readonly object_id: string | null;
-  /** JSON object. */
   readonly props: string;
 }
 
@@ -45,8 +45,8 @@ function eventsOf(
 ): ListedEvent[] {
   const [index, ofUser] =
     profile === undefined ? ['', ''] : ['INDEXED BY events_by_profile', 'AND e.profile = ?5'];
-  const sql = `SELECT e.ts, e.event, e.id, e.props, n.name,
-      p.identities ->> 0 AS identity, p.object_ids ->> 0 AS object_id
+  const sql = `SELECT e.ts, e.event, e.id, e.props, json_quote(n.name) AS name,
+      p.identities -> 0 AS identity, p.object_ids -> 0 AS object_id
     FROM events e ${index} JOIN event_names n ON n.id = e.event JOIN profiles p ON p.id = e.profile
     WHERE e.event = ?1 AND (e.ts, e.id) < (?2, ?3) ${ofUser} ORDER BY e.ts DESC, e.id DESC LIMIT ?4`;
   const values = [event, after?.ts ?? Number.MAX_SAFE_INTEGER, idBefore(event, after), limit];
