@@ -1,4 +1,5 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
@@ -39,8 +40,12 @@ it('Ctrl-C of an upload says how to go on, also where nothing but a reject was n
   while (service.requests().length === 0) await delay(5);
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   const { code, stderr } = await ended;
-  expect([code, stderr]).toEqual([130, expect.stringContaining(' goes on with it')]);
-  expect(stderr).toContain('fix: the same command with --resume goes on');
+  const [run] = readdirSync(path.join(world.stateDir, 'runs'));
+  expect([code, stderr]).toEqual([
+    130,
+    expect.stringContaining(`fix: engagectl runs resume ${run} goes on with it\n`),
+  ]);
+  expect(stderr.split('resume')).toHaveLength(2);
 });
 
 it.each([
@@ -60,7 +65,7 @@ it.each([
   expect([code, stderr]).toEqual([0, expect.stringContaining(proof)]);
 });
 
-it('a service that fails half-way is said to want the same command with --resume', async () => {
+it('a service that fails half-way is said to want the run resumed, once', async () => {
   const { service, world } = await serve();
   await service.fault({ after: 1, times: 1, answer: { status: 503 } });
   writeFileSync(world.path('users.csv'), 'identity\nu1\nu2\nu3\n');
@@ -68,7 +73,8 @@ it('a service that fails half-way is said to want the same command with --resume
   const { code, stderr } = await world.run([...upload, '--max-attempts', '1']);
   const told = /^uploaded 1 user before it stopped; \d more were read and not sent\n/m;
   expect([code, stderr]).toEqual([5, expect.stringMatching(told)]);
-  expect(stderr).toContain('fix: later, the same command with --resume goes on;');
+  expect(stderr).toMatch(/fix: later, engagectl runs resume \S+ goes on with it; --max-attempts /);
+  expect(stderr.split('resume')).toHaveLength(2);
   expect((await world.run([...upload, '--resume'])).code).toBe(0);
 });
 

@@ -145,7 +145,8 @@ async function tellEnding<Result extends AnyResult>(
     },
     said,
   );
-  const error = unreported ?? (judged && withWayOn(judged, unfinished));
+  const wayOn = unfinished ? goesOn(command.files, run) : undefined;
+  const error = unreported ?? (judged && withWayOn(judged, wayOn));
   const exitCode = error?.exitCode ?? exitCodes.ok;
   // A reader of stdout that left wants nothing more, not even figures. A wrong argument has none.
   const hasFigures = command.figures !== false && exitCode !== exitCodes.usage;
@@ -159,18 +160,26 @@ async function tellEnding<Result extends AnyResult>(
   return { error, isReported: unreported === undefined, isTaken };
 }
 
+/** What goes on with a run; of a pipe its producer has to run, too, and an export is known by its output. */
+export const goesOn = (files: readonly string[] = [], run: string): string =>
+  files.length === 0 || files.includes('-')
+    ? 'the same command with --resume goes on'
+    : `${jobWords.goOn(run)} goes on with it`;
+
+/** Whether an error says itself what goes on with its run. */
+export const saysWayOn = ({ details }: EngagectlError): boolean =>
+  details.fix?.includes('resume') === true;
+
 /** What to type after Ctrl-C depends on what was stopped. */
-function withWayOn(error: EngagectlError, unfinished: boolean): EngagectlError {
+function withWayOn(error: EngagectlError, wayOn: string | undefined): EngagectlError {
   const { id, message, details, exitCode } = error;
-  const longer = unfinished ? waitsLonger[id] : undefined;
-  if (longer !== undefined) {
-    const fix = `later, the same command with --resume goes on; ${longer}`;
+  const longer = waitsLonger[id];
+  if (wayOn !== undefined && longer !== undefined) {
+    const fix = `later, ${wayOn}; ${longer}`;
     return new EngagectlError(id, message, { ...details, fix });
   }
   if (!stops.has(exitCode) || details.fix !== undefined) return error;
-  const fix = unfinished
-    ? 'the same command with --resume goes on'
-    : 'run the same command again: nothing is kept that could be gone on with';
+  const fix = wayOn ?? 'run the same command again: nothing is kept that could be gone on with';
   return new EngagectlError(id, message, { ...details, fix });
 }
 

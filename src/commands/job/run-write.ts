@@ -9,7 +9,7 @@ import { confirmWrite } from '../../ui/confirm-run.js';
 import { commandLine, ofInput, ofRehearsal, ofWrite, type Typed } from '../command-line.js';
 import type { Call } from '../command-spec.js';
 import { needInput } from '../flags/input-flags.js';
-import { runJob } from './run-job.js';
+import { goesOn, runJob, saysWayOn } from './run-job.js';
 import { sharded } from '../flags/shard-flags.js';
 import type { WriteFlags } from '../flags/write-flags.js';
 
@@ -69,6 +69,9 @@ export async function runWrite<Flags extends WriteFlags>(
       settle: (file) => settleOf(name, file, typed),
       next: isTypable(files) ? nextOf({ name, rehearsal, files }, typed) : undefined,
       reads: false,
+      advise: (error, { unfinished, run }, said) => {
+        if (unfinished && !saysWayOn(error)) said.note(`unfinished: ${goesOn(files, run)}`);
+      },
       stopping: 'stopping: requests in flight may finish (10 s at most); again leaves at once',
       job: async (world, hooks) => {
         const asked = (about: WriteAbout): AskedWrite => {

@@ -92,7 +92,7 @@ async function openRemembered(writing: Writing): Promise<Remembered | undefined>
 }
 
 async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
-  const { hooks, inputs, kind, request, world } = writing;
+  const { hooks, inputs, kind, request } = writing;
   const remembered = await openRemembered(writing);
   const run = await openRunOf(writing).catch((error: unknown) => {
     remembered?.close();
@@ -134,7 +134,6 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   } finally {
     remembered?.close();
     run.close({ keep: unfinished ?? (!done && isWorthKeeping(run)) });
-    if (unfinished) world.said.note(`unfinished: ${world.words.goOn(run.id)} goes on with it`);
   }
 }
 
