@@ -31,12 +31,19 @@ export function secondsText(seconds: number): string {
   return `${hours > 0 ? `${hours}h ` : ''}${minutes}m ${whole % 60}s`;
 }
 
-/** Cut to a terminal's columns, so that a line can be drawn over; wide characters count as two. */
+const wide = /[\u1100-\u115F\u2E80-\u{10FFFF}\p{Emoji_Presentation}]/u;
+const columnsOf = (character: string): number => (wide.test(character) ? 2 : 1);
+
+/** Columns of a terminal that a text takes: wide characters count as two. */
+export const widthOf = (text: string): number =>
+  Array.from(text).reduce((sum, character) => sum + columnsOf(character), 0);
+
+/** Cut to a terminal's columns, so that a line can be drawn over. */
 export function fitted(text: string, columns: number): string {
   let width = 0;
   let end = 0;
   for (const character of text) {
-    width += (character.codePointAt(0) ?? 0) >= 0x1100 ? 2 : 1;
+    width += columnsOf(character);
     if (width > columns) return text.slice(0, end);
     end += character.length;
   }

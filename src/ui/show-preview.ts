@@ -15,7 +15,8 @@ export function showPreview(
   { json }: { readonly json: boolean },
   { stdout }: Pick<Runtime, 'stdout'>,
 ): void {
-  stdout.write(json ? asJson(preview) : inert(asText(preview)));
+  const width = (stdout.isTTY && stdout.columns) || Number.POSITIVE_INFINITY;
+  stdout.write(json ? asJson(preview) : inert(asText(preview, width)));
 }
 
 /** Records stay as they are written, their numbers included: parsing them could round them. */
@@ -27,9 +28,9 @@ function asJson({ first, ...rest }: Preview): string {
   return `${head.slice(0, -1)},"first":[${records.join(',')}]}\n`;
 }
 
-const asText = (preview: Preview): string =>
+const asText = (preview: Preview, width: number): string =>
   [records, columns, mistakes, rejects, estimate]
-    .map((part) => part(preview))
+    .map((part) => part(preview, width))
     .filter((part) => part !== '')
     .join('\n');
 
@@ -40,14 +41,18 @@ function records({ first, source }: Preview): string {
   return `The first ${which} would be sent\n${lines.join('')}`;
 }
 
-function columns({ columns: all, records: read, rejected, complete }: Preview): string {
+function columns(
+  { columns: all, records: read, rejected, complete }: Preview,
+  width: number,
+): string {
   if (all.length === 0) return '';
   const sent = read - rejected;
   const rows = all.slice(0, shownColumns).map((column) => {
     const filled = column.filled === 0 ? '-' : share(column.filled, sent);
     return [column.column, sentAs(column), typeOf(column), filled, lengths(column)].map(oneLine);
   });
-  const table = aligned([['COLUMN', 'SENT AS', 'TYPE', 'FILLED', 'LENGTH'], ...rows]);
+  const head = ['COLUMN', 'SENT AS', 'TYPE', 'FILLED', 'LENGTH'];
+  const table = aligned([head, ...rows], width - 2);
   const more =
     all.length > shownColumns ? `and ${grouped(all.length - shownColumns)} more: see --json\n` : '';
   const of = complete ? grouped(sent) : `the first ${grouped(sent)}`;

@@ -61,6 +61,23 @@ describe('upload --preview', () => {
     expect(readdirSync(world.cwd)).toEqual(['users.csv']);
   });
 
+  it('fits the table of columns to a terminal, and only there', async () => {
+    const name = 'a_name_that_an_export_of_another_system_has_made_up_from_three_tables';
+    const files = { 'a.csv': `identity,${name},お客様,x\nu1,1,2,3\n` };
+    const tableOf = async (options: object) => {
+      const world = makeWorld({ ...options });
+      for (const [file, text] of Object.entries(files)) writeFileSync(world.path(file), text);
+      const { stdout } = await world.run(['upload', 'a.csv', '--preview']);
+      return stdout.split('\n').slice(4, 9);
+    };
+    const [head, ...rows] = await tableOf({ tty: true, columns: 80 });
+    expect(Math.max(...[head!, ...rows].map((row) => row.length))).toBeLessThanOrEqual(80);
+    expect(rows[1]).toMatch(/^ {2}a_name_\w+… {2}profileData\.a_\w*… {2}string, /);
+    const at = head!.indexOf('SENT AS');
+    expect(rows.map((row) => row.indexOf(' profileData.') + 1).slice(1)).toEqual([at, at - 3, at]);
+    expect((await tableOf({})).join('\n')).toContain(`  ${name}  profileData.${name}  string, `);
+  });
+
   it('takes a word behind the flag as a number or as a file', async () => {
     const world = worldWith({ 'users.csv': csv, '7': csv });
     const shown = async (...argv: string[]) => {
