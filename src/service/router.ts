@@ -37,8 +37,10 @@ export function router(routes: readonly Route[], service: Service): Serving['ans
       : undefined;
     try {
       if (hostsOf(request) > 1) throw refused(400, 'Two Host headers');
-      if (!isOurs(request, service.options))
-        throw refused(403, `Forbidden: this service is not called ${request.headers.host}`);
+      if (!isOurs(request, service.options)) {
+        const name = request.headers.host;
+        throw refused(403, `Forbidden: this service is not called ${name} (serve --allow-host)`);
+      }
       const answer = handlerOf(routes, request.method, url.path);
       await answer({ request, response, seen, ...url }, service);
     } catch (error) {

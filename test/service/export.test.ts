@@ -119,7 +119,10 @@ describe('event records', () => {
     expect(await text('')).toMatch(/"City".*"Buy"|"Buy".*"City"/);
     expect(await text('')).not.toContain('os_version');
     expect(await text('?app=true')).toMatch(/"os_version":.*"app_version":.*"make":.*"model":/);
-    expect(await text('?events=false')).not.toContain('"events":');
+    expect(await text('?events=False')).not.toContain('"events":');
+    const wanted = { event_name: 'Buy', from: 20231115, to: 20231115 };
+    const unclear = await service.call('POST', `/1/${kind}.json?events=no`, wanted);
+    expect(unclear).toMatchObject({ http: 400, error: 'events is true or false' });
     expect(await text('?profile=false')).not.toContain('"profileData":');
   });
 });

@@ -428,14 +428,17 @@ describe('a server that keeps its head', () => {
     await once(socket, 'close');
     expect(text).toMatch(/^HTTP\/1\.1 400 [^]*Two Host headers/);
 
-    const answer = await fetch(`${service.url}/1/upload`, {
-      method: 'POST',
-      headers: { ...headers, 'Content-Encoding': 'gzip' },
-      body: gzipSync('{"d":[]}'),
-    });
-    expect(await replyOf(answer)).toMatchObject({
-      http: 415,
-      error: expect.stringContaining('gzip') as string,
-    });
+    // Some clients compress and say nothing of it.
+    for (const encoding of [{ 'Content-Encoding': 'gzip' }, {}]) {
+      const answer = await fetch(`${service.url}/1/upload`, {
+        method: 'POST',
+        headers: { ...headers, ...encoding },
+        body: gzipSync('{"d":[]}'),
+      });
+      expect(await replyOf(answer)).toMatchObject({
+        http: 415,
+        error: expect.stringContaining('gzip') as string,
+      });
+    }
   });
 });

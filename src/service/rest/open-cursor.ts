@@ -32,9 +32,9 @@ export function openCursor(
     start: midnight(from),
     stop: midnight(addDays(to, 1)),
     batch: batchOf(query.get('batch_size')),
-    app: Number(query.get('app') === 'true'),
-    summaries: Number(query.get('events') !== 'false'),
-    properties: Number(query.get('profile') !== 'false'),
+    app: flagOf(query, 'app', 0),
+    summaries: flagOf(query, 'events', 1),
+    properties: flagOf(query, 'profile', 1),
     newest: event.newest,
     pending: options.pendingPolls,
     opened_at: time,
@@ -85,6 +85,14 @@ function refuseFilter(key: string): void {
 function dayOfText(text = ''): Day | undefined {
   const [, year, month, day] = /^(\d{4})(\d{2})(\d{2})$/.exec(text) ?? [];
   return dayOf(Number(year), Number(month), Number(day));
+}
+
+/** A parameter that is true (1) or false (0), in any case; throws the Refusal 400 for another value. */
+function flagOf(query: URLSearchParams, name: string, fallback: 0 | 1): number {
+  const value = query.get(name)?.toLowerCase();
+  if (value === undefined) return fallback;
+  if (value !== 'true' && value !== 'false') throw refused(400, `${name} is true or false`);
+  return Number(value === 'true');
 }
 
 /** Records of a page: a multiple of 23; below 23 all of them at once (0). */

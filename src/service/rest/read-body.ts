@@ -21,13 +21,15 @@ export async function readBody(
   if (bytes > 0) arrived(text, bytes);
   if (bytes > limits.requestBytes) throw refused(413, 'Request body too large');
   if (bytes === 0) return undefined;
-  const encoding = request.headers['content-encoding'] ?? 'identity';
+  const encoding = request.headers['content-encoding'] ?? (isGzip(body) ? 'gzip' : 'identity');
   if (encoding !== 'identity')
     throw refused(415, `Content-Encoding ${encoding}: send the body plain`);
   if (!jsonInUtf8.test(request.headers['content-type'] ?? '')) throw malformed();
   if (!isUtf8(body)) throw malformed();
   return wellFormed(text);
 }
+
+const isGzip = (body: Buffer): boolean => body[0] === 0x1f && body[1] === 0x8b;
 
 /** The bytes are counted beyond the limit, too, but not kept. */
 async function chunksOf(request: IncomingMessage): Promise<{ chunks: Buffer[]; bytes: number }> {
