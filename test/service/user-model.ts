@@ -6,10 +6,12 @@ export interface Keys {
   readonly GPID?: string | undefined;
 }
 
+export type Fields = Readonly<Record<string, string | number | undefined>>;
+
 export interface User {
   /** `kind value`, in the order in which it got them. */
   keys: string[];
-  fields: Record<string, unknown>;
+  fields: Fields;
   /** Seconds since 1970 of the newest upload; of one without a time, Infinity. */
   ts: number;
   /** Their times, which are also their only properties. */
@@ -20,7 +22,7 @@ export interface User {
 export class UserModel {
   users: User[] = [];
 
-  setFields(keys: Keys, fields: Record<string, unknown>, ts = Infinity): void {
+  setFields(keys: Keys, fields: Fields, ts = Infinity): void {
     const user = this.#named(keys);
     const isOlder = ts < user.ts;
     user.fields = isOlder ? { ...fields, ...user.fields } : { ...user.fields, ...fields };
