@@ -142,6 +142,15 @@ describe('serve', () => {
     after.close();
   });
 
+  test('a damaged one stays, too, and what to type is said', async () => {
+    const env = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+    writeFileSync(world.path('service.db'), Buffer.alloc(8192));
+    const { code, stderr } = await world.run(['serve', '--port', '0', '--data', '.'], { env });
+    expect(code).toBe(9);
+    expect(stderr).toContain(`begin with an empty one: mv ${world.path('.')}`);
+    expect(readFileSync(world.path('service.db'))).toEqual(Buffer.alloc(8192));
+  });
+
   const env = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
   const headers = { 'X-Service-Account-Id': 'A', 'X-Service-Passcode': 'p' };
   const seedLine = '{"type":"profile","identity":"a","profileData":{"City":"Oslo"}}\n';

@@ -1,6 +1,6 @@
 import Sqlite from 'libsql';
 import { once } from 'node:events';
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -218,6 +218,15 @@ describe('seed, reset, snapshots', () => {
     expect(await ask('POST', 'snapshots/good/restore')).toMatchObject({ http: 200 });
     expect(await service.profile('identity', 'b')).toBeUndefined();
   });
+});
+
+it('a snapshot that could not be made leaves nothing on the disk', async () => {
+  const dataDir = makeFolder();
+  const { ask } = await controlled({ dataDir, onDefect: () => undefined });
+  const inItsPlace = path.join(dataDir, 'snapshots', 'one.db', 'file');
+  mkdirSync(inItsPlace, { recursive: true });
+  expect(await ask('PUT', 'snapshots/one')).toMatchObject({ http: 500 });
+  expect(readdirSync(path.join(dataDir, 'snapshots'))).toEqual(['one.db']);
 });
 
 describe('clock', () => {

@@ -25,10 +25,9 @@ export async function startService(
     const other = 'take another one: ENGAGECTL_STATE_DIR, serve --data <dir>';
     throw new EngagectlError('E-FILE-WRITE', `${options.dataDir}: the store cannot be opened`, {
       why: message,
-      fix:
-        code === 'EFORMAT'
-          ? `begin with an empty one: mv ${folder} ${folder}.old; or ${other}`
-          : `check the folder and its disk, or ${other}`,
+      fix: /^(EFORMAT|SQLITE_(NOTADB|CORRUPT))/.test(code)
+        ? `begin with an empty one: mv ${folder} ${folder}.old; or ${other}`
+        : `check the folder and its disk, or ${other}`,
       file: options.dataDir,
       cause: error,
     });

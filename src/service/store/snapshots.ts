@@ -24,8 +24,13 @@ export class Snapshots {
     makeFolder(this.#folder);
     const draft = this.#file(`${name}.draft`);
     rmSync(draft, { force: true });
-    this.#store.copyTo(draft);
-    renameSync(draft, this.#file(name));
+    try {
+      this.#store.copyTo(draft);
+      renameSync(draft, this.#file(name));
+    } finally {
+      // What a full disk has no room for would keep it full.
+      rmSync(draft, { force: true });
+    }
   }
 
   /** False: there is none of this name. */
