@@ -136,11 +136,16 @@ describe.skipIf(!hasChromium)('the page', () => {
     const service = await filled();
     const { page, strange } = await open(service);
     await page.getByRole('button', { name: 'Requests' }).click();
+    for (let n = 0; n < 30; n++) await service.call('GET', `/1/profile.json?identity=${n}`);
     await service.call('GET', '/1/profile.json?identity=late');
     await nextSecond(page);
     await page.getByRole('button', { name: 'GET /1/profile.json?identity=late' }).waitFor();
     await page.getByRole('button', { name: 'POST /1/subscribe' }).click();
     await page.getByText('"value": "+4787654321"').waitFor();
+    // However long the list above it is.
+    const bottom = () =>
+      page.evaluate("document.getElementById('body').getBoundingClientRect().bottom");
+    await expect.poll(bottom).toBeLessThan(801);
     await shoot(page, 'requests');
     await page.getByRole('button', { name: 'Clear the list' }).click();
     await page.getByText('None yet.').waitFor();

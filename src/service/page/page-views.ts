@@ -69,14 +69,6 @@ async function showUser(user) {
 let eventEnd;
 async function showEvents(after) {
   const chosen = find('event-name');
-  if (!after) {
-    const { names, days } = await ask('GET', 'events/days?event=' + encodeURIComponent(chosen.value));
-    const options = [make('option', { value: '' }, 'all'), ...names.map((name) => make('option', {}, name))];
-    const value = chosen.value;
-    chosen.replaceChildren(...options);
-    chosen.value = value;
-    drawDays(days);
-  }
   const query = new URLSearchParams({ limit: 50, ...(chosen.value ? { event: chosen.value } : {}), ...(after ? { after } : {}) });
   const { events, next } = await ask('GET', 'events?' + query);
   const rows = events.map(({ at, event, identity, objectId, props }) => row(text(isoTime(at)), text(event), text(identity ?? objectId), text(JSON.stringify(props))));
@@ -84,6 +76,14 @@ async function showEvents(after) {
   else fill('event-rows', rows);
   eventEnd = next;
   find('more-events').hidden = next === undefined;
+  if (after) return;
+  // They are counted one by one: the latest are there before.
+  const { names, days } = await ask('GET', 'events/days?event=' + encodeURIComponent(chosen.value));
+  const options = [make('option', { value: '' }, 'all'), ...names.map((name) => make('option', {}, name))];
+  const value = chosen.value;
+  chosen.replaceChildren(...options);
+  chosen.value = value;
+  drawDays(days);
 }
 find('event-name').addEventListener('change', () => tried(() => showEvents()));
 find('more-events').addEventListener('click', () => tried(() => showEvents(eventEnd)));
@@ -131,6 +131,7 @@ async function showBody(id) {
   find('body').hidden = false;
   const { body } = requests[0] ?? {};
   find('body').textContent = body === undefined ? 'no body is kept of it' : JSON.stringify(body, null, 2).slice(0, 100000);
+  find('body').scrollIntoView({ block: 'nearest' });
 }
 find('clear-requests').addEventListener('click', () => tried(async () => {
   await ask('DELETE', 'requests');
