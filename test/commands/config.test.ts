@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -274,6 +274,16 @@ describe('config use, list, remove, path', () => {
       stderr: '',
     });
   });
+});
+
+test('config set tells all mistakes at once, and saves nothing', async () => {
+  const wrong = ['--base-url', 'ftp://x', '--header-prefix', 'a b', '--call-account-id', 'C'];
+  const { code, stderr } = await world.run(['config', 'set', '--region', 'eu9', ...wrong]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(
+    /--base-url.*cannot be used; .*--header-prefix.*; region "eu9" is new and /,
+  );
+  expect(existsSync(savedFile())).toBe(false);
 });
 
 test('a profile named twice is refused', async () => {

@@ -4,6 +4,7 @@ import { savedRegion, withProduction, withRegion } from '../../config/changes.js
 import { checkedAccountId, checkedHeaderPrefix, secretFromFile } from '../../config/credentials.js';
 import { currentProfile } from '../../config/saved-account.js';
 import { configPath, readConfig, updateConfig } from '../../config/store.js';
+import { together } from '../../config/together.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 import { answer, messages } from '../../ui/messages.js';
@@ -31,15 +32,24 @@ export async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Pr
 
   const saved = await readConfig(runtime);
   const profile = settings.profile ?? currentProfile(saved);
-  const values = {
-    baseUrl: checked(flagOf(settings, 'baseUrl'), checkedBaseUrl, '--base-url'),
-    accountId: checked(flags.accountId, checkedAccountId, '--account-id'),
-    headerPrefix: checked(flagOf(settings, 'headerPrefix'), checkedHeaderPrefix, '--header-prefix'),
+  const typed = {
+    baseUrl: flagOf(settings, 'baseUrl'),
+    accountId: flags.accountId,
+    headerPrefix: flagOf(settings, 'headerPrefix'),
     timezone: flagOf(settings, 'timezone'),
-    ...(await callValues(flags, runtime)),
+    callAccountId: flags.callAccountId,
   };
+  const notYetRead = { passcode: '-', callApiKey: flags.callApiKeyFile };
   // Everything else is checked before anybody types a passcode.
-  withRegion(saved, { profile, region, values: { passcode: 'not yet known', ...values } });
+  const [baseUrl, callApiKey] = await together(
+    () => checked(typed.baseUrl, checkedBaseUrl, '--base-url'),
+    async () => callKey(flags, runtime),
+    () => checked(typed.accountId, checkedAccountId, '--account-id'),
+    () => checked(typed.headerPrefix, checkedHeaderPrefix, '--header-prefix'),
+    () => checked(typed.callAccountId, checkedAccountId, '--call-account-id'),
+    () => withRegion(saved, { profile, region, values: { ...typed, ...notYetRead } }),
+  );
+  const values = { ...typed, baseUrl, callApiKey };
   const isNew = savedRegion(saved, profile, region) === undefined;
   const secret = await givenPasscode(flags, runtime, isNew || flags.accountId !== undefined);
   await updateConfig(runtime, (config) => {
@@ -61,19 +71,9 @@ export async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Pr
 /** What the service has an opinion about. */
 const tried = ['baseUrl', 'accountId', 'passcode', 'passcode_command', 'headerPrefix'] as const;
 
-/** The account of the calling system. */
-async function callValues({ callAccountId, callApiKeyFile: file }: SetFlags, runtime: Runtime) {
-  const readKey = (name: string) =>
-    secretFromFile(
-      'API key',
-      path.resolve(runtime.cwd, name),
-      '--call-api-key-file',
-      runtime.signal,
-    );
-  return {
-    callAccountId: checked(callAccountId, checkedAccountId, '--call-account-id'),
-    callApiKey: file === undefined ? undefined : await readKey(file),
-  };
+async function callKey({ callApiKeyFile: file }: SetFlags, { cwd, signal }: Runtime) {
+  if (file === undefined) return undefined;
+  return secretFromFile('API key', path.resolve(cwd, file), '--call-api-key-file', signal);
 }
 
 /** `config set --production` by itself is about the profile, not about a region of it. */
