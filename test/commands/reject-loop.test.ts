@@ -220,7 +220,13 @@ describe('a run that its rejects ended', () => {
     const { service, world } = await serve();
     const upload = ['upload', 'long.csv', '--chunk-size', '1', '--strict', ...flags];
     writeFileSync(world.path('long.csv'), long('now'));
-    expect((await world.run(upload)).code).toBe(3);
+    const stopped = await world.run(upload);
+    expect(stopped.code).toBe(3);
+    // What the run came to counts all of the file, its error what was read of it.
+    expect(stopped.stderr).toMatch(/ of 41 (?:users|events); 1 rejected; /);
+    expect(stopped.stderr).toMatch(
+      /: 1 of the first \d+ records was rejected\n.*at most 0 may be \(/,
+    );
     expect(service.requests()).not.toEqual([]);
     writeFileSync(world.path('long.csv'), long('1700000000'));
     const again = await world.run(upload);

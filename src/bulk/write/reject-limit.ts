@@ -30,8 +30,10 @@ export function rejectLimitReached(
   if (!judged || rejected <= limit) return undefined;
   const allowed = 'records' in maxRejects ? grouped(maxRejects.records) : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
-  return new EngagectlError('E-REJECTED', `${someWere(rejected, read, 'records')} rejected`, {
-    why: `${allowed} are allowed (${higher}, ${option('strict')})`,
+  const some = someWere(rejected, read, 'records');
+  const seen = when === 'end' ? some : some.replace(' of ', ' of the first ');
+  return new EngagectlError('E-REJECTED', `${seen} rejected`, {
+    why: `at most ${allowed} may be (${higher}, ${option('strict')})`,
     fix: rehearsal
       ? `correct the input, or allow more with ${higher}`
       : `correct the input and run the same command again; or go on by ${option('resume')} with a higher ${higher}`,
