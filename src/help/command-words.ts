@@ -22,7 +22,7 @@ export interface CommandWords {
   readonly ownOptions: readonly OptionWords[];
   /** Those of the program may stand with every command. */
   readonly options: readonly OptionWords[];
-  /** Undefined where no operand may stand. */
+  /** Undefined where no operand may stand. Only of files there may be several. */
   readonly operands: Values | undefined;
 }
 

@@ -23,7 +23,7 @@ ${commands.map(commandCase).join('\n')}
 }
 
 _engagectl() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path= kind= flags= i word
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path= kind= flags= given= i word
   COMPREPLY=()
   # bash takes --flag=value for three words.
   if [[ $cur == = ]]; then cur=
@@ -38,6 +38,7 @@ _engagectl() {
     else
       case "\${path:+$path }$word" in
         ${commands.flatMap(({ path }) => (path === '' ? [] : `'${path}'`)).join(' | ')}) path="\${path:+$path }$word" ;;
+        *) given=1 ;;
       esac
     fi
   done
@@ -46,6 +47,7 @@ _engagectl() {
   if [[ $prev == -* ]]; then _engagectl_value "$path" "$prev"; fi
   if [[ -z $kind ]]; then
     _engagectl_command "$path"
+    if [[ -n $given && $kind != files ]]; then kind=; fi
     if [[ $cur == -* ]]; then kind="words $flags"; fi
   fi
 

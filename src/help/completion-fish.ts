@@ -6,10 +6,11 @@ export function fishCompletion(commands: readonly CommandWords[]): string {
   const valued = options.filter(({ values }) => values !== undefined);
   return `# Completion of engagectl for fish. Load it with: engagectl completion fish | source
 
-# Whether the words so far lead to this command.
+# Whether the words so far lead to this command; with alone, and none of its operands is there.
 function __engagectl_at
     set -l words (commandline -opc)
     set -l path
+    set -l given
     set -l value 0
     for word in $words[2..-1]
         if test $value = 1
@@ -19,9 +20,12 @@ function __engagectl_at
             and set value 1
         else if contains -- (string join ' ' $path $word) ${commands.flatMap(({ path }) => (path === '' ? [] : quoted(path))).join(' ')}
             set path $path $word
+        else
+            set given $word
         end
     end
     test "$path" = "$argv[1]"
+    and not test -n "$argv[2]" -a -n "$given"
 end
 
 complete -c engagectl -e
@@ -32,19 +36,22 @@ ${commands.flatMap(linesOf).join('\n')}
 
 /** Those of the program hold everywhere. */
 function linesOf({ path, commands, ownOptions, operands }: CommandWords): string[] {
-  const at = `-n ${quoted(`__engagectl_at ${quoted(path)}`)}`;
+  const at = when(quoted(path));
   const children = commands.map(
     ({ name, description }) => `${at} -a ${name} -d ${quoted(description)}`,
   );
   const options = ownOptions.map(
     (option) => `${path === '' ? '' : `${at} `}${optionWords(option)}`,
   );
+  const place = operands === 'files' ? at : when(`${quoted(path)} alone`);
   const values =
-    operands === undefined || operands === 'text' ? [] : [`${at} ${valuesOf(operands)}`];
+    operands === undefined || operands === 'text' ? [] : [`${place} ${valuesOf(operands)}`];
   const lines =
     path === '' ? [...options, ...children, ...values] : [...children, ...options, ...values];
   return lines.map((line) => `complete -c engagectl ${line}`);
 }
+
+const when = (words: string): string => `-n ${quoted(`__engagectl_at ${words}`)}`;
 
 function optionWords({ names, description, values }: OptionWords): string {
   const flags = names.map((name) =>

@@ -35,7 +35,10 @@ function functionOf(
 ): string {
   const specs = options.flatMap(optionSpecs);
   if (commands.length === 0) {
-    const operand = operands === undefined ? [] : [quoted(`*:operand:${action(operands)}`)];
+    const operand =
+      operands === undefined
+        ? []
+        : [quoted(`${operands === 'files' ? '*' : '1'}:operand:${action(operands)}`)];
     return `${nameOf(path)}() {
   _arguments -s -S${[...specs, ...operand].map(continued).join('')}
 }`;

@@ -16,15 +16,19 @@ export function valuesAt(
   const byPath = new Map(commands.map((command) => [command.path, command]));
   let at = byPath.get('')!;
   let expected: Values | undefined;
+  let isGiven = false;
   for (const word of words) {
-    const isValue = expected !== undefined;
-    expected = isValue ? undefined : valuesOf(at, word);
-    if (!isValue) at = byPath.get(`${at.path} ${word}`.trim()) ?? at;
+    const isOperand = expected === undefined && !word.startsWith('-');
+    expected = expected === undefined ? valuesOf(at, word) : undefined;
+    const command = byPath.get(`${at.path} ${word}`.trim());
+    if (isOperand && command === undefined) isGiven = true;
+    if (isOperand && command !== undefined) at = command;
   }
   if (expected !== undefined) return { before: '', values: expected };
   const [before = '', flag = ''] = /^(--[a-z-]+)=/.exec(last) ?? [];
   if (flag !== '') return { before, values: valuesOf(at, flag) ?? 'text' };
   if (last.startsWith('-')) return { before: '', values: at.options.flatMap(({ names }) => names) };
+  if (isGiven && at.operands !== 'files') return { before: '', values: 'text' };
   const names = at.commands.map(({ name }) => name);
   return { before: '', values: names.length > 0 ? names : (at.operands ?? 'text') };
 }

@@ -131,6 +131,10 @@ describe.each(['bash', 'fish', 'pwsh'] as const)('%s', (shell) => {
     ['engagectl help config se', ['set']],
     ['engagectl export-events --event ', []],
     ['engagectl upload --limit ', []],
+    ['engagectl config use staging ', []],
+    ['engagectl --region eu1 config use staging --json s', []],
+    ['engagectl completion zsh ', []],
+    ['engagectl help errors E-CURSOR E-', []],
   ])('%s offers %j', async (line, expected) => {
     expect(await offered(line)).toEqual(expected);
   });
@@ -210,6 +214,8 @@ describe('columns of the input', () => {
       ['upload users.csv --drop Sig', 'upload users.csv --drop Signed Up'],
       ['help errors E-CURS', 'help errors E-CURSOR'],
       ['help config rem', 'help config remove'],
+      ['config use st', 'config use staging'],
+      ['config use default st', 'config use default st'],
     ])('zsh: %s', async (line, expected) => {
     const program =
       'engagectl() { [[ $1 == __complete ]] && { command engagectl "$@"; return }; print -r -- "words:$*"; }';
@@ -289,6 +295,8 @@ describe('PowerShell', () => {
     ['export-events --event ', []],
     ['upload --mapping ', []],
     ['nonsense --nonsense x', []],
+    ['config use staging ', []],
+    ['upload users.csv ', []],
     ['__comp', []],
   ])('%s offers %j', async (line, expected) => {
     expect(await completed(line)).toEqual(expected);
