@@ -59,7 +59,7 @@ export type TestRequest = Omit<SeenRequest, 'body'> & { readonly body: unknown }
 
 export interface TestClock {
   now(): Date;
-  /** Stops at this instant; a number is epoch seconds. */
+  /** Stops at this instant: a text is ISO 8601 with an offset, a number epoch seconds. */
   set(instant: Date | string | number): void;
   /** Moves it, stopped or not. */
   advance(seconds: number): void;
@@ -137,7 +137,9 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       clock: {
         now: () => new Date(service.clock.now()),
         set: (instant) =>
-          service.clock.stopAt(instant instanceof Date ? instant.getTime() : instantOf(instant)),
+          service.clock.stopAt(
+            instantOf(instant instanceof Date ? instant.toISOString() : instant),
+          ),
         advance: (seconds) => service.clock.advance(seconds * 1000),
         release: () => service.clock.release(),
       },

@@ -104,6 +104,9 @@ it('has a clock that stops, moves and runs', async () => {
   expect(service.clock.now().toISOString()).toBe('2026-01-31T12:01:00.000Z');
   service.clock.set(1_700_000_000);
   expect(service.clock.now().getTime()).toBe(1_700_000_000_000);
+  service.clock.set(new Date(1_700_000_000_123));
+  expect(service.clock.now().getTime()).toBe(1_700_000_000_123);
+  expect(() => service.clock.set(new Date(NaN))).toThrow('Invalid time');
   service.clock.release();
   expect(Math.abs(service.clock.now().getTime() - Date.now())).toBeLessThan(1000);
   expect(() => service.clock.set('noon')).toThrow('now: "noon"');

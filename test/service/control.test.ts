@@ -252,6 +252,8 @@ describe('clock', () => {
     [{ now: 1, advanceSeconds: 1 }, 'clock: '],
     [{ now: 'yesterday' }, 'now: "yesterday"'],
     [{ now: 1e300 }, 'now: '],
+    [{ now: '2026-01-31T12:00:00' }, 'with an offset'],
+    [{ now: '2026-02-31T12:00:00Z' }, 'now: "2026-02-31'],
     [{ advanceSeconds: '1' }, 'advanceSeconds: "1"'],
   ])('refuses %j', async (body, where) => {
     const { ask } = await controlled();

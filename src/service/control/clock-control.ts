@@ -1,10 +1,11 @@
+import { dayOf } from '../../contract/dates.js';
 import type { Service } from '../service.js';
 import { wrong, type Control } from './control-route.js';
 
 export const showClock: Control = (_, service) => clockText(service);
 
 /**
- * `{"now": …}` stops the clock at this instant (ISO 8601 or epoch seconds; null lets it run again),
+ * `{"now": …}` stops the clock at this instant (ISO 8601 with an offset, or epoch seconds; null lets it run again),
  * `{"advanceSeconds": n}` moves it, stopped or not.
  */
 export const moveClock: Control = ({ body }, service) => {
@@ -28,11 +29,22 @@ const clockText = ({ clock }: Service): string => {
   });
 };
 
-/** Milliseconds since 1970. */
+const iso = /^(\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
+
+/** Milliseconds since 1970. A time without its offset would be another one on each machine. */
 export function instantOf(value: unknown): number {
-  const time = typeof value === 'number' ? value * 1000 : Date.parse(String(value));
+  const time = typeof value === 'number' ? value * 1000 : timeOf(String(value));
   if (Number.isFinite(new Date(time).getTime())) return time;
-  throw wrong('now', `${JSON.stringify(value)} is neither ISO 8601 nor epoch seconds`);
+  throw wrong(
+    'now',
+    `${JSON.stringify(value)} is neither ISO 8601 with an offset, like 2026-01-31T12:00:00Z, nor epoch seconds`,
+  );
+}
+
+function timeOf(text: string): number {
+  const [, year, month, day] = iso.exec(text) ?? [];
+  const isDay = dayOf(Number(year), Number(month), Number(day)) !== undefined;
+  return isDay ? Date.parse(text) : NaN;
 }
 
 function secondsOf(value: unknown): number {
