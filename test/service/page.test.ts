@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { hasChromium, launchChromium } from '../support/chromium.js';
 import { runRouter } from './calls/raw-client.js';
@@ -122,8 +122,18 @@ describe.skipIf(!hasChromium)('the page', () => {
     const { page, strange } = await open(service);
     await page.getByRole('button', { name: 'Events' }).click();
     await page.getByText('5 events, 2023-11-14 to 2023-11-17 (UTC), at most 2 a day').waitFor();
+    // Days that are still being counted when another event is chosen are not drawn.
+    const counting: Route[] = [];
+    await page.route(/days\?event=Buy$/, (route) => void counting.push(route));
+    await page.locator('#event-name').selectOption('Buy');
+    await expect.poll(() => page.locator('#event-rows tr').count()).toBe(4);
     await page.locator('#event-name').selectOption('View');
     await page.getByText('1 events, 2023-11-14 to 2023-11-14').waitFor();
+    const late = page.waitForResponse(/days\?event=Buy$/);
+    await counting[0]?.continue();
+    await (await late).finished();
+    await page.evaluate('new Promise(requestAnimationFrame)');
+    expect(await page.locator('figcaption').innerText()).toContain('1 events,');
     expect(await page.locator('#event-rows tr').count()).toBe(1);
     await page.locator('#event-name').selectOption('');
     await expect.poll(() => page.locator('#event-rows tr').count()).toBe(5);

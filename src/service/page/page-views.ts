@@ -69,8 +69,10 @@ async function showUser(user) {
 let eventEnd;
 async function showEvents(after) {
   const chosen = find('event-name');
-  const query = new URLSearchParams({ limit: 50, ...(chosen.value ? { event: chosen.value } : {}), ...(after ? { after } : {}) });
+  const wanted = chosen.value;
+  const query = new URLSearchParams({ limit: 50, ...(wanted ? { event: wanted } : {}), ...(after ? { after } : {}) });
   const { events, next } = await ask('GET', 'events?' + query);
+  if (chosen.value !== wanted) return;
   const rows = events.map(({ at, event, identity, objectId, props }) => row(text(isoTime(at)), text(event), text(identity ?? objectId), text(JSON.stringify(props))));
   if (after) find('event-rows').append(...rows);
   else fill('event-rows', rows);
@@ -78,11 +80,11 @@ async function showEvents(after) {
   find('more-events').hidden = next === undefined;
   if (after) return;
   // They are counted one by one: the latest are there before.
-  const { names, days } = await ask('GET', 'events/days?event=' + encodeURIComponent(chosen.value));
+  const { names, days } = await ask('GET', 'events/days?event=' + encodeURIComponent(wanted));
+  if (chosen.value !== wanted) return;
   const options = [make('option', { value: '' }, 'all'), ...names.map((name) => make('option', {}, name))];
-  const value = chosen.value;
   chosen.replaceChildren(...options);
-  chosen.value = value;
+  chosen.value = wanted;
   drawDays(days);
 }
 find('event-name').addEventListener('change', () => tried(() => showEvents()));
