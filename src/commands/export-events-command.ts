@@ -57,7 +57,7 @@ export const command: CommandSpec<EventFlags> = {
     ['--no-split', 'one cursor for the whole range, not one a day'],
     [
       '--concurrency <n>',
-      'most requests in flight',
+      `most requests in flight, at most ${limits.othersInFlight}`,
       {
         parse: integer({ min: 1, max: limits.othersInFlight }),
         default: limits.othersInFlight,

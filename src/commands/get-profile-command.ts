@@ -22,11 +22,14 @@ const userOptions = [
   ],
   [
     '--concurrency <n>',
-    'most requests in flight',
+    `most requests in flight, at most ${limits.uploadsInFlight}`,
     { parse: integer({ min: 1, max: limits.uploadsInFlight }), default: limits.othersInFlight },
   ],
   ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
-  ['--rejects <file>', 'where identifiers without a user go (default: beside the input)'],
+  [
+    '--rejects <file>',
+    'where identifiers without a user go (default: beside the input, else here)',
+  ],
 ] as const satisfies OptionTable;
 type UserFlags = FlagsOf<typeof userOptions>;
 

@@ -36,7 +36,7 @@ const lookingOptions: OptionTable = [
   pendingTimeoutOption,
   [
     '--concurrency <n>',
-    'most requests in flight',
+    `most requests in flight, at most ${limits.othersInFlight}`,
     { parse: integer({ min: 1, max: limits.othersInFlight }), default: limits.othersInFlight },
   ],
   'Unknown outcomes:',

@@ -90,6 +90,7 @@ function operandsOf(command: Command): Values | undefined {
 
 const valuesByName: Readonly<Record<string, Values>> = {
   file: 'files',
+  'file.json': 'files',
   profile: 'profiles',
   id: 'runs',
 };

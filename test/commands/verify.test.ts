@@ -397,8 +397,8 @@ describe('verify of events', () => {
     const { code, summary, stderr } = await verified(world, ['m.ndjson']);
     expect(code).toBe(0);
     expect(summary).toMatchObject({ checked: 2, same: 2, untold: 1 });
-    expect(summary.proof).toContain('users differ');
-    expect(summary.proof).toContain('events differ');
+    expect(summary.proof).toContain('user differs');
+    expect(summary.proof).toContain('event differs');
     expect(stderr).toContain('events without ts');
   });
 });

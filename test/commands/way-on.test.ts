@@ -49,8 +49,8 @@ it('Ctrl-C of an upload says how to go on, also where nothing but a reject was n
 });
 
 it.each([
-  [['upload', 'people.csv', '--map', 'mail=Email', '--chunk-size', '1'], '0 of 1 users differ'],
-  [['subscribe', 'outs.csv', '--type', 'email'], '0 of 1 addresses differ'],
+  [['upload', 'people.csv', '--map', 'mail=Email', '--chunk-size', '1'], '0 of 1 user differs: '],
+  [['subscribe', 'outs.csv', '--type', 'email'], '0 of 1 address differs: '],
 ])('%j on a terminal ends with the command that proves it', async (argv, proof) => {
   const { world } = await serve(
     { seed: [{ type: 'profile', identity: 'u1', profileData: { Email: 'u1@example.test' } }] },

@@ -317,7 +317,7 @@ async function completed(line: string): Promise<string[]> {
 }
 
 describe('file names', () => {
-  const places = ['upload us', 'upload --rejects us', 'get-profile --input us'];
+  const places = ['upload us', 'upload --rejects us', 'get-profile --input us', 'call lint us'];
 
   it.skipIf(!hasCommand('fish', 'its completion is not tried')).each(places)(
     'fish offers them for %s',

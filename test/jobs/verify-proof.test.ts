@@ -58,6 +58,7 @@ describe('what a sample proves', () => {
     [7, 300, false, '7 of 300 users differ: fewer than 4.4 % of all do, 95 % sure'],
     [3, 3, false, '3 of 3 users differ: nothing is proved of the others'],
     [0, 1200, true, '0 of 1,200 users differ: all were compared'],
+    [1, 1, true, '1 of 1 user differs: all were compared'],
   ])('%d of %d, all: %s', (differing, checked, isWhole, sentence) => {
     expect(proofOf({ what: 'users', differing, checked, isWhole })).toBe(sentence);
   });

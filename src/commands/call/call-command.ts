@@ -42,7 +42,7 @@ const listenOptions = [
     'auto, decline, ignore or prompt',
     { parse: choice('auto', 'decline', 'ignore', 'prompt'), default: 'auto' },
   ],
-  ['--answer-after <duration>', 'how long it rings before', duration],
+  ['--answer-after <duration>', 'how long it rings before (default: not at all)', duration],
   ['--hangup-after <duration>', 'end a call that has been in progress so long', duration],
   ['--once', 'end with the first call'],
   ['--notifications <state>', 'on or off', { parse: choice('on', 'off'), default: 'on' }],

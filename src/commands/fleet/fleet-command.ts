@@ -8,9 +8,17 @@ const actions = async () => import('./fleet-actions.js');
 
 const submitOptions = [
   'Options:',
-  ['--shards <n>', 'how many parts', integer({ min: 1, max: 10_000 })],
+  [
+    '--shards <n>',
+    'how many parts of a write; those of an export are its slices',
+    integer({ min: 1, max: 10_000 }),
+  ],
   ['--work-dir <dir>', 'a folder that all workers see', { required: true }],
-  ['--budget <n>', "the account's requests in flight, from now on", integer({ min: 1, max: 9999 })],
+  [
+    '--budget <n>',
+    "the account's requests in flight, from now on (default: as it is; at first 15, of exports and demerges 3)",
+    integer({ min: 1, max: 9999 }),
+  ],
   ['--wait', 'return when the run is over, with its exit code'],
   queueOption,
 ] as const satisfies OptionTable;

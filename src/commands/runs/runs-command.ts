@@ -14,8 +14,7 @@ export type PruneFlags = FlagsOf<typeof pruneOptions>;
 
 const prune: CommandSpec<PruneFlags> = {
   needs: 'nothing',
-  summary:
-    'forgets unfinished runs: they can not be resumed any more; what exports left is removed',
+  summary: 'forgets unfinished runs: they cannot be resumed any more; what exports left is removed',
   examples: `
     # those begun more than 30 days ago
     engagectl runs prune --older-than 30d

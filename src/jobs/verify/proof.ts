@@ -54,16 +54,18 @@ export function percentUp(share: number): string {
   return `${Number((steps * step).toPrecision(3))} %`;
 }
 
+const singular = { users: 'user', addresses: 'address', events: 'event' } as const;
+
 interface Found extends Counts {
-  /** What was counted: users, addresses or events. */
-  readonly what: string;
+  readonly what: keyof typeof singular;
   /** Nothing was left out. */
   readonly isWhole: boolean;
 }
 
 /** What is proved, in one sentence. */
 export function proofOf({ what, checked, differing, isWhole }: Found): string {
-  const seen = `${grouped(differing)} of ${grouped(checked)} ${what} differ`;
+  const compared = checked === 1 ? `${singular[what]} differs` : `${what} differ`;
+  const seen = `${grouped(differing)} of ${grouped(checked)} ${compared}`;
   if (isWhole) return `${seen}: all were compared`;
   const most = mostOf({ differing, checked });
   if (most === 1) return `${seen}: nothing is proved of the others`;
