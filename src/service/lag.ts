@@ -32,7 +32,7 @@ export class Lag {
     for (const { write } of this.#waiting.splice(0)) write();
   }
 
-  /** What was written before a reset is gone. */
+  /** What was written before a reset or a restore is gone. */
   clear(): void {
     this.#waiting = [];
   }

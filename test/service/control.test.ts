@@ -229,6 +229,42 @@ it('a snapshot that could not be made leaves nothing on the disk', async () => {
   expect(readdirSync(path.join(dataDir, 'snapshots'))).toEqual(['one.db']);
 });
 
+it('no reset, snapshot or restore comes between the records of one upload', async () => {
+  const { service, ask } = await controlled();
+  await ask('PUT', 'snapshots/empty');
+  const upload = Array.from({ length: 1000 }, (_, n) => profileRecord(`u${n}`));
+  const count = async () => {
+    const users = await ask('GET', 'profiles?limit=1&after=998');
+    const first = await ask('GET', 'profiles?limit=1');
+    return [first.profiles?.length, users.profiles?.length];
+  };
+  for (const [method, path] of [
+    ['POST', 'reset'],
+    ['PUT', 'snapshots/half'],
+    ['POST', 'snapshots/empty/restore'],
+  ] as const) {
+    const uploaded = service.upload(...upload);
+    while ((await count())[0] === 0);
+    await ask(method, path);
+    expect(await uploaded).toMatchObject({ processed: 1000 });
+    if (path === 'snapshots/half') await ask('POST', 'snapshots/half/restore');
+    const [first, last] = await count();
+    expect([path, first]).toEqual([path, last]);
+    await ask('POST', 'reset');
+  }
+});
+
+it('what was uploaded before a restore, and is seen only later, does not come back after it', async () => {
+  const { service, ask } = await controlled({ lagSeconds: 5 });
+  await ask('PUT', 'snapshots/empty');
+  await service.upload(profileRecord('a'));
+  await ask('POST', 'snapshots/empty/restore');
+  await service.upload(profileRecord('b'));
+  await ask('PUT', 'clock', { advanceSeconds: 10 });
+  expect(await service.profile('identity', 'b')).toBeDefined();
+  expect(await service.profile('identity', 'a')).toBeUndefined();
+});
+
 describe('clock', () => {
   it('stops, moves and runs again', async () => {
     const { service, ask } = await controlled();

@@ -7,16 +7,17 @@ export const listSnapshots: Control = (_, { snapshots }) =>
   JSON.stringify({ snapshots: snapshots.list() });
 
 /** `PUT /_local/snapshots/<name>` keeps the data as it is now; an older one of this name goes. */
-export const saveSnapshot: Control = ({ rest }, { snapshots }) => {
-  snapshots.save(checkedName(rest));
+export const saveSnapshot: Control = async ({ rest }, { snapshots, turns }) => {
+  const name = checkedName(rest);
+  await turns.take(() => snapshots.save(name));
   return done;
 };
 
 /** `POST /_local/snapshots/<name>/restore` makes the data what it was then. */
-export const changeSnapshot: Control = ({ rest }, service) => {
+export const changeSnapshot: Control = async ({ rest }, service) => {
   const [, name] = /^(.*)\/restore$/.exec(rest) ?? [];
   if (name === undefined) throw refused(404, 'a snapshot can be restored: POST …/<name>/restore');
-  if (!restoreSnapshot(service, name)) throw unknown(name);
+  if (!(await service.turns.take(() => restoreSnapshot(service, name)))) throw unknown(name);
   return done;
 };
 
@@ -24,7 +25,9 @@ export const changeSnapshot: Control = ({ rest }, service) => {
 export function restoreSnapshot(service: Service, name: string): boolean {
   const checked = checkedName(name);
   try {
-    return replaceData(service, () => service.snapshots.restore(checked));
+    const isRestored = replaceData(service, () => service.snapshots.restore(checked));
+    if (isRestored) service.lag.clear();
+    return isRestored;
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (!/^(EFORMAT|SQLITE_(NOTADB|CORRUPT|CANTOPEN))/.test(code)) throw error;
