@@ -37,9 +37,9 @@ export const topicPages = {
     ENGAGECTL_CONFIG_DIR             folder of the config file
     ENGAGECTL_STATE_DIR              folder of unfinished runs and of the local service
     XDG_CONFIG_HOME, XDG_STATE_HOME  on Linux, what these folders are made in
-    XDG_CACHE_HOME                   where newer Nodes keep the compiled program, for a quicker start
     APPDATA, LOCALAPPDATA            on Windows, the same
     HOME, USERPROFILE                where none of these is set
+    XDG_CACHE_HOME                   where newer Nodes keep the compiled program, for a quicker start
     TMPDIR                           where the rows of a CSV to standard output wait for its columns
 
     Several machines:
@@ -111,7 +111,7 @@ export const topicPages = {
     # a table
     engagectl export-events --event Charged --from 7d --to today -o charged.csv
 
-    Input is told by its name, else by its content, else by --input-format. Gzip is recognised by
+    What an input is, --input-format says, else its name, else its content. Gzip is recognised by
     content, UTF-8 and UTF-16 by their byte order mark; other encodings need --encoding.
 
     Input:
