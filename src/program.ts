@@ -118,7 +118,6 @@ export async function buildProgram(
   addOptions(program, globalOptionTable);
   program.helpCommand(false); // there is one of our own
   helpAlone(program);
-  helpAlone(program);
   await addCommands(program, { runtime, begin }, first);
   return program;
 }
