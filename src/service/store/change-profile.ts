@@ -36,10 +36,11 @@ export function changeProfile(
 }
 
 /** Each once. */
-function oldestFirst(profiles: readonly (StoredProfile | undefined)[]): StoredProfile[] {
-  const byId = new Map(profiles.flatMap((profile) => (profile ? [[profile.id, profile]] : [])));
-  return [...byId.values()].sort((a, b) => a.id - b.id);
-}
+const oldestFirst = (profiles: readonly (StoredProfile | undefined)[]): StoredProfile[] =>
+  profiles
+    .filter((profile) => profile !== undefined)
+    .sort((a, b) => a.id - b.id)
+    .filter(({ id }, at, sorted) => id !== sorted[at - 1]?.id);
 
 const filledBy = (survivor: Profile, other: Profile): Profile => ({
   ...withKeys(survivor, keysOf(other)),
