@@ -153,6 +153,6 @@ export const namedValues = 'arguments';
 export const placeOf = (source: string, line: number): string =>
   source === namedValues ? `argument ${line}` : `${source}:${line}`;
 
-/** `1 of 1 record was`, `2 of 4,995 records were`. */
-export const someWere = (some: number, all: number, nouns: string): string =>
-  `${grouped(some)} of ${grouped(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;
+/** `1 of 1 record was`, `2 of 4,995 records were`; `of`: what stands between the numbers. */
+export const someWere = (some: number, all: number, nouns: string, of = 'of'): string =>
+  `${grouped(some)} ${of} ${grouped(all)} ${all === 1 ? nouns.replace(/s$/, '') : nouns} ${some === 1 ? 'was' : 'were'}`;

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { limits } from '../contract/limits.js';
 import type { DayFileOptions, EventExportOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
+import { concurrencyOption } from './flags/concurrency-option.js';
 import { eventBatchSize, exportOptions, type ExportFlags } from './flags/export-flags.js';
 import type { OptionTable } from './flags/option-table.js';
 import { integer, notEmpty } from './flags/option-values.js';
@@ -55,14 +56,7 @@ export const command: CommandSpec<EventFlags> = {
     ...exportOptions(eventBatchSize, ['{day}', '{event}']),
     'Fetching:',
     ['--no-split', 'one cursor for the whole range, not one a day'],
-    [
-      '--concurrency <n>',
-      `most requests in flight, at most ${limits.othersInFlight}`,
-      {
-        parse: integer({ min: 1, max: limits.othersInFlight }),
-        default: limits.othersInFlight,
-      },
-    ],
+    concurrencyOption(limits.othersInFlight),
     ...shardOptions,
     'Output:',
     [

@@ -5,7 +5,8 @@ import type { WantedUsers } from '../jobs/open-users.js';
 import type { CommandSpec } from './command-spec.js';
 import { inputOptions, needInput } from './flags/input-flags.js';
 import type { FlagsOf, OptionTable } from './flags/option-table.js';
-import { choice, integer, notEmpty } from './flags/option-values.js';
+import { concurrencyOption } from './flags/concurrency-option.js';
+import { choice, notEmpty } from './flags/option-values.js';
 import { outputOptions } from './flags/output-flags.js';
 import type { LookUpFlags } from './job/run-look-up.js';
 
@@ -20,11 +21,7 @@ const userOptions = [
     `what the input identifies users by: ${identifierKinds.join(', ')}`,
     choice(...identifierKinds),
   ],
-  [
-    '--concurrency <n>',
-    `most requests in flight, at most ${limits.uploadsInFlight}`,
-    { parse: integer({ min: 1, max: limits.uploadsInFlight }), default: limits.othersInFlight },
-  ],
+  concurrencyOption(limits.uploadsInFlight, limits.othersInFlight),
   ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
   [
     '--rejects <file>',

@@ -3,6 +3,7 @@ import { subscriptionStatuses, subscriptionTypes } from '../contract/subscriptio
 import { EngagectlError } from '../errors.js';
 import { verifyDefaults, type VerifyOptions } from '../jobs/job-options.js';
 import type { CommandSpec } from './command-spec.js';
+import { concurrencyOption } from './flags/concurrency-option.js';
 import { pendingTimeoutOption } from './flags/export-flags.js';
 import { inputOptions, needInput } from './flags/input-flags.js';
 import { mappingOptions } from './flags/mapping-flags.js';
@@ -34,11 +35,7 @@ const lookingOptions: OptionTable = [
   ['--all', 'look up all of them'],
   ['--within <duration>', 'look again at what differs until then: reads may lag', duration],
   pendingTimeoutOption,
-  [
-    '--concurrency <n>',
-    `most requests in flight, at most ${limits.othersInFlight}`,
-    { parse: integer({ min: 1, max: limits.othersInFlight }), default: limits.othersInFlight },
-  ],
+  concurrencyOption(limits.othersInFlight),
   'Unknown outcomes:',
   [
     '--settle',

@@ -30,9 +30,8 @@ export function rejectLimitReached(
   if (!judged || rejected <= limit) return undefined;
   const allowed = 'records' in maxRejects ? grouped(maxRejects.records) : `${maxRejects.percent} %`;
   const higher = option('maxRejects');
-  const some = someWere(rejected, read, 'records');
-  const seen = when === 'end' ? some : some.replace(' of ', ' of the first ');
-  return new EngagectlError('E-REJECTED', `${seen} rejected`, {
+  const of = when === 'end' ? 'of' : 'of the first';
+  return new EngagectlError('E-REJECTED', `${someWere(rejected, read, 'records', of)} rejected`, {
     why: `at most ${allowed} may be (${higher}, ${option('strict')})`,
     fix: rehearsal
       ? `correct the input, or allow more with ${higher}`

@@ -4,7 +4,7 @@ import { failureError } from '../../client/failure-error.js';
 import { backOff, decide, isThrottled } from '../../client/retry.js';
 import type { WriteAnswer } from '../../contract/answers.js';
 import type { Batch } from './batch.js';
-import { placeOf } from './batch-place.js';
+import { batchPlace } from './batch-place.js';
 import { checkAnswer, type Doubt, type Refusals } from './check-answer.js';
 import { openFate, type Fate } from './fate.js';
 import type { Halt } from './halt.js';
@@ -65,7 +65,7 @@ export class Settler {
       }
       if (this.#halt.error) return undefined;
       this.traffic.requests += 1;
-      const asked = { once: !batch.converges, of: placeOf(batch) };
+      const asked = { once: !batch.converges, of: batchPlace(batch) };
       const attempt = await send?.(body, this.#halt.givingUp, asked);
       if (attempt === undefined) return undefined;
       if (attempt.ok || attempt.failure.sent) this.traffic.bytesSent += body.length;

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { writes, type WriteEndpoint } from '../../contract/endpoints.js';
 import type { RejectLimit } from '../../jobs/job-options.js';
 import type { WriteRequest } from '../../jobs/write/write-request.js';
+import { concurrencyOption } from './concurrency-option.js';
 import { inputOptions } from './input-flags.js';
 import type { OptionRow, OptionTable } from './option-table.js';
 import { byteCount, choice, integer, matching } from './option-values.js';
@@ -68,11 +69,7 @@ const sizeOptions = ({
     'bytes per request',
     { parse: byteCount, default: 4 * 1024 * 1024, shown: '4MiB' },
   ],
-  [
-    '--concurrency <n>',
-    `most requests in flight, at most ${mostInFlight}`,
-    { parse: integer({ min: 1, max: mostInFlight }), default: inFlight },
-  ],
+  concurrencyOption(mostInFlight, inFlight),
 ];
 
 const orderOption: OptionRow = [

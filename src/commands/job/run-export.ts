@@ -8,7 +8,7 @@ import { shellWord } from '../../shell-word.js';
 import type { Call } from '../command-spec.js';
 import type { ExportFlags } from '../flags/export-flags.js';
 import { isStdout } from '../../jobs/output-of.js';
-import { runJob, saysWayOn } from './run-job.js';
+import { runJob, sameGoesOn, saysWayOn } from './run-job.js';
 import { sharded, type ShardFlags } from '../flags/shard-flags.js';
 
 /** An export as the command line asks for it. */
@@ -67,7 +67,7 @@ function sayHowToGoOn(
   const { exitCode } = ended.error;
   if (!passing.has(exitCode) && !stopped.has(exitCode)) return;
   if (ended.unfinished && saysWayOn(ended.error)) return;
-  if (ended.unfinished) said.note('the same command with --resume goes on');
+  if (ended.unfinished) said.note(sameGoesOn);
   else if (isStdout(ended.output)) {
     said.note('what goes to standard output cannot be resumed; --output <file> can');
   }

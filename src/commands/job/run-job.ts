@@ -160,11 +160,11 @@ async function tellEnding<Result extends AnyResult>(
   return { error, isReported: unreported === undefined, isTaken };
 }
 
+export const sameGoesOn = 'the same command with --resume goes on';
+
 /** What goes on with a run; of a pipe its producer has to run, too, and an export is known by its output. */
 export const goesOn = (files: readonly string[] = [], run: string): string =>
-  files.length === 0 || files.includes('-')
-    ? 'the same command with --resume goes on'
-    : `${jobWords.goOn(run)} goes on with it`;
+  files.length === 0 || files.includes('-') ? sameGoesOn : `${jobWords.goOn(run)} goes on with it`;
 
 /** Whether an error says itself what goes on with its run. */
 export const saysWayOn = ({ details }: EngagectlError): boolean =>

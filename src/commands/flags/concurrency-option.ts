@@ -1,0 +1,9 @@
+import { integer } from './option-values.js';
+
+/** Of whatever sends several requests at once: the most it may, and how many it does. */
+export const concurrencyOption = (most: number, usual = most) =>
+  [
+    '--concurrency <n>',
+    `most requests in flight, at most ${most}`,
+    { parse: integer({ min: 1, max: most }), default: usual },
+  ] as const;
