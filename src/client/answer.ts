@@ -1,7 +1,7 @@
-import type * as answers from '../contract/answers.js';
+import type * as answers from '../contract/response-schemas.js';
 import { FailureError, type Failure } from './failure.js';
-import type { Headers } from './arrival.js';
 import { wordsOf, type Shown } from './shown.js';
+import type { Headers } from './arrival.js';
 
 /** An answer that was read to its end. */
 export interface Answer {
@@ -18,7 +18,7 @@ export interface Answer {
 type Refusal = Extract<Failure, { kind: 'refused' }>;
 
 /** Loaded for the first answer: it takes longer than to send the first request. */
-const shapes = async (): Promise<typeof answers> => import('../contract/answers.js');
+const shapes = async (): Promise<typeof answers> => import('../contract/response-schemas.js');
 
 /**
  * The refusal in an answer, if it is one: by its status, or by a body

@@ -1,4 +1,4 @@
-import type { WriteAnswer } from '../contract/answers.js';
+import type { WriteAnswer } from '../contract/response-schemas.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Day } from '../contract/dates.js';
 import type { Attempt } from './attempt.js';

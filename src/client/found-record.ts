@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { requestCodes } from '../contract/codes.js';
+import { requestCodes } from '../contract/error-codes.js';
 import { failOf, refusalOf, unreadable, type Answer } from './answer.js';
-import type { Exchanges } from './exchanges.js';
 import { memberText } from '../text/json-members.js';
+import type { Exchanges } from './exchanges.js';
 
 /** Statuses that say nothing about the user asked for. */
 const notAboutTheUser: ReadonlySet<number> = new Set([

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { whyOf } from '../files/why-of.js';
-import type { Runtime } from '../runtime.js';
-import type { SavedRegion } from './schema.js';
 import { together } from './together.js';
 import { checkedBaseUrl } from './base-url.js';
+import type { Runtime } from '../runtime.js';
+import type { SavedRegion } from './schema.js';
 
 /** An account's id and its secret. They belong together: they always come from one source. */
 export interface Credentials {
@@ -141,7 +141,7 @@ export async function secretFromFile(
   source: string,
   signal?: AbortSignal,
 ): Promise<string> {
-  const { readText } = await import('../files/read-text.js');
+  const { readText } = await import('../files/read-file.js');
   let text: string;
   try {
     text = await readText(file, signal);

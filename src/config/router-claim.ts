@@ -1,9 +1,9 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/atomic-write.js';
 import { whyOf } from '../files/why-of.js';
-import { lockRun } from '../files/run-lock.js';
+import { lockRun } from '../files/file-lock.js';
 import type { Runtime } from '../runtime.js';
 
 /** Held by the one process that routes the calls of a data folder, until it releases it or is gone. */

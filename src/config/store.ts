@@ -1,13 +1,13 @@
-import { chmod, open, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import { chmod, open, stat, unlink } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/atomic-write.js';
 import { whyOf } from '../files/why-of.js';
-import type { Runtime } from '../runtime.js';
 import { configFolder, type Surroundings } from './standard-folders.js';
 import { schemaFaults } from '../schema-faults.js';
 import { shellWord } from '../shell-word.js';
 import { notUsable, readPrivate } from './private-file.js';
+import type { Runtime } from '../runtime.js';
 import type { Config } from './schema.js';
 
 type StoreRuntime = Pick<

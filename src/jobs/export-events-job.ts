@@ -1,14 +1,14 @@
 import { formatDay, type Day } from '../contract/dates.js';
-import { unexportableEvents } from '../contract/codes.js';
+import { unexportableEvents } from '../contract/error-codes.js';
 import { EngagectlError } from '../errors.js';
 import { eventNamer } from '../output/event-name.js';
 import { exportDefaults, type EventExportOptions } from './job-options.js';
 import { daysOf, type DateRange } from './export/date-range.js';
+import { performExport, type ExportHooks } from './export/perform-export.js';
+import { refuseDays } from './export/wanted-days.js';
 import type { SliceOfFile } from '../bulk/export/export-entries.js';
 import type { ExportRequest } from './export/export-documents.js';
-import { performExport, type ExportHooks } from './export/perform-export.js';
 import type { ExportResult } from './results.js';
-import { refuseDays } from './export/wanted-days.js';
 import type { Words, World } from './world.js';
 
 /** Exports events in the order of the names given, then of days. */

@@ -1,12 +1,12 @@
-import { realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { refusePlace } from '../files/refuse-place.js';
-import type { Shard } from '../mapping/shard.js';
+import { realpathSync, statSync } from 'node:fs';
+import { refusePlace } from '../files/path-checks.js';
 import { foreignExtension } from '../output/formats.js';
 import { rejectColumns } from '../output/reject-row.js';
 import { RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
 import { shardFile, shardName } from './shard-of.js';
+import type { Shard } from '../mapping/shard.js';
 import type { World } from './world.js';
 
 interface RejectsPlace {

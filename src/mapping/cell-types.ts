@@ -1,16 +1,16 @@
-import { phoneNumber } from '../contract/profile-fields.js';
-import type { Zone } from '../zone.js';
-import type { CellText } from './cell-text.js';
+import { phoneNumber } from '../contract/record-fields.js';
 import { shown } from './identity.js';
 import { instantOf } from './instants.js';
 import { JsonText } from './json-text.js';
-import type { RecordBuilder } from './record-builder.js';
 import {
   isPhoneType,
   type CellType,
   type PlainType,
   type UploadMapping,
 } from './upload-mapping.js';
+import type { Zone } from '../zone.js';
+import type { CellText } from './cell-text.js';
+import type { RecordBuilder } from './record-builder.js';
 
 /** Writes a text as a type; or says why it does not fit, to be read behind the text. */
 type Write = (text: CellText, records: RecordBuilder, zone: Zone) => string | undefined;

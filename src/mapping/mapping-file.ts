@@ -2,9 +2,8 @@ import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../nearest.js';
 import { schemaFaults } from '../schema-faults.js';
-import { readText } from '../files/read-text.js';
+import { readText } from '../files/read-file.js';
 import { whyOf } from '../files/why-of.js';
-import type { MappingFile } from './mapping-file-schema.js';
 import { parseJsonFile } from './parse-json-file.js';
 import {
   cellTypes,
@@ -14,6 +13,7 @@ import {
   type Expectations,
   type UploadMapping,
 } from './upload-mapping.js';
+import type { MappingFile } from './mapping-file-schema.js';
 
 /** What the flags of `upload` say about columns, as typed. */
 export interface ColumnFlags {

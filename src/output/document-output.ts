@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Checkpoint, Encoding, FileMark, Output, RecordPage } from './output.js';
-import type { PageSpill } from './page-spill.js';
+import type { PageSpill } from './spill-file.js';
 import type { Sink } from './sink.js';
 
 const compress = promisify(gzip);

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
-import { MarkedFile, type FileMark } from './marked-file.js';
+import { MarkedFile, type FileMark } from './checkpoint-file.js';
 import { publish } from './publish.js';
+import { partialExists, type FileTarget } from './partial-file.js';
 import type { Sink } from './sink.js';
-import { partialExists, type FileTarget } from './target.js';
 
 interface FileSinkOptions {
   readonly overwrite: boolean;

@@ -1,7 +1,7 @@
 import { lstat, rm } from 'node:fs/promises';
 import { plainOption } from '../errors.js';
-import { verifyMark, type FileMark } from './marked-file.js';
-import { findTarget, spillOf, spoolOf } from './target.js';
+import { verifyMark, type FileMark } from './checkpoint-file.js';
+import { findTarget, spillOf, spoolOf } from './partial-file.js';
 
 /** What is known of the files of an unfinished output. */
 interface UnfinishedOutput {

@@ -1,15 +1,12 @@
 import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Runtime } from '../runtime.js';
 import { DocumentOutput } from './document-output.js';
 import { openFileSink } from './file-sink.js';
-import { emptyMark, type FileMark } from './marked-file.js';
+import { emptyMark, type FileMark } from './checkpoint-file.js';
 import { formats, type OutputOptions } from './formats.js';
-import type { Checkpoint, Output } from './output.js';
-import { PageSpill } from './page-spill.js';
+import { PageSpill } from './spill-file.js';
 import { publishAgain } from './publish.js';
-import type { Sink } from './sink.js';
 import { openStdout, openStream } from './stream-sink.js';
 import {
   findTarget,
@@ -20,7 +17,10 @@ import {
   spillOf,
   spoolOf,
   type Target,
-} from './target.js';
+} from './partial-file.js';
+import type { Runtime } from '../runtime.js';
+import type { Checkpoint, Output } from './output.js';
+import type { Sink } from './sink.js';
 
 type World = Pick<Runtime, 'stdout' | 'cwd' | 'env' | 'token' | 'sleep' | 'signal'>;
 

@@ -1,5 +1,5 @@
 import type { OptionName } from '../errors.js';
-import type { FileMark } from './marked-file.js';
+import type { FileMark } from './checkpoint-file.js';
 import type { RecordPage } from '../text/record-page.js';
 
 export type { FileMark, RecordPage };

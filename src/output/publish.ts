@@ -3,9 +3,9 @@ import { link, lstat, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { syncFolder } from '../files/sync-folder.js';
-import { fileError } from './file-error.js';
-import { verifyMark, type FileMark } from './marked-file.js';
-import { targetExists, type FileTarget } from './target.js';
+import { fileError } from '../files/file-errors.js';
+import { verifyMark, type FileMark } from './checkpoint-file.js';
+import { targetExists, type FileTarget } from './partial-file.js';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 

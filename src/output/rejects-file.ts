@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { syncFolder } from '../files/sync-folder.js';
-import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
-import type { Reject, RejectStage } from './reject.js';
+import { emptyMark, MarkedFile, type FileMark } from './checkpoint-file.js';
 import { rejectHeader, rejectRow } from './reject-row.js';
+import type { Reject, RejectStage } from './reject.js';
 
 export type { Reject, RejectStage };
 

@@ -1,4 +1,4 @@
-import type { FileMark } from './marked-file.js';
+import type { FileMark } from './checkpoint-file.js';
 
 /** What bytes are written to, one write after the other. */
 export interface Written {

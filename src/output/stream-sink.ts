@@ -1,10 +1,10 @@
 import { constants, open, type FileHandle } from 'node:fs/promises';
 import { EngagectlError, interruption, type OptionName } from '../errors.js';
+import { fileError } from '../files/file-errors.js';
+import { writeAll } from './checkpoint-file.js';
 import type { OutputStream, Runtime } from '../runtime.js';
-import { fileError } from './file-error.js';
-import { writeAll } from './marked-file.js';
 import type { Sink } from './sink.js';
-import type { StreamTarget } from './target.js';
+import type { StreamTarget } from './partial-file.js';
 
 /** Stdout, written at its reader's pace. A reader that left is E-STDOUT-CLOSED. */
 export function openStdout(stream: OutputStream, option: OptionName): Sink {

@@ -1,4 +1,4 @@
-import { requestCodes, requestTexts } from '../contract/codes.js';
+import { requestCodes, requestTexts } from '../contract/error-codes.js';
 import type { Answer } from './send-answer.js';
 
 /** A request refused as a whole: `{"status":"fail","error":…,"code":…}`. */

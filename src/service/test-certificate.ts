@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
-import { makeFolder } from '../files/make-folder.js';
+import { makeFolder } from '../files/atomic-write.js';
 import type { Address } from './listen.js';
 
 /**

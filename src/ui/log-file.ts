@@ -1,11 +1,11 @@
-import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import path from 'node:path';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
-import { unwritable } from '../files/refuse-place.js';
-import type { LogEntry, Runtime } from '../runtime.js';
+import { unwritable } from '../files/path-checks.js';
 import { version } from '../version.js';
 import { inert, inertJson } from './inert.js';
 import { typedValue } from './typed-value.js';
+import type { LogEntry, Runtime } from '../runtime.js';
 
 /** Of a FIFO that nobody reads, opening fails at once instead of waiting. */
 const appending =

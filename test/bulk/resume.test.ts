@@ -10,7 +10,7 @@ import {
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { lockRun } from '../../src/files/run-lock.js';
+import { lockRun } from '../../src/files/file-lock.js';
 import { EngagectlError } from '../../src/errors.js';
 import {
   accept,

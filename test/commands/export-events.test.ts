@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { unexportableEvents } from '../../src/contract/codes.js';
+import { unexportableEvents } from '../../src/contract/error-codes.js';
 import {
   inTurn,
   pendingBody,

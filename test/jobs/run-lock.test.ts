@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { lockRun } from '../../src/files/run-lock.js';
+import { lockRun } from '../../src/files/file-lock.js';
 import { lockOf, runKey } from '../../src/jobs/run/run-folder.js';
 import { accountAt } from '../support/account-at.js';
 import { makeWorld } from '../support/world.js';
@@ -13,7 +13,7 @@ import { makeWorld } from '../support/world.js';
 // The lock of a run: the kernel keeps it on a file, wherever its holders are and however they end.
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const built = path.join(root, 'build/files/run-lock.js');
+const built = path.join(root, 'build/files/file-lock.js');
 
 function lockFile(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-lock-'));

@@ -1,6 +1,6 @@
 import type { CursorQuery } from '../../client/client.js';
 import type { Checkpoint, Output } from '../../output/output.js';
-import type { PageSpill } from '../../output/page-spill.js';
+import type { PageSpill } from '../../output/spill-file.js';
 
 /** What a slice's pages are written to: an output, or a spill until it is their turn. */
 export type PageTarget = Pick<

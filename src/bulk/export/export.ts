@@ -1,10 +1,10 @@
-import { EngagectlError, interruption, type ErrorId, count, grouped } from '../../errors.js';
-import type { Output } from '../../output/output.js';
-import type { PageSpill } from '../../output/page-spill.js';
+import { EngagectlError, interruption, count, grouped, type ErrorId } from '../../errors.js';
 import { SlicesAhead, type PlannedSlice } from './export-ahead.js';
+import { readSlice } from './export-slice.js';
+import type { Output } from '../../output/output.js';
+import type { PageSpill } from '../../output/spill-file.js';
 import type { ExportDocument, ExportJob } from './export-job.js';
 import type { ExportLog } from './export-log.js';
-import { readSlice } from './export-slice.js';
 
 /** Writes every document, one after the other. What it throws leaves partial files behind. */
 export async function runExport(job: ExportJob): Promise<void> {

@@ -1,12 +1,16 @@
-import type { Attempt } from '../../client/attempt.js';
-import type { Client, PageBody } from '../../client/client.js';
 import { FailureError, type Failure } from '../../client/failure.js';
 import { wordsOf, type Shown } from '../../client/shown.js';
-import { requestCodes } from '../../contract/codes.js';
+import { requestCodes } from '../../contract/error-codes.js';
 import { cursorPattern } from '../../contract/limits.js';
 import { EngagectlError } from '../../errors.js';
-import { PageSyntaxError, type PageMembers } from '../../text/page-scanner.js';
-import type { PageScanner, ScannedPage } from '../../text/page-scanner.js';
+import {
+  PageSyntaxError,
+  type PageMembers,
+  type PageScanner,
+  type ScannedPage,
+} from '../../text/page-scanner.js';
+import type { Attempt } from '../../client/attempt.js';
+import type { Client, PageBody } from '../../client/client.js';
 
 /** What the answer to a cursor says (specification, "Bulk read cursor cycle"). */
 export type PageAnswer =

@@ -1,8 +1,8 @@
 import { wordsOf } from '../../client/shown.js';
-import type { WriteAnswer } from '../../contract/answers.js';
-import { recordCodes } from '../../contract/codes.js';
-import type { Batch } from './batch.js';
+import { recordCodes } from '../../contract/error-codes.js';
 import { keyParts } from '../../text/record-key.js';
+import type { WriteAnswer } from '../../contract/response-schemas.js';
+import type { Batch } from './batch.js';
 
 /** A record that an answer does not accept. */
 interface Refusal {

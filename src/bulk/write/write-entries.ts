@@ -1,8 +1,8 @@
-import type { Position, TextDigest } from '../../input/rows.js';
-import type { FileMark } from '../../output/marked-file.js';
 import { replay, type EntryOf } from '../journal/entry-table.js';
 import { noOutcomes, type OnceKind, type SettledCounts } from '../outcome-log.js';
 import { OrdinalSet, type Ranges } from './ranges.js';
+import type { Position, TextDigest } from '../../input/rows.js';
+import type { FileMark } from '../../output/checkpoint-file.js';
 
 /** What the earlier parts of a run came to, as its journal tells. */
 export type EarlierParts = ReturnType<typeof nothingYet>;

@@ -2,7 +2,7 @@ import type { Attempt } from '../../client/attempt.js';
 import type { RetryPolicy } from '../../client/retry.js';
 import type { Shown } from '../../client/shown.js';
 import type { Waits } from '../../client/waits.js';
-import type { WriteAnswer } from '../../contract/answers.js';
+import type { WriteAnswer } from '../../contract/response-schemas.js';
 import type { EngagectlError, OptionName } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';

@@ -1,10 +1,10 @@
-import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import type { MediaAdapter } from '../../calling/calling.js';
+import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { readWav, resampled, writeWav, type Sound } from '../../calling/wav.js';
 import { EngagectlError } from '../../errors.js';
 import { whyOf } from '../../files/why-of.js';
-import { fileError } from '../../output/file-error.js';
+import { fileError } from '../../files/file-errors.js';
+import type { MediaAdapter } from '../../calling/calling.js';
 import type { World } from '../world.js';
 
 export interface VoiceOptions {

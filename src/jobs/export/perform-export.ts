@@ -6,7 +6,7 @@ import { Gate } from '../../bulk/gate.js';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError, exitCodes } from '../../errors.js';
 import { isStdout } from '../../output/formats.js';
-import { findTarget } from '../../output/target.js';
+import { findTarget } from '../../output/partial-file.js';
 import { dateRange, type DateRange } from './date-range.js';
 import { datedArgv, datedOutput } from './dated-output.js';
 import {
@@ -23,16 +23,16 @@ import { exportPlan, type PlannedExport } from './export-plan.js';
 import { refuseFormat } from '../output-of.js';
 import { exportDefaults } from '../job-options.js';
 import { failureOf } from '../failure-of.js';
-import type { JobEnding, JobHooks } from '../job-hooks.js';
 import { openRun, unkeptRun, type OpenRun } from '../run/open-run.js';
-import type { ExportResult, JobProgress } from '../results.js';
 import { digest } from '../run/run-folder.js';
 import { shardText, slotsOf } from '../shard-of.js';
 import { dayCounts, refuseToday, shortDays } from './wanted-days.js';
 import { watched } from '../watched.js';
 import { waitsOf, type World } from '../world.js';
-import { reservedEventNames, unexportableEvents } from '../../contract/codes.js';
+import { reservedEventNames, unexportableEvents } from '../../contract/error-codes.js';
 import { didYouMean } from '../../nearest.js';
+import type { JobEnding, JobHooks } from '../job-hooks.js';
+import type { ExportResult, JobProgress } from '../results.js';
 
 export type ExportHooks = JobHooks<ExportResult>;
 

@@ -1,11 +1,11 @@
 import { EngagectlError } from '../../errors.js';
-import { lockRun } from '../../files/run-lock.js';
+import { lockRun } from '../../files/file-lock.js';
 import { removePartials } from '../export/export-leftovers.js';
-import { lockOf, removeRun, type RunFolder, journalOf } from './run-folder.js';
-import type { Words } from '../world.js';
-import type { SettledCounts } from '../../bulk/outcome-log.js';
+import { lockOf, removeRun, journalOf, type RunFolder } from './run-folder.js';
 import { readJournal } from '../../bulk/journal/journal.js';
 import { earlierParts, writeEntries, type WriteEntry } from '../../bulk/write/write-entries.js';
+import type { Words } from '../world.js';
+import type { SettledCounts } from '../../bulk/outcome-log.js';
 
 /**
  * Forgets unfinished runs, with the partial files of exports. A run that a process works on stays,

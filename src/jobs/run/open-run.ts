@@ -1,9 +1,7 @@
 import path from 'node:path';
-import type { JournalEntry, KnownKinds } from '../../bulk/journal/entry-table.js';
 import { Journal, readJournal } from '../../bulk/journal/journal.js';
-import type { ParsedJournal } from '../../bulk/journal/journal-lines.js';
 import { EngagectlError } from '../../errors.js';
-import { lockRun, type RunLock } from '../../files/run-lock.js';
+import { lockRun, type RunLock } from '../../files/file-lock.js';
 import {
   createRun,
   journalOf,
@@ -16,6 +14,8 @@ import {
 } from './run-folder.js';
 import { runId } from './run-id.js';
 import { isWanted, unfinishedRun, type WantedRun } from './unfinished-run.js';
+import type { JournalEntry, KnownKinds } from '../../bulk/journal/entry-table.js';
+import type { ParsedJournal } from '../../bulk/journal/journal-lines.js';
 import type { World } from '../world.js';
 
 /** A run that nobody else is at work on. */

@@ -1,14 +1,14 @@
+import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import path from 'node:path';
 import { aboutJournal, type ParsedJournal } from '../../bulk/journal/journal-lines.js';
 import { createJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
-import { makeFolder } from '../../files/make-folder.js';
+import { makeFolder } from '../../files/atomic-write.js';
 import { syncFolder } from '../../files/sync-folder.js';
 import { writeSynced } from '../../files/write-synced.js';
+import { lockRun } from '../../files/file-lock.js';
 import type { Words } from '../world.js';
-import { lockRun } from '../../files/run-lock.js';
 import type { Runtime } from '../../runtime.js';
 
 /** What a run is, without secrets: written once, at its beginning. */

@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { EngagectlError } from '../../errors.js';
-import { refusePlace } from '../../files/refuse-place.js';
+import { refusePlace } from '../../files/path-checks.js';
 import { rejectColumns, rejectHeader, rejectRow } from '../../output/reject-row.js';
 import type { Reject } from '../../output/reject.js';
 

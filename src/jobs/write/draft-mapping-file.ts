@@ -1,14 +1,14 @@
 import { EngagectlError } from '../../errors.js';
 import { writeSynced } from '../../files/write-synced.js';
-import type { Inputs } from '../../input/open.js';
-import type { RowBlock } from '../../input/rows.js';
 import { draftMapping } from '../../mapping/draft/draft-mapping.js';
 import { sampleRows } from '../../mapping/draft/sample-rows.js';
+import { fileError } from '../../files/file-errors.js';
+import { publish } from '../../output/publish.js';
+import { findTarget, refuseTarget, type FileTarget } from '../../output/partial-file.js';
+import type { Inputs } from '../../input/open.js';
+import type { RowBlock } from '../../input/rows.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
-import { fileError } from '../../output/file-error.js';
-import { publish } from '../../output/publish.js';
-import { findTarget, refuseTarget, type FileTarget } from '../../output/target.js';
 import type { Words, World } from '../world.js';
 
 /** Where a drafted mapping file goes. */

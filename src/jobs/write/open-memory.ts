@@ -1,17 +1,17 @@
+import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import path from 'node:path';
 import { AcceptedMemory } from '../../bulk/memory/accepted-memory.js';
 import { StreamMemory } from '../../bulk/memory/stream-memory.js';
 import { EngagectlError } from '../../errors.js';
-import { refusePlace, unwritable } from '../../files/refuse-place.js';
-import { lockRun, type RunLock } from '../../files/run-lock.js';
+import { refusePlace, unwritable } from '../../files/path-checks.js';
+import { lockRun, type RunLock } from '../../files/file-lock.js';
 import { makeRoot } from '../run/run-folder.js';
 import { shardText } from '../shard-of.js';
-import type { World } from '../world.js';
-import type { WriteRequest, Writing } from './write-request.js';
 import { csvCell } from '../../output/csv-cell.js';
 import { isOfUser, type RecordKey } from '../../text/record-key.js';
+import type { World } from '../world.js';
+import type { WriteRequest, Writing } from './write-request.js';
 
 /** What a write that sends only what changed works with. */
 export interface Remembered {

@@ -1,12 +1,12 @@
 import { grouped } from '../../errors.js';
-import { recordCodes, reservedEventNames } from '../../contract/codes.js';
+import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
-import { profileFields } from '../../contract/profile-fields.js';
-import type { Field, Trait } from './field.js';
+import { profileFields } from '../../contract/record-fields.js';
 import { mistake, type Mistake } from './mistake.js';
 import { isFlag, meantKey } from './spelling.js';
-import type { Survey } from './survey.js';
 import { keyParts } from '../../text/record-key.js';
+import type { Field, Trait } from './field.js';
+import type { Survey } from './survey.js';
 
 /** What is looked for in the fields of an input, and what is said of it. */
 interface FieldRule {

@@ -1,6 +1,6 @@
-import { reservedEventNames } from '../../contract/codes.js';
+import { reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
-import { profileFields } from '../../contract/profile-fields.js';
+import { profileFields } from '../../contract/record-fields.js';
 
 /** Where a value stands: beside the data of a record, or in it. */
 export type Part = 'record' | 'profileData' | 'evtData';

@@ -1,4 +1,4 @@
-import { profileFields } from '../../contract/profile-fields.js';
+import { profileFields } from '../../contract/record-fields.js';
 import { channels } from '../../contract/subscriptions.js';
 import { shellWord } from '../../shell-word.js';
 

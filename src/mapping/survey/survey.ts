@@ -1,11 +1,11 @@
 import { limits } from '../../contract/limits.js';
-import { profileFields } from '../../contract/profile-fields.js';
+import { profileFields } from '../../contract/record-fields.js';
 import { CellText } from '../cell-text.js';
 import { JsonText } from '../json-text.js';
 import { token } from '../json-tokens.js';
-import type { RecordBlock } from '../records.js';
 import { sameBytes } from '../same-bytes.js';
 import { Field, Sightings, type JsonType, type Part, type Place } from './field.js';
+import type { RecordBlock } from '../records.js';
 
 /** Keys that are looked at; the others are passed over, so that memory stays flat. */
 const mostFields = 2000;

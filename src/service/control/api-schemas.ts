@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { cursorAnswer, demergeAnswer, failAnswer, writeAnswer } from '../../contract/answers.js';
+import {
+  cursorAnswer,
+  demergeAnswer,
+  failAnswer,
+  writeAnswer,
+} from '../../contract/response-schemas.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
 
 /** The shapes of requests and answers as zod schemas; a test holds them against what the service does. */

@@ -1,4 +1,4 @@
-import { recordCodes, reservedEventNames } from '../../contract/codes.js';
+import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import {
   elementsOf,

@@ -1,15 +1,15 @@
-import { unexportableEvents } from '../../contract/codes.js';
+import { unexportableEvents } from '../../contract/error-codes.js';
 import { addDays, dayOf, dayToUtc, type Day } from '../../contract/dates.js';
 import { limits } from '../../contract/limits.js';
 import { isObject, membersOf, stringOf } from '../raw-json.js';
 import { malformed, refused } from '../refusal.js';
 import { success, type Answer } from '../send-answer.js';
-import type { Service } from '../service.js';
 import { findEvent } from '../store/events.js';
 import { insertExport, type Export } from '../store/exports.js';
 import { encodeCursor } from './cursor.js';
 import { notPlayed } from './played-query.js';
 import { wellFormed } from './read-body.js';
+import type { Service } from '../service.js';
 import type { RestRequest } from './rest-route.js';
 
 /** Endpoints 3 and 6: checks what is asked for, and fixes the newest event the pages will show. */

@@ -1,5 +1,5 @@
 import { limits } from '../../contract/limits.js';
-import { recordCodes } from '../../contract/codes.js';
+import { recordCodes } from '../../contract/error-codes.js';
 import { RecordFault } from './record-fault.js';
 import { elementsOf, isArray, isNumber, isObject, isString, membersOf } from '../raw-json.js';
 

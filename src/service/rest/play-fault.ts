@@ -1,14 +1,14 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { requestTexts } from '../../contract/codes.js';
-import type { ActiveRule } from '../control/fault-rules.js';
+import { requestTexts } from '../../contract/error-codes.js';
 import { goneSignal } from '../gone-signal.js';
-import type { Exchange } from '../router.js';
 import { sendAnswer, textOf, type Answer } from '../send-answer.js';
-import type { Service } from '../service.js';
 import { expiredCursor } from './use-cursor.js';
+import type { ServerResponse } from 'node:http';
+import type { ActiveRule } from '../control/fault-rules.js';
+import type { Exchange } from '../router.js';
+import type { Service } from '../service.js';
 
 type Action = NonNullable<ActiveRule['action']>;
 interface Scene {

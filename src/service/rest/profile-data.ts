@@ -1,11 +1,11 @@
-import { recordCodes } from '../../contract/codes.js';
+import { recordCodes } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { channels } from '../../contract/subscriptions.js';
 import { joinMembers, membersOf, stringOf, type Members } from '../raw-json.js';
-import type { Profile } from '../store/profiles.js';
 import { changedField } from './operators.js';
 import { isCustomKey } from './profile-rules.js';
 import { RecordFault } from './record-fault.js';
+import type { Profile } from '../store/profiles.js';
 
 /**
  * The profile after an upload of these values and operators (checked before). `gapsOnly`: what it has

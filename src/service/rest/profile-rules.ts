@@ -1,14 +1,14 @@
-import { recordCodes } from '../../contract/codes.js';
+import { recordCodes } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import {
   isArray,
   isNumber,
   isObject,
   stringOf,
-  type Members,
   exceedsBytes,
   scalarExceedsBytes,
   scalarsIn,
+  type Members,
 } from '../raw-json.js';
 import { isEmail, isPhone } from '../store/addresses.js';
 import { isDeletion, isOperator, isValidOperator } from './operators.js';

@@ -1,18 +1,18 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import { requestTexts } from '../../contract/codes.js';
+import { requestTexts } from '../../contract/error-codes.js';
 import { paths } from '../../contract/endpoints.js';
-import type { SeenRequest } from '../control/request-log.js';
 import { endpointOf } from '../endpoint-names.js';
 import { goneSignal } from '../gone-signal.js';
 import { refused } from '../refusal.js';
-import type { Exchange, Route } from '../router.js';
 import { sendAnswer, type Answer } from '../send-answer.js';
-import type { Service } from '../service.js';
 import { authenticate } from './authenticate.js';
 import { refuseUnplayed } from './played-query.js';
 import { playFault } from './play-fault.js';
 import { readBody } from './read-body.js';
+import type { ServerResponse } from 'node:http';
+import type { SeenRequest } from '../control/request-log.js';
+import type { Exchange, Route } from '../router.js';
+import type { Service } from '../service.js';
 
 export interface RestRequest extends Pick<Exchange, 'query' | 'cursor'> {
   /** Well-formed JSON without blanks around it, or undefined for a request without a body. */

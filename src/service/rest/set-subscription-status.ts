@@ -1,12 +1,12 @@
-import { recordCodes } from '../../contract/codes.js';
+import { recordCodes } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { subscriptionStatuses } from '../../contract/subscriptions.js';
 import { isObject, membersOf, stringOf } from '../raw-json.js';
 import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/addresses.js';
-import type { Endpoint } from './rest-route.js';
 import { isDryRun } from './played-query.js';
 import { RecordFault } from './record-fault.js';
 import { writeRecords } from './write-records.js';
+import type { Endpoint } from './rest-route.js';
 
 /** Endpoint 2. `dryRun=1` answers the same and changes nothing. */
 export const setSubscriptionStatus: Endpoint = ({ query, body }, service) => {

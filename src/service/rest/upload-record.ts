@@ -1,10 +1,10 @@
-import { recordCodes } from '../../contract/codes.js';
+import { recordCodes } from '../../contract/error-codes.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
 import { isObject, membersOf, stringOf, type Members } from '../raw-json.js';
-import type { ProfileKey } from '../store/profiles.js';
 import { checkEvent } from './event-rules.js';
 import { checkProfile } from './profile-rules.js';
 import { RecordFault } from './record-fault.js';
+import type { ProfileKey } from '../store/profiles.js';
 
 /** A checked record of endpoint 1. */
 export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (

@@ -1,4 +1,4 @@
-import { recordCodes } from '../../contract/codes.js';
+import { recordCodes } from '../../contract/error-codes.js';
 import {
   elementsOf,
   isArray,
@@ -10,11 +10,11 @@ import {
 } from '../raw-json.js';
 import { malformed } from '../refusal.js';
 import { success, type Answer } from '../send-answer.js';
-import type { Service } from '../service.js';
 import { nextTurn } from '../turns.js';
+import { RecordFault } from './record-fault.js';
+import type { Service } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
-import { RecordFault } from './record-fault.js';
 
 /** What endpoints 1 and 2 do with the elements of `d`. */
 interface Write<Checked> {

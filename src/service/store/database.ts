@@ -2,7 +2,7 @@ import Sqlite from 'libsql';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../../files/make-folder.js';
+import { makeFolder } from '../../files/atomic-write.js';
 import { dataTables, tables, tablesVersion } from './tables.js';
 
 type Value = string | number | Uint8Array | null;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeFolder } from '../../files/make-folder.js';
+import { makeFolder } from '../../files/atomic-write.js';
 import type { Database } from './database.js';
 
 const extension = '.db';

@@ -1,7 +1,7 @@
-import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { EngagectlError, mostSerious, type ExitCode } from '../../errors.js';
-import { refusePlace, unwritable } from '../../files/refuse-place.js';
+import { refusePlace, unwritable } from '../../files/path-checks.js';
 import type { Runtime } from '../../runtime.js';
 import type { Messages } from '../messages.js';
 import type { RunReport } from './run-report.js';

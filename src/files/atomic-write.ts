@@ -1,5 +1,5 @@
-import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { mkdirSync, statSync } from 'node:fs';
 
 /**
  * Makes a folder (0700) and those it lies in; returns the ones that were missing. Node's own

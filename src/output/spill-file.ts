@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
-import type { OptionName } from '../errors.js';
-import { emptyMark, MarkedFile, type FileMark } from './marked-file.js';
+import { emptyMark, MarkedFile, type FileMark } from './checkpoint-file.js';
 import { ndjsonLines } from './ndjson-format.js';
+import type { OptionName } from '../errors.js';
 import type { Checkpoint, RecordPage } from './output.js';
 
 /** Bytes read at a time; more where a record is longer. */

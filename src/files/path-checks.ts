@@ -1,5 +1,5 @@
-import { accessSync, constants, lstatSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { accessSync, constants, lstatSync, statSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
 
 export interface Place {

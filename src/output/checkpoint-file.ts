@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../errors.js';
 import { syncFolder } from '../files/sync-folder.js';
-import { fileError } from './file-error.js';
+import { fileError } from '../files/file-errors.js';
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 

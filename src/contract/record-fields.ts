@@ -1,4 +1,4 @@
-import { recordCodes as codes } from './codes.js';
+import { recordCodes as codes } from './error-codes.js';
 
 /** What a default profile field must look like, and the code of one that does not. */
 export interface ProfileField {

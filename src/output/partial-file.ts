@@ -1,8 +1,8 @@
 import { lstat, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
-import { refusePlace } from '../files/refuse-place.js';
-import { fileError } from './file-error.js';
+import { refusePlace } from '../files/path-checks.js';
+import { fileError } from '../files/file-errors.js';
 import { isStdout } from './formats.js';
 
 /** What `--output` names. A symbolic link stands for the file it leads to. */
