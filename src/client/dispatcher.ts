@@ -1,10 +1,10 @@
-import type { Socket } from 'node:net';
-import type { buildConnector, Dispatcher } from 'undici';
 import connectorOf from 'undici/lib/core/connect.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
-import { isLoopback } from '../contract/loopback.js';
+import { isLoopback } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
 import { withoutContinue } from './without-continue.js';
+import type { Socket } from 'node:net';
+import type { buildConnector, Dispatcher } from 'undici';
 
 type Env = Readonly<Record<string, string>>;
 

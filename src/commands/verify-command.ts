@@ -1,15 +1,15 @@
 import { limits } from '../contract/limits.js';
-import { subscriptionStatuses, subscriptionTypes } from '../contract/subscriptions.js';
+import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
 import { EngagectlError } from '../errors.js';
 import { verifyDefaults, type VerifyOptions } from '../jobs/job-options.js';
-import type { CommandSpec } from './command-spec.js';
 import { concurrencyOption } from './flags/concurrency-option.js';
 import { pendingTimeoutOption } from './flags/export-flags.js';
 import { inputOptions, needInput } from './flags/input-flags.js';
 import { mappingOptions } from './flags/mapping-flags.js';
-import type { OptionTable } from './flags/option-table.js';
 import { choice, choiceInAnyCase, duration, integer, notEmpty } from './flags/option-values.js';
 import { reportOptions, type ReportFlag } from './flags/output-flags.js';
+import type { CommandSpec } from './command-spec.js';
+import type { OptionTable } from './flags/option-table.js';
 
 const recordTypes = ['profile', 'event'] as const;
 const addressTypes = Object.values(subscriptionTypes);

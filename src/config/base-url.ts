@@ -1,4 +1,4 @@
-import { isLoopback } from '../contract/loopback.js';
+import { isLoopback } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
 
 /**

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { whyOf } from '../files/why-of.js';
+import { whyOf } from '../files/file-errors.js';
 import { together } from './together.js';
 import { checkedBaseUrl } from './base-url.js';
 import type { Runtime } from '../runtime.js';

@@ -1,10 +1,10 @@
+import path from 'node:path';
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { whyOf } from '../files/why-of.js';
-import type { Runtime } from '../runtime.js';
+import { whyOf } from '../files/file-errors.js';
 import { shellWord } from '../shell-word.js';
+import type { Runtime } from '../runtime.js';
 
 /**
  * Reads a file of secrets: a regular file, readable by its owner only, in a folder of the same

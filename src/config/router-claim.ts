@@ -2,7 +2,7 @@ import path from 'node:path';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/atomic-write.js';
-import { whyOf } from '../files/why-of.js';
+import { whyOf } from '../files/file-errors.js';
 import { lockRun } from '../files/file-lock.js';
 import type { Runtime } from '../runtime.js';
 

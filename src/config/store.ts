@@ -2,7 +2,7 @@ import path from 'node:path';
 import { chmod, open, stat, unlink } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/atomic-write.js';
-import { whyOf } from '../files/why-of.js';
+import { whyOf } from '../files/file-errors.js';
 import { configFolder, type Surroundings } from './standard-folders.js';
 import { schemaFaults } from '../schema-faults.js';
 import { shellWord } from '../shell-word.js';

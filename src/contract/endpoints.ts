@@ -51,3 +51,8 @@ export const headerNames = (prefix: string) => ({
 /** What a user can be found by (specification, Endpoint 5); where a record has several, the first. */
 export const identifierKinds = ['identity', 'email', 'objectId'] as const;
 export type IdentifierKind = (typeof identifierKinds)[number];
+
+/** Whether a host, as `URL.hostname` spells it, can only be this machine: plain http is allowed to it. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, statSync, closeSync, fsyncSync, openSync, writeFileSync } from 'node:fs';
 
 /**
  * Makes a folder (0700) and those it lies in; returns the ones that were missing. Node's own
@@ -26,5 +26,37 @@ function isFolder(name: string): boolean {
     return statSync(name).isDirectory();
   } catch {
     return false;
+  }
+}
+
+/** Makes new and renamed files of a folder survive a power cut. */
+export function syncFolder(folder: string): void {
+  const descriptor = openFolder(folder);
+  if (descriptor === undefined) return;
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Undefined on Windows, which does not open folders: only there these are the codes of it. */
+function openFolder(folder: string): number | undefined {
+  try {
+    return openSync(folder, 'r');
+  } catch (error) {
+    if (['EISDIR', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+/** Writes a file for the user alone, and waits until the disk has its content. */
+export function writeSynced(file: string, content: string | Buffer): void {
+  const descriptor = openSync(file, 'w', 0o600);
+  try {
+    writeFileSync(descriptor, content);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }

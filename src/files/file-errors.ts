@@ -1,7 +1,27 @@
 import { EngagectlError, type OptionName } from '../errors.js';
 
+/** What the system says of a file, in words. */
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is a file',
+  ELOOP: 'it is a symbolic link',
+  EMLINK: 'it is a symbolic link',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+};
+
+/** Why the file could not be used; of other errors their own words. */
+export function whyOf(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return reasons[code] ?? message;
+}
+
 /** `{output}` is the option that names another place. */
-const reasons: Record<string, readonly [why: string, fix: string]> = {
+const writeFailures: Record<string, readonly [why: string, fix: string]> = {
   ENOSPC: ['the disk is full', 'free some space, or write elsewhere with {output}'],
   EDQUOT: ['the disk quota is used up', 'free some space, or write elsewhere with {output}'],
   EFBIG: ['the file would exceed the size limit', 'raise the limit, or write a .gz'],
@@ -23,7 +43,7 @@ interface FileFailure {
 /** An output that could not be opened, written or renamed: E-FILE-WRITE, exit 9. */
 export function fileError({ file, done, option }: FileFailure, cause: unknown): EngagectlError {
   const { code = '', message } = cause as NodeJS.ErrnoException;
-  const [why, fix] = reasons[code] ?? [message, 'choose another {output}'];
+  const [why, fix] = writeFailures[code] ?? [message, 'choose another {output}'];
   return new EngagectlError('E-FILE-WRITE', `${file} could not be ${done}`, {
     why,
     fix: fix.replace('{output}', option('output')),

@@ -1,5 +1,7 @@
-import { closeSync, openSync, rmSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { closeSync, openSync, rmSync, statSync, readFileSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
+import { createRequire } from 'node:module';
 
 /** Held until `release`, or until the process is gone, however it went. */
 export interface RunLock {
@@ -87,3 +89,25 @@ const notInstalled = (cause: unknown): EngagectlError =>
     fix: 'install engagectl again, without --omit=optional; or keep nothing to resume from: --no-journal',
     cause,
   });
+
+interface SqliteVersion {
+  /** Of the package that is installed; its native part has the same. */
+  readonly libsql: string | null;
+  readonly sqlite: string | null;
+}
+
+/** Of what locks runs and keeps the local service's data; null where it is not installed. */
+export async function sqliteVersion(): Promise<SqliteVersion> {
+  try {
+    const entry = createRequire(import.meta.url).resolve('libsql');
+    const manifest = readFileSync(path.join(path.dirname(entry), 'package.json'), 'utf8');
+    const { version: libsql } = JSON.parse(manifest) as { version: string };
+    const { default: Database } = await import('libsql');
+    const database = new Database(':memory:');
+    const asked = database.prepare('SELECT sqlite_version() AS sqlite').get();
+    database.close();
+    return { libsql, sqlite: (asked as { sqlite: string }).sqlite };
+  } catch {
+    return { libsql: null, sqlite: null };
+  }
+}

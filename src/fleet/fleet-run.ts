@@ -1,9 +1,7 @@
 import path from 'node:path';
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { EngagectlError, type ExitCode } from '../errors.js';
-import { makeFolder } from '../files/atomic-write.js';
-import { syncFolder } from '../files/sync-folder.js';
-import { writeSynced } from '../files/write-synced.js';
+import { makeFolder, syncFolder, writeSynced } from '../files/atomic-write.js';
 import { digest } from '../jobs/run/run-folder.js';
 import { shardName } from '../jobs/shard-of.js';
 import type { Shard } from '../jobs/job-options.js';

@@ -1,13 +1,13 @@
-import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { readdirSync, statSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
-import { refuseTwice } from '../files/refuse-twice.js';
+import { refuseTwice } from '../files/path-checks.js';
 import { digest } from '../jobs/run/run-folder.js';
 import { WorkFolder, type FleetRun } from './fleet-run.js';
 import { FleetLists, laneKindOf, laneName, setBudget } from './lanes.js';
 import { answered, type QueueStore } from './queue-store.js';
-import type { KnownRun } from './run-status.js';
 import { addShards, jobsOf } from './shard-job.js';
+import type { KnownRun } from './run-status.js';
 
 /**
  * Makes a run known: first in its work folder, then in the store. What is there already stays as it

@@ -2,8 +2,8 @@ import { createReadStream, statSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { fifoStream } from '../files/fifo-stream.js';
-import { whyOf } from '../files/why-of.js';
+import { fifoStream } from '../files/read-file.js';
+import { whyOf } from '../files/file-errors.js';
 import type { Runtime } from '../runtime.js';
 
 /** Small enough that the event loop turns between reads, large enough that asking for them costs little. */

@@ -1,7 +1,7 @@
 import { EngagectlError } from '../errors.js';
-import { refuseTwice } from '../files/refuse-twice.js';
-import type { Runtime } from '../runtime.js';
+import { refuseTwice } from '../files/path-checks.js';
 import { fileSource, foundFile, stdinSource, type Source } from './source.js';
+import type { Runtime } from '../runtime.js';
 
 type Place = Pick<Runtime, 'stdin' | 'cwd'>;
 

@@ -1,10 +1,10 @@
-import { openOutput, prepareOutputs } from '../output/open-output.js';
+import { openOutput, prepareOutputs } from '../output/document-output.js';
 import { RecordWriter } from '../output/record-writer.js';
 import { isStdout } from '../output/formats.js';
 import { outputOf } from './output-of.js';
+import { openStdout } from '../output/sink.js';
 import type { FileOptions } from './job-options.js';
 import type { World } from './world.js';
-import { openStdout } from '../output/stream-sink.js';
 
 export { prettyJson } from '../text/pretty-json.js';
 

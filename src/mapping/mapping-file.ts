@@ -3,7 +3,7 @@ import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../nearest.js';
 import { schemaFaults } from '../schema-faults.js';
 import { readText } from '../files/read-file.js';
-import { whyOf } from '../files/why-of.js';
+import { whyOf } from '../files/file-errors.js';
 import { parseJsonFile } from './parse-json-file.js';
 import {
   cellTypes,

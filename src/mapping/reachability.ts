@@ -1,4 +1,4 @@
-import { channels } from '../contract/subscriptions.js';
+import { channels } from '../contract/record-fields.js';
 
 type Reachable = 'reachable' | 'unreachable' | null;
 

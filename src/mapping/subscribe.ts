@@ -1,4 +1,4 @@
-import { subscriptionStatuses, subscriptionTypes } from '../contract/subscriptions.js';
+import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
 import { CellText } from './cell-text.js';
 import { missingColumns } from './columns.js';
 import { shown, textFault } from './identity.js';

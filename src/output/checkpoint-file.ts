@@ -3,7 +3,7 @@ import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { EngagectlError, type OptionName } from '../errors.js';
-import { syncFolder } from '../files/sync-folder.js';
+import { syncFolder } from '../files/atomic-write.js';
 import { fileError } from '../files/file-errors.js';
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;

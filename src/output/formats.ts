@@ -46,3 +46,7 @@ const foreign =
 export function foreignExtension(name: string | undefined): string | undefined {
   return foreign.exec((name ?? '').replace(/\.gz$/i, ''))?.[0];
 }
+
+/** A text as a cell of a CSV; quoted where it has to be (RFC 4180, 2). */
+export const csvCell = (text: string): string =>
+  /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -1,9 +1,12 @@
-import { lstat, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { lstat, readdir, realpath, rename, rm, stat, link, open, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { EngagectlError, type OptionName } from '../errors.js';
+import { EngagectlError, plainOption, type OptionName } from '../errors.js';
 import { refusePlace } from '../files/path-checks.js';
 import { fileError } from '../files/file-errors.js';
 import { isStdout } from './formats.js';
+import { constants } from 'node:fs';
+import { syncFolder } from '../files/atomic-write.js';
+import { verifyMark, type FileMark } from './checkpoint-file.js';
 
 /** What `--output` names. A symbolic link stands for the file it leads to. */
 export type Target =
@@ -117,3 +120,130 @@ const exists = async (path: string): Promise<boolean> => {
   const found = await lstat(path).catch(() => undefined);
   return found !== undefined;
 };
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+
+/** Gives a complete partial its final name. Throws E-OUTPUT-EXISTS, E-FILE-WRITE. */
+export async function publish(
+  target: FileTarget,
+  { overwrite }: { readonly overwrite: boolean },
+): Promise<void> {
+  const { name, path, partial, option } = target;
+  try {
+    if (overwrite) await rename(partial, path);
+    else await renameToNew(partial, path);
+    syncFolder(dirname(path));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !(await inodeOf(partial))) throw vanished(target, error);
+    if (code !== 'EEXIST') throw fileError({ file: name, done: 'finished', option }, error);
+    throw targetExists(target, {
+      why: 'it appeared during the run',
+      fix: `the export is complete in ${partial}: move it where you want it`,
+    });
+  }
+}
+
+const vanished = ({ partial, option }: FileTarget, cause: unknown): EngagectlError =>
+  new EngagectlError('E-FILE-WRITE', `${partial} vanished during the run`, {
+    why: 'something removed or renamed it',
+    fix: `start the export again with ${option('fresh')}`,
+    file: partial,
+    cause,
+  });
+
+/**
+ * Publishes what an earlier process completed, however far it came with that itself. Throws
+ * E-RUN-CHANGED when neither name leads to that document.
+ */
+export async function publishAgain(
+  target: FileTarget,
+  mark: FileMark,
+  rules: { readonly overwrite: boolean },
+): Promise<void> {
+  const [partial, final] = await Promise.all([inodeOf(target.partial), inodeOf(target.path)]);
+  if (partial === undefined && final !== undefined)
+    return verifyMark(target.path, mark, target.option);
+  await verifyMark(target.partial, mark, target.option);
+  // Killed between the two steps of a rename that replaces nothing.
+  if (partial?.ino === final?.ino) return unlink(target.partial);
+  const isPlaceholder = final?.size === 0;
+  await publish(target, { overwrite: rules.overwrite || isPlaceholder });
+}
+
+async function inodeOf(path: string) {
+  return lstat(path).catch(() => undefined);
+}
+
+/** File systems without hard links say one of these. */
+const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/** `rename` would replace a file that appeared meanwhile; `link` fails then, with EEXIST. */
+async function renameToNew(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (!noLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    const place = await open(to, O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    await place.close();
+    return rename(from, to);
+  }
+  return unlink(from);
+}
+
+/** What is known of the files of an unfinished output. */
+interface UnfinishedOutput {
+  readonly path: string;
+  readonly cwd: string;
+  /** Where its partial or spool stood. */
+  readonly marks: readonly FileMark[];
+  /** Where the spills of its slices stood, by the slice's number in the run. */
+  readonly spills: ReadonlyMap<number, FileMark>;
+}
+
+/** Paths of files. */
+export interface Leftovers {
+  readonly removed: readonly string[];
+  /** Not as the export left them: somebody else's by now. */
+  readonly left: readonly string[];
+}
+
+/** Removes what an unfinished export left beside its output, and nothing that it did not write. */
+export async function removeLeftovers(output: UnfinishedOutput): Promise<Leftovers> {
+  const where = { cwd: output.cwd, option: plainOption }; // nobody reads what is thrown here
+  const target = await findTarget(output.path, where).catch(() => undefined); // a folder now
+  if (target?.kind !== 'file') return { removed: [], left: [] };
+  const files = await existing([target.partial, spoolOf(target)]);
+  // A CSV has both, and only one of them has a mark.
+  const areOurs = await anyMatches(files, output.marks);
+  const spills = [...output.spills].map(([slice, mark]) => ({
+    file: spillOf(target, slice),
+    mark,
+  }));
+  const ours: string[] = [];
+  for (const file of files) if (areOurs || (await isEmpty(file))) ours.push(file);
+  for (const { file, mark } of spills) if (await matches(file, mark)) ours.push(file);
+  const all = [...files, ...(await existing(spills.map(({ file }) => file)))];
+  for (const file of ours) await rm(file, { force: true });
+  return { removed: ours, left: all.filter((file) => !ours.includes(file)) };
+}
+
+async function anyMatches(files: readonly string[], marks: readonly FileMark[]): Promise<boolean> {
+  for (const file of files) {
+    for (const mark of marks) if (mark.bytes > 0 && (await matches(file, mark))) return true;
+  }
+  return false;
+}
+
+const matches = async (file: string, mark: FileMark): Promise<boolean> =>
+  verifyMark(file, mark, plainOption).then(
+    () => true,
+    () => false,
+  );
+
+async function existing(files: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(files.map((file) => lstat(file).catch(() => undefined)));
+  return files.filter((_, index) => found[index]?.isFile());
+}
+
+const isEmpty = async (file: string): Promise<boolean> => (await lstat(file)).size === 0;

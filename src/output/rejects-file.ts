@@ -2,12 +2,9 @@ import { existsSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { EngagectlError, type OptionName } from '../errors.js';
-import { syncFolder } from '../files/sync-folder.js';
+import { syncFolder } from '../files/atomic-write.js';
 import { emptyMark, MarkedFile, type FileMark } from './checkpoint-file.js';
-import { rejectHeader, rejectRow } from './reject-row.js';
-import type { Reject, RejectStage } from './reject.js';
-
-export type { Reject, RejectStage };
+import { csvCell } from './formats.js';
 
 interface RejectsOptions {
   readonly option: OptionName;
@@ -182,4 +179,73 @@ function lineOf(reject: Reject): string {
   if (recordBase64 !== undefined) return `${head},"recordBase64":"${recordBase64}"}\n`;
   const named = cells.columns ? `,${JSON.stringify(cells).slice(1, -1)}` : '';
   return `${head},"record":${record ?? 'null'}${named}}\n`;
+}
+
+/** Columns of a rejects file of CSV behind those of the input; uploads ignore them. */
+export const rejectColumns = ['engagectl_line', 'engagectl_error'];
+
+/** The header of a rejects file of CSV. */
+export const rejectHeader = (columns: readonly string[]): string =>
+  rowOf([...columns, ...rejectColumns]);
+
+/**
+ * A reject as a row under the header of its input. A line that could not be read stands there as it
+ * was read, so that it can be corrected in its place.
+ */
+export function rejectRow(reject: Reject, columns: readonly string[]): string {
+  const { line, stage, code, error, record = 'null' } = reject;
+  const kind = code === undefined ? stage : `${stage} ${code}`;
+  const about = rowOf([String(line), `${kind}: ${error}`]);
+  const read = JSON.parse(record) as unknown;
+  if (typeof read === 'string') return `${betweenCommas(read, reject)},${about}`;
+  const members = typeof read === 'object' && read !== null ? read : {};
+  const cells = new Map(Object.entries(members));
+  return `${rowOf(columns.map((name) => textOf(cells.get(name)))).slice(0, -1)},${about}`;
+}
+
+/** The line of another dialect cell by cell, as far as they can be told apart; of ours as it is. */
+function betweenCommas(line: string, { delimiter = ',', quote = '"', escape = quote }: Reject) {
+  if (delimiter === ',' && quote === '"' && escape === quote) return line;
+  const isOpen = (cell: string): boolean =>
+    quote !== '' && cell.startsWith(quote) && !(cell.length > 1 && cell.endsWith(quote));
+  const cells: string[] = [];
+  for (const piece of line.split(delimiter)) {
+    const last = cells.at(-1);
+    if (last !== undefined && isOpen(last)) cells.splice(-1, 1, `${last}${delimiter}${piece}`);
+    else cells.push(piece);
+  }
+  const told = isOpen(cells.at(-1)!) ? line.split(delimiter) : cells;
+  return told
+    .map((cell) => {
+      const isQuoted = quote !== '' && cell.startsWith(quote) && !isOpen(cell);
+      if (isQuoted) return csvCell(cell.slice(1, -1).replaceAll(`${escape}${quote}`, quote));
+      return cell.includes(',') ? csvCell(cell) : cell;
+    })
+    .join(',');
+}
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+
+const rowOf = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;
+
+export type RejectStage = 'parse' | 'validate' | 'service' | 'unknown' | 'notSent';
+
+/** One line of the rejects file; `record` is JSON text of what was read. */
+export interface Reject {
+  readonly source: string;
+  readonly line: number;
+  readonly stage: RejectStage;
+  readonly code?: number | undefined;
+  readonly error: string;
+  /** JSON text of the member `record`. */
+  readonly record?: string;
+  /** Instead of `record`: bytes that are no UTF-8. */
+  readonly recordBase64?: string;
+  /** Of a line of a CSV that could not be read: what its cells would have been called, … */
+  readonly columns?: readonly string[] | undefined;
+  /** … and what stands between and around them, where it is not what RFC 4180 says. */
+  readonly delimiter?: string | undefined;
+  readonly quote?: string | undefined;
+  readonly escape?: string | undefined;
 }

@@ -3,7 +3,7 @@ import { stringify } from 'csv-stringify/sync';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { jobWords } from '../../src/commands/job/job-words.js';
-import { openOutput } from '../../src/output/open-output.js';
+import { openOutput } from '../../src/output/document-output.js';
 import type { OutputOptions } from '../../src/output/formats.js';
 import { pageOf } from '../support/record-page.js';
 import { makeWorld, type World } from '../support/world.js';

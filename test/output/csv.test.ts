@@ -3,7 +3,7 @@ import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jobWords } from '../../src/commands/job/job-words.js';
-import { openOutput } from '../../src/output/open-output.js';
+import { openOutput } from '../../src/output/document-output.js';
 import type { OutputOptions } from '../../src/output/formats.js';
 import type { Output } from '../../src/output/output.js';
 import { pageOf } from '../support/record-page.js';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { OutputOptions } from '../../src/output/formats.js';
-import { openOutput, prepareOutputs } from '../../src/output/open-output.js';
+import { openOutput, prepareOutputs } from '../../src/output/document-output.js';
 import { pageOf } from '../support/record-page.js';
 import { makeWorld } from '../support/world.js';
 

@@ -13,9 +13,7 @@ import {
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { EngagectlError, plainOption, type OptionName } from '../../errors.js';
-import { syncFolder } from '../../files/sync-folder.js';
-import type { JournalEntry, KnownKinds } from './entry-table.js';
-import { writeSynced } from '../../files/write-synced.js';
+import { syncFolder, writeSynced } from '../../files/atomic-write.js';
 import {
   damagedJournal,
   journalLine,
@@ -24,6 +22,7 @@ import {
   type ParsedJournal,
 } from './journal-lines.js';
 import { SyncedMarkFile } from './synced-mark.js';
+import type { JournalEntry, KnownKinds } from './entry-table.js';
 
 const { O_APPEND, O_CREAT, O_TRUNC, O_WRONLY } = constants;
 const syncData = promisify(fdatasync);

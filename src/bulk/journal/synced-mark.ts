@@ -1,5 +1,5 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { writeSynced } from '../../files/write-synced.js';
+import { writeSynced } from '../../files/atomic-write.js';
 import { checksum, type SyncedMark } from './journal-lines.js';
 
 /** Bytes of one of the two places; a disk writes as many at once. */

@@ -1,8 +1,8 @@
-import { closeSync, fdatasync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 import path from 'node:path';
+import { closeSync, fdatasync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
-import { syncFolder } from '../../files/sync-folder.js';
+import { syncFolder } from '../../files/atomic-write.js';
 import { bytesOf, DoubtfulFile, entryBytes, entryWords, filled } from './entry-file.js';
 
 const syncData = promisify(fdatasync);

@@ -1,7 +1,7 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import path from 'node:path';
+import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { syncFolder } from '../../files/sync-folder.js';
+import { syncFolder } from '../../files/atomic-write.js';
 import { bytesOf, entryWords, headBytes, headOf, type EntryHead } from './entry-file.js';
 
 const roomEntries = 65_536;

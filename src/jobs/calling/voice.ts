@@ -2,8 +2,7 @@ import path from 'node:path';
 import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { readWav, resampled, writeWav, type Sound } from '../../calling/wav.js';
 import { EngagectlError } from '../../errors.js';
-import { whyOf } from '../../files/why-of.js';
-import { fileError } from '../../files/file-errors.js';
+import { whyOf, fileError } from '../../files/file-errors.js';
 import type { MediaAdapter } from '../../calling/calling.js';
 import type { World } from '../world.js';
 

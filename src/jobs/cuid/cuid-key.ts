@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { readText } from '../../files/read-file.js';
-import { whyOf } from '../../files/why-of.js';
+import { whyOf } from '../../files/file-errors.js';
 import type { World } from '../world.js';
 
 /** Characters of the shortest key that cannot be found by trying. */

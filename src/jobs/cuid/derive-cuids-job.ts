@@ -1,21 +1,21 @@
-import type { Tally } from '../../bulk/tally.js';
 import { EngagectlError } from '../../errors.js';
-import type { RowBlock } from '../../input/rows.js';
 import { CellText } from '../../mapping/cell-text.js';
 import { NamedValues } from '../../mapping/named-values.js';
 import { invalid, type Fault } from '../../mapping/record-builder.js';
-import { openOutput, prepareOutputs } from '../../output/open-output.js';
-import type { OutputOptions } from '../../output/formats.js';
-import type { Output } from '../../output/output.js';
-import type { JobHooks } from '../job-hooks.js';
-import type { World } from '../world.js';
+import { openOutput, prepareOutputs } from '../../output/document-output.js';
 import { lineOf } from './check-cuids-job.js';
 import { cuidKey } from './cuid-key.js';
 import { CuidMaker } from './cuid-maker.js';
 import { derivedOutput } from './derived-output.js';
-import type { DerivedRows } from './derived-rows.js';
 import { KnownCuids, type MetBefore } from './known-cuids.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
+import type { Tally } from '../../bulk/tally.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { OutputOptions } from '../../output/formats.js';
+import type { Output } from '../../output/output.js';
+import type { JobHooks } from '../job-hooks.js';
+import type { World } from '../world.js';
+import type { DerivedRows } from './derived-rows.js';
 
 export interface DeriveCuidsOptions extends RowsOptions {
   /** Column of what names the user. */

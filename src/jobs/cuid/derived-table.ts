@@ -1,9 +1,9 @@
+import { CellText } from '../../mapping/cell-text.js';
+import { csvCell } from '../../output/formats.js';
+import { openTextProgram, reserve, type WasmMemory } from '../../text/text-program.js';
 import type { TableHeader } from '../../input/open.js';
 import type { RowBlock } from '../../input/rows.js';
-import { CellText } from '../../mapping/cell-text.js';
-import { csvCell } from '../../output/csv-cell.js';
 import type { Encoding, RecordPage } from '../../output/output.js';
-import { openTextProgram, reserve, type WasmMemory } from '../../text/text-program.js';
 import type { Derived, DerivedRows } from './derived-rows.js';
 
 /** What `wasm/cuid.ts` exports. */

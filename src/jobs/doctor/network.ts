@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { access, constants } from 'node:fs/promises';
-import { isLoopback } from '../../contract/loopback.js';
+import { isLoopback } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
 

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { openOutput, prepareOutputs } from '../../output/document-output.js';
 import type { OutputOptions } from '../../output/formats.js';
-import { openOutput, prepareOutputs } from '../../output/open-output.js';
 import type { Encoding, Output, RecordPage } from '../../output/output.js';
 import type { World } from '../world.js';
 

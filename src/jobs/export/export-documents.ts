@@ -1,9 +1,4 @@
-import type { ReadKind } from '../../client/client.js';
-import type { ExportDocument, ExportJob } from '../../bulk/export/export-job.js';
-import type { ExportEntry, SliceOfFile } from '../../bulk/export/export-entries.js';
-import type { PlannedSlice } from '../../bulk/export/export-ahead.js';
 import { ExportLog } from '../../bulk/export/export-log.js';
-import type { Zone } from '../../zone.js';
 import {
   discardOutput,
   openOutput,
@@ -11,11 +6,9 @@ import {
   prepareOutputs,
   publishSealed,
   tidyOutput,
-} from '../../output/open-output.js';
-import type { Output } from '../../output/output.js';
+} from '../../output/document-output.js';
 import { limits } from '../../contract/limits.js';
 import { plainOption } from '../../errors.js';
-import type { DateRange } from './date-range.js';
 import {
   exportDefaults,
   type DayFileOptions,
@@ -24,6 +17,13 @@ import {
 } from '../job-options.js';
 import { outputOf } from '../output-of.js';
 import { shardFile } from '../shard-of.js';
+import type { ReadKind } from '../../client/client.js';
+import type { ExportDocument, ExportJob } from '../../bulk/export/export-job.js';
+import type { ExportEntry, SliceOfFile } from '../../bulk/export/export-entries.js';
+import type { PlannedSlice } from '../../bulk/export/export-ahead.js';
+import type { Zone } from '../../zone.js';
+import type { Output } from '../../output/output.js';
+import type { DateRange } from './date-range.js';
 import type { OpenRun } from '../run/open-run.js';
 import type { FileSlices } from './wanted-days.js';
 import type { JobHooks } from '../job-hooks.js';

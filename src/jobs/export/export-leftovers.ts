@@ -3,7 +3,7 @@ import { emptyCheckpoint, ExportProgress } from '../../bulk/export/export-progre
 import { replay } from '../../bulk/journal/entry-table.js';
 import { readJournal } from '../../bulk/journal/journal.js';
 import { journalOf, type RunFolder } from '../run/run-folder.js';
-import { removeLeftovers, type Leftovers } from '../../output/leftovers.js';
+import { removeLeftovers, type Leftovers } from '../../output/partial-file.js';
 
 /**
  * Removes the partial files of an unfinished export, which nobody can go on with once it is

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import {
   closeSync,
   existsSync,
@@ -10,11 +11,10 @@ import {
   writeSync,
   writevSync,
 } from 'node:fs';
-import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { OnceKind } from '../../bulk/outcome-log.js';
-import { syncFolder } from '../../files/sync-folder.js';
+import { syncFolder } from '../../files/atomic-write.js';
 import { makeRoot } from './run-folder.js';
+import type { OnceKind } from '../../bulk/outcome-log.js';
 
 /** A write that ended with its whole input worked through. */
 export interface LedgerLine {

@@ -4,9 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:f
 import { aboutJournal, type ParsedJournal } from '../../bulk/journal/journal-lines.js';
 import { createJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
-import { makeFolder } from '../../files/atomic-write.js';
-import { syncFolder } from '../../files/sync-folder.js';
-import { writeSynced } from '../../files/write-synced.js';
+import { makeFolder, syncFolder, writeSynced } from '../../files/atomic-write.js';
 import { lockRun } from '../../files/file-lock.js';
 import type { Words } from '../world.js';
 import type { Runtime } from '../../runtime.js';

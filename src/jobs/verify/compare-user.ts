@@ -1,4 +1,4 @@
-import { channels } from '../../contract/subscriptions.js';
+import { channels } from '../../contract/record-fields.js';
 import { exactText } from '../../text/exact-json.js';
 import { FoundUser } from './found-user.js';
 import { sameValue } from './same-value.js';

@@ -1,7 +1,7 @@
-import type { subscriptionTypes } from '../../contract/subscriptions.js';
-import type { Identifier } from '../../mapping/identifier.js';
 import { isMap, parseExact } from '../../text/exact-json.js';
 import { membersOfSent, userOf, type SentRecord } from './sent.js';
+import type { subscriptionTypes } from '../../contract/record-fields.js';
+import type { Identifier } from '../../mapping/identifier.js';
 
 /** An address and what was last said of it. */
 export class SentAddress {

@@ -10,8 +10,7 @@ import {
 } from 'node:fs';
 import { EngagectlError } from '../../errors.js';
 import { refusePlace } from '../../files/path-checks.js';
-import { rejectColumns, rejectHeader, rejectRow } from '../../output/reject-row.js';
-import type { Reject } from '../../output/reject.js';
+import { rejectColumns, rejectHeader, rejectRow, type Reject } from '../../output/rejects-file.js';
 
 /** Where a line of a rejects file lies, and whose record it is of. */
 interface Place {

@@ -1,10 +1,9 @@
 import { EngagectlError } from '../../errors.js';
-import { writeSynced } from '../../files/write-synced.js';
+import { writeSynced } from '../../files/atomic-write.js';
 import { draftMapping } from '../../mapping/draft/draft-mapping.js';
 import { sampleRows } from '../../mapping/draft/sample-rows.js';
 import { fileError } from '../../files/file-errors.js';
-import { publish } from '../../output/publish.js';
-import { findTarget, refuseTarget, type FileTarget } from '../../output/partial-file.js';
+import { publish, findTarget, refuseTarget, type FileTarget } from '../../output/partial-file.js';
 import type { Inputs } from '../../input/open.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';

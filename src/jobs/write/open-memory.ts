@@ -8,7 +8,7 @@ import { refusePlace, unwritable } from '../../files/path-checks.js';
 import { lockRun, type RunLock } from '../../files/file-lock.js';
 import { makeRoot } from '../run/run-folder.js';
 import { shardText } from '../shard-of.js';
-import { csvCell } from '../../output/csv-cell.js';
+import { csvCell } from '../../output/formats.js';
 import { isOfUser, type RecordKey } from '../../text/record-key.js';
 import type { World } from '../world.js';
 import type { WriteRequest, Writing } from './write-request.js';

@@ -1,5 +1,4 @@
-import { profileFields } from '../../contract/record-fields.js';
-import { channels } from '../../contract/subscriptions.js';
+import { profileFields, channels } from '../../contract/record-fields.js';
 import { shellWord } from '../../shell-word.js';
 
 /** Other words for default fields, letters only. */

@@ -1,9 +1,9 @@
-import type { IncomingMessage } from 'node:http';
 import { signalPath, subprotocol } from '../../calling/protocol.js';
-import { isLoopback } from '../../contract/loopback.js';
+import { isLoopback } from '../../contract/endpoints.js';
 import { refused, type Refusal } from '../refusal.js';
-import type { Upgrade } from '../listen.js';
 import { isOurs, urlOf, type Route } from '../router.js';
+import type { IncomingMessage } from 'node:http';
+import type { Upgrade } from '../listen.js';
 import type { Service } from '../service.js';
 import type { CallSystem } from './call-system.js';
 

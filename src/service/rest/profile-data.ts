@@ -1,6 +1,6 @@
 import { recordCodes } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
-import { channels } from '../../contract/subscriptions.js';
+import { channels } from '../../contract/record-fields.js';
 import { joinMembers, membersOf, stringOf, type Members } from '../raw-json.js';
 import { changedField } from './operators.js';
 import { isCustomKey } from './profile-rules.js';

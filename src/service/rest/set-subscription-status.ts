@@ -1,6 +1,6 @@
 import { recordCodes } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
-import { subscriptionStatuses } from '../../contract/subscriptions.js';
+import { subscriptionStatuses } from '../../contract/record-fields.js';
 import { isObject, membersOf, stringOf } from '../raw-json.js';
 import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/addresses.js';
 import { isDryRun } from './played-query.js';

@@ -1,4 +1,4 @@
-import { subscriptionTypes } from '../../contract/subscriptions.js';
+import { subscriptionTypes } from '../../contract/record-fields.js';
 import type { Database } from './database.js';
 
 /** An address-level flag: it concerns every user who has the address. */

@@ -1,8 +1,8 @@
-import { channels } from '../../contract/subscriptions.js';
+import { channels } from '../../contract/record-fields.js';
+import { fillGaps, gap, timeGap } from './gaps.js';
 import type { Service } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { ProfileParts } from './exports.js';
-import { fillGaps, gap, timeGap } from './gaps.js';
 
 /**
  * Records of the reads, concatenated by the store itself: SQL expressions over table `profiles` as p
