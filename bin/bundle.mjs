@@ -26,7 +26,7 @@ const besidesTheClient = [
   'client/attempt',
   'client/request-seen',
   'client/span-of',
-  'text/json-members',
+  'text/raw-json',
 ];
 
 /**

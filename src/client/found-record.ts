@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { requestCodes } from '../contract/error-codes.js';
 import { failOf, refusalOf, unreadable, type Answer } from './answer.js';
-import { memberText } from '../text/json-members.js';
+import { memberText } from '../text/raw-json.js';
 import type { Exchanges } from './exchanges.js';
 
 /** Statuses that say nothing about the user asked for. */

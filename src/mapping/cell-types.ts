@@ -1,7 +1,7 @@
 import { phoneNumber } from '../contract/record-fields.js';
 import { shown } from './identity.js';
 import { instantOf } from './instants.js';
-import { JsonText } from './json-text.js';
+import { JsonText } from '../text/json-parser.js';
 import {
   isPhoneType,
   type CellType,
@@ -9,7 +9,7 @@ import {
   type UploadMapping,
 } from './upload-mapping.js';
 import type { Zone } from '../zone.js';
-import type { CellText } from './cell-text.js';
+import type { CellText } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-builder.js';
 
 /** Writes a text as a type; or says why it does not fit, to be read behind the text. */

@@ -1,6 +1,6 @@
 import { CsvProgram } from '../text/csv-program.js';
 import { CsvScanner } from '../text/csv-scanner.js';
-import { CellText } from './cell-text.js';
+import { CellText } from '../text/text-slice.js';
 
 const nothing = Buffer.alloc(0);
 /** What stands between and around the cells, where it is not what RFC 4180 says. */

@@ -1,4 +1,4 @@
-import { CellText } from './cell-text.js';
+import { CellText } from '../text/text-slice.js';
 import { writeString } from './cell-types.js';
 import { missingColumns } from './columns.js';
 import { takeKey } from './identity.js';

@@ -1,12 +1,12 @@
 import { openEvent, openProfileData } from './cell-row.js';
-import { CellText } from './cell-text.js';
-import type { KeyPart } from '../text/record-key.js';
+import { CellText } from '../text/text-slice.js';
 import { shown, takeKey } from './identity.js';
 import { exportedInstantOf } from './instants.js';
-import { JsonText } from './json-text.js';
+import { JsonText } from '../text/json-parser.js';
 import { token } from './json-tokens.js';
-import type { RecordBuilder } from './record-builder.js';
 import { nameFault } from './typed-record.js';
+import type { KeyPart } from '../text/record-key.js';
+import type { RecordBuilder } from './record-builder.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Members of an exported profile beside profileData, and the profile fields they are uploaded as. */

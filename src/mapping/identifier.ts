@@ -1,10 +1,10 @@
 import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
-import type { RowBlock } from '../input/rows.js';
-import { CellText } from './cell-text.js';
+import { CellText } from '../text/text-slice.js';
 import { missingColumns } from './columns.js';
 import { keyFault } from './identity.js';
 import { faultOf, NamedValues } from './named-values.js';
 import { invalid, type Fault } from './record-builder.js';
+import type { RowBlock } from '../input/rows.js';
 
 export interface Identifier {
   readonly by: IdentifierKind;

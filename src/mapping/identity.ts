@@ -1,7 +1,7 @@
 import { limits, objectIdPattern } from '../contract/limits.js';
-import type { KeyPart } from '../text/record-key.js';
-import type { CellText } from './cell-text.js';
 import { keyOf, keySeeds } from './key-hash.js';
+import type { KeyPart } from '../text/record-key.js';
+import type { CellText } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-builder.js';
 
 /** Takes the text as the record's key; says why it cannot be one. */

@@ -1,6 +1,6 @@
 import { dayOf, dayToUtc } from '../contract/dates.js';
 import type { Zone } from '../zone.js';
-import type { CellText } from './cell-text.js';
+import type { CellText } from '../text/text-slice.js';
 
 /** Digits of epoch seconds; more are milliseconds or a 14-digit time. */
 export const epochDigits = 11;

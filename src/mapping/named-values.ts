@@ -1,10 +1,10 @@
-import type { RowBlock } from '../input/rows.js';
-import type { CellText } from './cell-text.js';
 import { columnFault } from './columns.js';
 import { readJsonRecord } from './json-record.js';
-import { JsonText } from './json-text.js';
+import { JsonText } from '../text/json-parser.js';
 import { token } from './json-tokens.js';
 import { invalid, type Fault } from './record-builder.js';
+import type { RowBlock } from '../input/rows.js';
+import type { CellText } from '../text/text-slice.js';
 
 const nothing = Buffer.alloc(0);
 

@@ -1,5 +1,5 @@
 import { EngagectlError, type ErrorId } from '../errors.js';
-import { JsonText } from './json-text.js';
+import { JsonText } from '../text/json-parser.js';
 
 /**
  * The value of a file's text. Not by JSON.parse alone: it takes the last of two equal keys in silence,

@@ -1,7 +1,7 @@
-import type { RowBlock } from '../input/rows.js';
 import { allOf } from './all-of.js';
-import { JsonWriter } from './json-writer.js';
+import { JsonWriter } from '../text/json-writer.js';
 import { token } from './json-tokens.js';
+import type { RowBlock } from '../input/rows.js';
 import type { RecordBlock, RecordReject } from './records.js';
 
 /** Why a row cannot be sent. */

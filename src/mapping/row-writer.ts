@@ -1,6 +1,6 @@
-import type { Cells, RowBlock } from '../input/rows.js';
 import { CsvProgram } from '../text/csv-program.js';
-import { JsonWriter } from './json-writer.js';
+import { JsonWriter } from '../text/json-writer.js';
+import type { Cells, RowBlock } from '../input/rows.js';
 import type { RecordBlock } from './records.js';
 import type { RowForm } from './row-form.js';
 

@@ -1,7 +1,7 @@
-import type { RowBlock } from '../input/rows.js';
-import { CellText } from './cell-text.js';
+import { CellText } from '../text/text-slice.js';
 import { readJsonRecord } from './json-record.js';
-import { JsonText } from './json-text.js';
+import { JsonText } from '../text/json-parser.js';
+import type { RowBlock } from '../input/rows.js';
 
 /** Most bytes of an unparsable text that a rejects file holds (contract §2, Rejects file). */
 const longestText = 64 * 1024;

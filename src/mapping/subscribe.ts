@@ -1,5 +1,5 @@
 import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
-import { CellText } from './cell-text.js';
+import { CellText } from '../text/text-slice.js';
 import { missingColumns } from './columns.js';
 import { shown, textFault } from './identity.js';
 import { keyOf, keySeeds } from './key-hash.js';

@@ -1,9 +1,9 @@
-import { CellText } from './cell-text.js';
+import { CellText } from '../text/text-slice.js';
 import { keyParts } from '../text/record-key.js';
 import { shown, takeKey, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
-import type { JsonText } from './json-text.js';
 import { token } from './json-tokens.js';
+import type { JsonText } from '../text/json-parser.js';
 import type { RecordBuilder } from './record-builder.js';
 
 /** The one that orders the record comes last. */

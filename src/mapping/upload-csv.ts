@@ -1,14 +1,14 @@
-import type { Cells, RowBlock } from '../input/rows.js';
 import { allOf } from './all-of.js';
 import { writeHead, type CellRow, type Parts } from './cell-row.js';
-import { CellText } from './cell-text.js';
+import { CellText } from '../text/text-slice.js';
 import { writeString, writeTyped } from './cell-types.js';
 import { columnFault, columnsOf, type Column } from './columns.js';
 import { unexpectedIn } from './unexpected-in.js';
 import { invalid, RecordBuilder } from './record-builder.js';
-import type { RecordBlock, RecordReject } from './records.js';
 import { formOf } from './row-form.js';
 import { DONE, HEAD, RowWriter } from './row-writer.js';
+import type { Cells, RowBlock } from '../input/rows.js';
+import type { RecordBlock, RecordReject } from './records.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Rows of CSVs to upload records, by the header of each; as a CellRow, the one being written. */

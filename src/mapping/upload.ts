@@ -1,18 +1,18 @@
-import type { RowBlock } from '../input/rows.js';
 import { columnOf, type Role } from './columns.js';
 import { writeExportedEvent, writeExportedProfile } from './exported-record.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonRow } from './json-row.js';
-import { JsonText } from './json-text.js';
+import { JsonText } from '../text/json-parser.js';
 import { token } from './json-tokens.js';
 import { invalid, RecordBuilder, type Fault } from './record-builder.js';
-import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
 import { misspelt } from './survey/spelling.js';
 import { writeTypedRecord } from './typed-record.js';
 import { UploadCsv } from './upload-csv.js';
+import type { RowBlock } from '../input/rows.js';
+import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
 import type { UploadMapping } from './upload-mapping.js';
 
-export type { UploadMapping } from './upload-mapping.js';
+export { type UploadMapping } from './upload-mapping.js';
 
 /** Rows to upload records (endpoint 1): profiles and events. */
 export function uploadMapper(options: UploadMapping): Mapper {

@@ -1,5 +1,5 @@
 import { EngagectlError, grouped } from '../errors.js';
-import { Flattener } from '../text/flattener.js';
+import { Flattener } from '../text/json-flattener.js';
 import { didYouMean } from '../nearest.js';
 import type { DocumentOptions, Encoding, RecordPage } from './output.js';
 

@@ -1,5 +1,5 @@
+import { membersOf, spaceEnd } from '../text/raw-json.js';
 import type { Zone } from '../zone.js';
-import { membersOf, spaceEnd } from '../text/json-members.js';
 import type { RecordPage } from './output.js';
 
 const closeBrace = 0x7d;

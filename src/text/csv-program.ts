@@ -1,4 +1,5 @@
-import { openTextProgram, reserve, type WasmMemory, type WasmNumber } from './text-program.js';
+import { openTextProgram } from './wasm-program.js';
+import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** What `wasm/csv-memory.ts`, `wasm/csv-cells.ts` and `wasm/csv-records.ts` export. Places come back signed. */
 interface CsvCode extends ShardCode, Record<Place | CutNumber | WrittenNumber, WasmNumber> {

@@ -1,4 +1,5 @@
-import { openTextProgram, reserve, type WasmMemory, type WasmNumber } from './text-program.js';
+import { openTextProgram } from './wasm-program.js';
+import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** What `wasm/cuid-set.ts` exports. */
 interface SetProgram {

@@ -1,4 +1,5 @@
-import { openTextProgram, type WasmMemory, type WasmNumber } from './text-program.js';
+import { openTextProgram } from './wasm-program.js';
+import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** What `wasm/json-element.ts` and `wasm/json-text.ts` export. */
 interface ElementProgram {

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import { openTextProgram } from './wasm-program.js';
+import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 import type { RecordPage } from './record-page.js';
-import { openTextProgram, reserve, type WasmMemory, type WasmNumber } from './text-program.js';
 
 /** A body that is not one complete JSON object in UTF-8; the message says where and why. */
 export class PageSyntaxError extends Error {}

@@ -1,4 +1,4 @@
-import { closes, opens, spaceEnd, tokenEnd } from './json-members.js';
+import { closes, opens, spaceEnd, tokenEnd } from './raw-json.js';
 
 const comma = 0x2c;
 const colon = 0x3a;

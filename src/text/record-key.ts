@@ -1,4 +1,4 @@
-import type { keySpaces } from './record-hashes.js';
+import type { keySpaces } from './record-hash.js';
 
 /** Members that say whose record it is (service-facts, Upload), the one that orders it first. */
 export const keyParts = ['identity', 'objectId', 'FBID', 'GPID'] as const;

@@ -1,5 +1,6 @@
 import { CsvProgram, type ShardCode } from './csv-program.js';
-import { openTextProgram, reserve } from './text-program.js';
+import { openTextProgram } from './wasm-program.js';
+import { reserve } from '../wasm.js';
 
 /** Which cells of a row are its key. Each is a column, or -1. */
 export interface KeyCells {

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { expect, it } from 'vitest';
-import { JsonText } from '../../src/mapping/json-text.js';
+import { JsonText } from '../../src/text/json-parser.js';
 import { randomOf, seeds } from '../rig/random.js';
 import { encode } from './documents.js';
 import { expectedOf, faultOutcome, rowOutcome } from './oracle.js';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CellText } from '../../src/mapping/cell-text.js';
-import { JsonText } from '../../src/mapping/json-text.js';
+import { CellText } from '../../src/text/text-slice.js';
+import { JsonText } from '../../src/text/json-parser.js';
 
 const json = new JsonText();
 const content = new CellText();

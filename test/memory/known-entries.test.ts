@@ -6,7 +6,7 @@ import { EntriesOnDisk } from '../../src/bulk/memory/entries-on-disk.js';
 import { EntryFile, entryWords } from '../../src/bulk/memory/entry-file.js';
 import { EntryWriter } from '../../src/bulk/memory/entry-writer.js';
 import { found, type KnownEntries } from '../../src/bulk/memory/known-entries.js';
-import { RecordTable } from '../../src/text/record-table.js';
+import { RecordTable } from '../../src/text/baseline-table.js';
 import { randomOf } from '../rig/random.js';
 
 // What is remembered, in memory and on the disk: both are asked the same, and a list of ours answers, too.

@@ -1,5 +1,5 @@
 import { CuidMaker } from '../../src/jobs/cuid/cuid-maker.js';
-import { CellText } from '../../src/mapping/cell-text.js';
+import { CellText } from '../../src/text/text-slice.js';
 
 type Text = readonly [value: string, device?: string | undefined];
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalText, ExactNumber, exactText, parseExact } from '../../src/text/exact-json.js';
+import { canonicalText, ExactNumber, exactText, parseExact } from '../../src/text/lossless-json.js';
 
 const same = (key: string) => key;
 const canonical = (text: string) => canonicalText(parseExact(text), same);

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { memberText } from '../../src/text/json-members.js';
+import { memberText } from '../../src/text/raw-json.js';
 
 const of = (json: string) => memberText(Buffer.from(json), 'record')?.toString();
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { PageScanner } from '../../src/text/page-scanner.js';
-import { reserve } from '../../src/text/text-program.js';
+import { reserve } from '../../src/wasm.js';
 
 afterEach(() => vi.unstubAllGlobals());
 

@@ -1,13 +1,13 @@
-import type { RecordBlock } from '../../mapping/records.js';
-import { hashWords, keySpaces, recordKinds, RecordHashes } from '../../text/record-hashes.js';
+import { hashWords, keySpaces, recordKinds, RecordHashes } from '../../text/record-hash.js';
 import { keyOfRecord, type RecordKey } from '../../text/record-key.js';
 import { CommitQueue } from '../journal/commit-queue.js';
-import type { ChangeLog } from './change-log.js';
 import { entryWords, type EntryHead } from './entry-file.js';
 import { found, type KnownEntries } from './known-entries.js';
 import { MemoryFiles } from './memory-files.js';
 import { nameLine } from './names-file.js';
 import { onDisk, onDiskLater } from './on-disk.js';
+import type { RecordBlock } from '../../mapping/records.js';
+import type { ChangeLog } from './change-log.js';
 
 /** What of an input is new, changed, as it was, and not in it any more. */
 export interface Plan {

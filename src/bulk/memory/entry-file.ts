@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { hashWords } from '../../text/record-hashes.js';
+import { hashWords } from '../../text/record-hash.js';
 
 /**
  * A file of entries of 16 bytes, as four numbers: the low and high half of a key's hash, and of its

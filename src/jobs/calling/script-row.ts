@@ -1,8 +1,8 @@
-import type { RowBlock } from '../../input/rows.js';
 import { validateCuid } from '../../calling/validate-cuid.js';
-import { CellText } from '../../mapping/cell-text.js';
+import { CellText } from '../../text/text-slice.js';
 import { NamedValues } from '../../mapping/named-values.js';
 import { invalid, type Fault } from '../../mapping/record-builder.js';
+import type { RowBlock } from '../../input/rows.js';
 import type { Answer } from './answering.js';
 
 /** What a receiver does, and how the call then ends for the caller. */

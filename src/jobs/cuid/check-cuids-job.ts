@@ -1,14 +1,14 @@
-import type { Tally } from '../../bulk/tally.js';
-import type { CuidFinding, CuidRule } from '../../calling/validate-cuid.js';
-import type { RowBlock } from '../../input/rows.js';
-import { CellText } from '../../mapping/cell-text.js';
+import { CellText } from '../../text/text-slice.js';
 import { NamedValues } from '../../mapping/named-values.js';
 import { invalid, type Fault } from '../../mapping/record-builder.js';
-import type { JobHooks } from '../job-hooks.js';
-import type { World } from '../world.js';
 import { cuidFindings } from './cuid-rules.js';
 import { KnownCuids, type MetBefore, type Place } from './known-cuids.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
+import type { Tally } from '../../bulk/tally.js';
+import type { CuidFinding, CuidRule } from '../../calling/validate-cuid.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { JobHooks } from '../job-hooks.js';
+import type { World } from '../world.js';
 
 export interface CheckCuidsOptions extends RowsOptions {
   /** Column of the cuid; default `cuid`. */

@@ -1,10 +1,6 @@
-import { CellText } from '../../mapping/cell-text.js';
-import {
-  openTextProgram,
-  reserve,
-  type WasmMemory,
-  type WasmNumber,
-} from '../../text/text-program.js';
+import { CellText } from '../../text/text-slice.js';
+import { openTextProgram } from '../../text/wasm-program.js';
+import { reserve, type WasmMemory, type WasmNumber } from '../../wasm.js';
 
 /** What `wasm/cuid.ts` exports. */
 interface CuidProgram {

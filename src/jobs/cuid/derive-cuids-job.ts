@@ -1,5 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import { CellText } from '../../mapping/cell-text.js';
+import { CellText } from '../../text/text-slice.js';
 import { NamedValues } from '../../mapping/named-values.js';
 import { invalid, type Fault } from '../../mapping/record-builder.js';
 import { openOutput, prepareOutputs } from '../../output/document-output.js';

@@ -1,7 +1,7 @@
+import { JsonWriter } from '../../text/json-writer.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordPage } from '../../output/output.js';
 import type { CuidMaker } from './cuid-maker.js';
-import { JsonWriter } from '../../mapping/json-writer.js';
 import type { NamedValues } from '../../mapping/named-values.js';
 import type { Stretch } from '../../text/cuid-set.js';
 

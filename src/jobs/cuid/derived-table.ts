@@ -1,6 +1,7 @@
-import { CellText } from '../../mapping/cell-text.js';
+import { CellText } from '../../text/text-slice.js';
 import { csvCell } from '../../output/formats.js';
-import { openTextProgram, reserve, type WasmMemory } from '../../text/text-program.js';
+import { openTextProgram } from '../../text/wasm-program.js';
+import { reserve, type WasmMemory } from '../../wasm.js';
 import type { TableHeader } from '../../input/open.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { Encoding, RecordPage } from '../../output/output.js';

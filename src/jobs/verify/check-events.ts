@@ -1,13 +1,13 @@
+import { exactText, parseExact } from '../../text/lossless-json.js';
+import { performExport } from '../export/perform-export.js';
+import { Again } from './again.js';
+import { membersOfSent, type SentRecord } from './sent.js';
 import type { LookUpContext } from '../../bulk/look-up.js';
 import type { Client } from '../../client/client.js';
 import type { SliceOfFile } from '../../bulk/export/export-entries.js';
 import type { Output } from '../../output/output.js';
-import { exactText, parseExact } from '../../text/exact-json.js';
-import { performExport } from '../export/perform-export.js';
 import type { Connection, World } from '../world.js';
-import { Again } from './again.js';
 import type { EqualEvents, EventBook, EventDays } from './event-book.js';
-import { membersOfSent, type SentRecord } from './sent.js';
 import type { Verdict } from './verdict.js';
 
 interface Exporting extends Pick<LookUpContext, 'counts'> {

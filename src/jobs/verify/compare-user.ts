@@ -1,5 +1,5 @@
 import { channels } from '../../contract/record-fields.js';
-import { exactText } from '../../text/exact-json.js';
+import { exactText } from '../../text/lossless-json.js';
 import { FoundUser } from './found-user.js';
 import { sameValue } from './same-value.js';
 import type { Expected, SentUser } from './sent-user.js';

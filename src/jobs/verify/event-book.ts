@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Day } from '../../contract/dates.js';
 import {
   canonicalText,
   exactText,
@@ -7,11 +6,12 @@ import {
   isList,
   isMap,
   type ExactJson,
-} from '../../text/exact-json.js';
-import type { Identifier } from '../../mapping/identifier.js';
-import type { Zone } from '../../zone.js';
+} from '../../text/lossless-json.js';
 import { dateOf } from './same-value.js';
 import { folded, membersOfSent, userOf, type SentMembers, type SentRecord } from './sent.js';
+import type { Day } from '../../contract/dates.js';
+import type { Identifier } from '../../mapping/identifier.js';
+import type { Zone } from '../../zone.js';
 
 /** Events that are equal in user, name, second and properties. There may be very many: it is small. */
 export interface EqualEvents {

@@ -1,4 +1,4 @@
-import { isList, isMap, parseExact, type ExactJson } from '../../text/exact-json.js';
+import { isList, isMap, parseExact, type ExactJson } from '../../text/lossless-json.js';
 import { folded } from './sent.js';
 
 type Members = ReadonlyMap<string, ExactJson>;

@@ -1,18 +1,18 @@
 import { Intake } from '../../bulk/intake.js';
 import { EngagectlError } from '../../errors.js';
 import { firstRecords } from '../../input/first-records.js';
-import type { Inputs } from '../../input/open.js';
-import type { RowBlock } from '../../input/rows.js';
-import { JsonText } from '../../mapping/json-text.js';
-import type { Mapper, RecordBlock } from '../../mapping/records.js';
+import { JsonText } from '../../text/json-parser.js';
 import { sourceRecord } from '../../mapping/source-record.js';
-import { exactText } from '../../text/exact-json.js';
-import type { EventBook } from './event-book.js';
+import { exactText } from '../../text/lossless-json.js';
 import { KeySample } from './key-sample.js';
 import { membersOfSent, type SentRecord } from './sent.js';
 import { SentAddress } from './sent-address.js';
 import { SentUser } from './sent-user.js';
 import { keyParts } from '../../text/record-key.js';
+import type { Inputs } from '../../input/open.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { Mapper, RecordBlock } from '../../mapping/records.js';
+import type { EventBook } from './event-book.js';
 
 /** What is held in memory at most: distinct users or addresses, and distinct events. */
 const mostKeys = 500_000;

@@ -1,4 +1,4 @@
-import { canonicalText, ExactNumber, isList, type ExactJson } from '../../text/exact-json.js';
+import { canonicalText, ExactNumber, isList, type ExactJson } from '../../text/lossless-json.js';
 import { limits } from '../../contract/limits.js';
 
 /** Whether what was found means what was sent (service-facts, Upload and Reads). */

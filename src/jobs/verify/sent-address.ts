@@ -1,4 +1,4 @@
-import { isMap, parseExact } from '../../text/exact-json.js';
+import { isMap, parseExact } from '../../text/lossless-json.js';
 import { membersOfSent, userOf, type SentRecord } from './sent.js';
 import type { subscriptionTypes } from '../../contract/record-fields.js';
 import type { Identifier } from '../../mapping/identifier.js';

@@ -1,4 +1,4 @@
-import { isMap, parseExact, exactText } from '../../text/exact-json.js';
+import { isMap, parseExact, exactText } from '../../text/lossless-json.js';
 import type { SettledCounts } from '../results.js';
 import type { SentRecord } from './sent.js';
 import type { Verdict } from './verdict.js';

@@ -1,8 +1,8 @@
-import type { Zone } from '../../zone.js';
-import { CellText } from '../cell-text.js';
+import { CellText } from '../../text/text-slice.js';
 import { instantOf } from '../instants.js';
 import { lookOf, type Look } from '../survey/field.js';
 import { letters } from '../survey/spelling.js';
+import type { Zone } from '../../zone.js';
 import type { PlainType } from '../upload-mapping.js';
 
 /** Values of a column that are kept, to tell whether they differ, and how many there are. */

@@ -1,4 +1,4 @@
-import { sameBytes } from './same-bytes.js';
+import { sameBytes } from '../mapping/same-bytes.js';
 
 const quote = 0x22;
 const nothing: Buffer = Buffer.alloc(0);

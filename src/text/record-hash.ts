@@ -1,4 +1,5 @@
-import { openTextProgram, reserve, type WasmMemory } from './text-program.js';
+import { openTextProgram } from './wasm-program.js';
+import { reserve, type WasmMemory } from '../wasm.js';
 
 /** What `wasm/record-hash.ts` exports. */
 interface HashProgram {

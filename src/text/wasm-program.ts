@@ -1,7 +1,8 @@
 import { instantiate } from '../wasm.js';
 
 export { reserve } from '../wasm.js';
-export type { WasmMemory, WasmNumber } from '../wasm.js';
+export { type WasmMemory } from '../wasm.js';
+export { type WasmNumber } from '../wasm.js';
 
 /**
  * Another instance of the program `wasm/text.ts`, with a memory of its own: what it exports. The

@@ -1,7 +1,8 @@
-import type { CellText } from './cell-text.js';
-import { explainFault, repeatsKey } from './json-fault.js';
-import { openTextProgram, type WasmMemory, type WasmNumber } from '../text/text-program.js';
-import { token } from './json-tokens.js';
+import { explainFault, repeatsKey } from '../mapping/json-fault.js';
+import { openTextProgram } from './wasm-program.js';
+import { token } from '../mapping/json-tokens.js';
+import type { CellText } from './text-slice.js';
+import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** Indexes of what `read` leaves at the beginning of the memory, in numbers of 32 bits. */
 const at = {

@@ -1,5 +1,6 @@
-import { hashWords } from './record-hashes.js';
-import { openTextProgram, reserve, type WasmMemory, type WasmNumber } from './text-program.js';
+import { hashWords } from './record-hash.js';
+import { openTextProgram } from './wasm-program.js';
+import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
 /** What `wasm/entries.ts` exports. */
 interface EntryProgram {

@@ -1,5 +1,6 @@
+import { openTextProgram } from './wasm-program.js';
 import type { RecordPage } from './record-page.js';
-import { openTextProgram, type WasmMemory, type WasmNumber } from './text-program.js';
+import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** What `wasm/text.ts` exports for it; places and columns are numbers. */
 interface Program {
