@@ -1,6 +1,5 @@
-import type { CsvProgram } from '../text/csv-program.js';
-import type { Markers } from '../text/csv-scanner.js';
 import { openInput, type OpenInput } from './open-input.js';
+import type { CsvProgram, Markers } from '../text/csv-scanner.js';
 import type { InputOptions } from './options.js';
 import type { InputFormat, Position } from './rows.js';
 import type { Sources } from './sources.js';

@@ -1,9 +1,8 @@
-import type { CsvProgram } from '../text/csv-program.js';
-import { CsvScanner, type CsvFault, type Markers } from '../text/csv-scanner.js';
+import { CsvScanner, type CsvProgram, type CsvFault, type Markers } from '../text/csv-scanner.js';
 import { rawOf, type Cut, type Cutter } from './cutter.js';
 import { endOfLine, skipLine } from './line-ends.js';
-import type { RowFault } from './rows.js';
 import { standardCells } from './standard-cells.js';
+import type { RowFault } from './rows.js';
 
 /** A window seldom holds more. */
 const usualBytes = 512 * 1024;

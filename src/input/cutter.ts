@@ -1,5 +1,4 @@
-import type { CsvProgram } from '../text/csv-program.js';
-import type { Markers } from '../text/csv-scanner.js';
+import type { CsvProgram, Markers } from '../text/csv-scanner.js';
 import type { RowFault } from './rows.js';
 
 /** Whole records found in a stretch of text, in the arrays of a RowBlock, which are only lent until the next cut. */

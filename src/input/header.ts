@@ -1,7 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { EngagectlError, type ErrorId } from '../errors.js';
-import type { CsvProgram } from '../text/csv-program.js';
-import { BEYOND, CsvScanner, type CsvRecord, type Markers } from '../text/csv-scanner.js';
+import {
+  BEYOND,
+  CsvScanner,
+  type CsvProgram,
+  type CsvRecord,
+  type Markers,
+} from '../text/csv-scanner.js';
 import { standardCell } from './standard-cells.js';
 import type { TextWindow } from './text-window.js';
 

@@ -1,8 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import type { CsvProgram } from '../text/csv-program.js';
-import type { CutInput } from './blocks.js';
 import { CsvCutter } from './csv.js';
-import type { Cutter } from './cutter.js';
 import { decode } from './decode.js';
 import { DigestedText } from './digested-text.js';
 import { markersOf } from './csv-markers.js';
@@ -18,11 +15,14 @@ import { gunzip } from './gunzip.js';
 import { takeHeader, takeListHeader, type HeaderInput } from './header.js';
 import { JsonCutter } from './json.js';
 import { NdjsonCutter } from './ndjson.js';
-import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
+import { TextWindow } from './text-window.js';
+import type { CsvProgram } from '../text/csv-scanner.js';
+import type { CutInput } from './blocks.js';
+import type { Cutter } from './cutter.js';
+import type { InputOptions } from './options.js';
 import type { InputFormat, Position } from './rows.js';
 import type { Source } from './source.js';
-import { TextWindow } from './text-window.js';
 
 /** One input, open and past its header. */
 export interface OpenInput extends CutInput {

@@ -1,6 +1,4 @@
-import type { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
-import { CsvProgram } from '../text/csv-program.js';
+import { CsvProgram } from '../text/csv-scanner.js';
 import { readBlocks } from './blocks.js';
 import {
   checkInputs,
@@ -12,16 +10,18 @@ import {
 } from './check-inputs.js';
 import { checkEncoding } from './decode.js';
 import { openInput, type OpenInput } from './open-input.js';
-import type { InputOptions } from './options.js';
 import { changedInput } from './changed-input.js';
 import { matchText, type KnownTexts, type MatchedText } from './match-text.js';
-import type { Position, RowBlock, TextDigest } from './rows.js';
 import { beginsLike, goOn, passOver } from './pipe-text.js';
 import { verifyText } from './verify-text.js';
 import { Sources } from './sources.js';
 import { TextDigests } from './text-digests.js';
+import type { EngagectlError } from '../errors.js';
+import type { Runtime } from '../runtime.js';
+import type { InputOptions } from './options.js';
+import type { Position, RowBlock, TextDigest } from './rows.js';
 
-export type { InputOptions } from './options.js';
+export { type InputOptions } from './options.js';
 
 /** Of inputs behind each other that have the same one. */
 export interface TableHeader extends Table {

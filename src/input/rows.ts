@@ -1,5 +1,4 @@
-import type { CsvProgram } from '../text/csv-program.js';
-import type { Markers } from '../text/csv-scanner.js';
+import type { CsvProgram, Markers } from '../text/csv-scanner.js';
 import type { TextMemory } from './text-memory.js';
 
 /** Formats of the write commands' input. `list` is one bare value a line. */

@@ -6,7 +6,7 @@ import { openStdout } from '../output/sink.js';
 import type { FileOptions } from './job-options.js';
 import type { World } from './world.js';
 
-export { prettyJson } from '../text/pretty-json.js';
+export { prettyJson } from '../text/raw-json.js';
 
 /** Where records go, one at a time. Who opens, finishes or aborts. */
 export interface RecordSink {

@@ -1,7 +1,7 @@
 import { columnFault } from './columns.js';
 import { shown, takeKey, textFault } from './identity.js';
 import { instantOf } from './instants.js';
-import { token } from './json-tokens.js';
+import { token } from '../text/json-parser.js';
 import type { CellText } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-builder.js';
 import type { UploadMapping } from './upload-mapping.js';

@@ -1,5 +1,4 @@
-import { CsvProgram } from '../text/csv-program.js';
-import { CsvScanner } from '../text/csv-scanner.js';
+import { CsvProgram, CsvScanner } from '../text/csv-scanner.js';
 import { CellText } from '../text/text-slice.js';
 
 const nothing = Buffer.alloc(0);

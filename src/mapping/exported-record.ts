@@ -2,10 +2,9 @@ import { openEvent, openProfileData } from './cell-row.js';
 import { CellText } from '../text/text-slice.js';
 import { shown, takeKey } from './identity.js';
 import { exportedInstantOf } from './instants.js';
-import { JsonText } from '../text/json-parser.js';
-import { token } from './json-tokens.js';
+import { JsonText, token } from '../text/json-parser.js';
 import { nameFault } from './typed-record.js';
-import type { KeyPart } from '../text/record-key.js';
+import type { KeyPart } from '../text/record-hash.js';
 import type { RecordBuilder } from './record-builder.js';
 import type { UploadMapping } from './upload-mapping.js';
 

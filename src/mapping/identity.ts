@@ -1,6 +1,6 @@
 import { limits, objectIdPattern } from '../contract/limits.js';
 import { keyOf, keySeeds } from './key-hash.js';
-import type { KeyPart } from '../text/record-key.js';
+import type { KeyPart } from '../text/record-hash.js';
 import type { CellText } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-builder.js';
 

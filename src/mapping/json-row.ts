@@ -1,11 +1,9 @@
 import { writeHead, type CellRow, type Parts } from './cell-row.js';
-import { CellText } from '../text/text-slice.js';
+import { CellText, sameBytes } from '../text/text-slice.js';
 import { emptyValue, writeTyped } from './cell-types.js';
 import { columnFault, columnOf, optionalColumns, sharedKey, type Column } from './columns.js';
 import { unexpectedIn } from './unexpected-in.js';
-import { token } from './json-tokens.js';
-import { sameBytes } from './same-bytes.js';
-import type { JsonText } from '../text/json-parser.js';
+import { token, type JsonText } from '../text/json-parser.js';
 import type { RecordBuilder } from './record-builder.js';
 import type { UploadMapping } from './upload-mapping.js';
 

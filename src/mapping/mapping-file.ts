@@ -4,7 +4,7 @@ import { didYouMean } from '../nearest.js';
 import { schemaFaults } from '../schema-faults.js';
 import { readText } from '../files/read-file.js';
 import { whyOf } from '../files/file-errors.js';
-import { parseJsonFile } from './parse-json-file.js';
+import { parseJsonFile } from '../text/json-parser.js';
 import {
   cellTypes,
   isCellType,

@@ -1,7 +1,6 @@
 import { columnFault } from './columns.js';
 import { readJsonRecord } from './json-record.js';
-import { JsonText } from '../text/json-parser.js';
-import { token } from './json-tokens.js';
+import { JsonText, token } from '../text/json-parser.js';
 import { invalid, type Fault } from './record-builder.js';
 import type { RowBlock } from '../input/rows.js';
 import type { CellText } from '../text/text-slice.js';

@@ -1,6 +1,6 @@
 import { allOf } from './all-of.js';
 import { JsonWriter } from '../text/json-writer.js';
-import { token } from './json-tokens.js';
+import { token } from '../text/json-parser.js';
 import type { RowBlock } from '../input/rows.js';
 import type { RecordBlock, RecordReject } from './records.js';
 

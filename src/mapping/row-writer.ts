@@ -1,4 +1,4 @@
-import { CsvProgram } from '../text/csv-program.js';
+import { CsvProgram } from '../text/csv-scanner.js';
 import { JsonWriter } from '../text/json-writer.js';
 import type { Cells, RowBlock } from '../input/rows.js';
 import type { RecordBlock } from './records.js';

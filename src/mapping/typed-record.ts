@@ -1,9 +1,8 @@
 import { CellText } from '../text/text-slice.js';
-import { keyParts } from '../text/record-key.js';
+import { keyParts } from '../text/record-hash.js';
 import { shown, takeKey, textFault } from './identity.js';
 import { epochDigits } from './instants.js';
-import { token } from './json-tokens.js';
-import type { JsonText } from '../text/json-parser.js';
+import { token, type JsonText } from '../text/json-parser.js';
 import type { RecordBuilder } from './record-builder.js';
 
 /** The one that orders the record comes last. */

@@ -1,6 +1,6 @@
 import type { OptionName } from '../errors.js';
 import type { FileMark } from './checkpoint-file.js';
-import type { RecordPage } from '../text/record-page.js';
+import type { RecordPage } from '../text/page-scanner.js';
 
 export type { FileMark, RecordPage };
 

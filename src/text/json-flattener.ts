@@ -1,5 +1,5 @@
 import { openTextProgram } from './wasm-program.js';
-import type { RecordPage } from './record-page.js';
+import type { RecordPage } from './page-scanner.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
 /** What `wasm/text.ts` exports for it; places and columns are numbers. */

@@ -1,6 +1,5 @@
-import { explainFault, repeatsKey } from '../mapping/json-fault.js';
 import { openTextProgram } from './wasm-program.js';
-import { token } from '../mapping/json-tokens.js';
+import { EngagectlError, type ErrorId } from '../errors.js';
 import type { CellText } from './text-slice.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
@@ -197,4 +196,87 @@ export class JsonText {
     this.#memory = Buffer.from(memory.buffer);
     this.#numbers = new Int32Array(memory.buffer);
   }
+}
+
+/** What `wasm/json-text.ts` says to be wrong: something is missing, or … */
+const missing = [
+  '',
+  'a value',
+  'a digit',
+  'a key in double quotes',
+  'a colon',
+  'a comma or a closing brace',
+  'a comma or a closing bracket',
+];
+const [inString, tooDeep, goesOn] = [7, 8, 9];
+/** … the text is good JSON, and only repeats a key. */
+export const repeatsKey = 10;
+
+interface Place {
+  readonly faultAt: number;
+  /** Where the text ends. */
+  readonly limit: number;
+  /** Of a key that is repeated. */
+  readonly keyEnd: number;
+  readonly deepest: number;
+}
+
+/** What is wrong with a JSON text, to be read behind "JSON". */
+export function explainFault(fault: number, bytes: Buffer, place: Place): string {
+  const { faultAt, limit, keyEnd, deepest } = place;
+  switch (fault) {
+    case inString:
+      if (faultAt >= limit) return 'ends within a string';
+      if (bytes[faultAt]! < 0x20) return 'has a control character within a string';
+      return 'has an escape that JSON does not know';
+    case tooDeep:
+      return `nests deeper than ${deepest}`;
+    case goesOn:
+      return `goes on after its end, with ${JSON.stringify(characterAt(bytes, faultAt))}`;
+    case repeatsKey: {
+      const key = bytes.toString('utf8', faultAt + 1, keyEnd);
+      return `repeats the key "${key.slice(0, 100)}"`;
+    }
+    default:
+      return unexpected(missing[fault]!, bytes, place);
+  }
+}
+
+function unexpected(expected: string, bytes: Buffer, { faultAt, limit }: Place): string {
+  if (faultAt >= limit) return `ends where ${expected} should be`;
+  return `has ${JSON.stringify(characterAt(bytes, faultAt))}, not ${expected}`;
+}
+
+const characterAt = (bytes: Buffer, at: number): string =>
+  String.fromCodePoint(bytes.toString('utf8', at, at + 4).codePointAt(0)!);
+
+/** Bytes with a meaning in JSON. */
+export const token = {
+  quote: 0x22,
+  comma: 0x2c,
+  openArray: 0x5b,
+  openObject: 0x7b,
+  closeObject: 0x7d,
+  /** First letters of the literals. */
+  t: 0x74,
+  f: 0x66,
+  n: 0x6e,
+} as const;
+
+/**
+ * The value of a file's text. Not by JSON.parse alone: it takes the last of two equal keys in silence,
+ * its errors quote the file, and know no lines. Throws an error of this id, with line and column.
+ */
+export function parseJsonFile(
+  text: string,
+  file: string,
+  { id, why, fix }: { readonly id: ErrorId; readonly why: string; readonly fix: string },
+): unknown {
+  const bytes = Buffer.from(text.replace(/^\uFEFF/, ''));
+  const json = new JsonText();
+  if (json.read(bytes, 0, bytes.length)) return JSON.parse(bytes.toString());
+  const before = bytes.toString('utf8', 0, json.faultAt).split('\n');
+  const [line, column] = [before.length, Buffer.byteLength(before.at(-1)!) + 1];
+  const message = `${file}:${line}:${column}: JSON ${json.fault}`;
+  throw new EngagectlError(id, message, { why, fix, file, line, column });
 }

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { openTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
-import type { RecordPage } from './record-page.js';
 
 /** A body that is not one complete JSON object in UTF-8; the message says where and why. */
 export class PageSyntaxError extends Error {}
@@ -194,4 +193,15 @@ export class PageScanner {
     const all = memory.buffer.byteLength - page.value - slack;
     this.#bytes = Buffer.from(memory.buffer, page.value, all); // the old one has lost its memory
   }
+}
+
+/**
+ * The records of one page as byte ranges of the page's own buffer. A writer may overwrite
+ * that buffer until its promise settles; the owner uses it again only after that.
+ */
+export interface RecordPage {
+  readonly bytes: Buffer;
+  /** Record i, a complete JSON object, is `bytes[bounds[2i], bounds[2i+1])`; ascending. */
+  readonly bounds: Int32Array;
+  readonly count: number;
 }

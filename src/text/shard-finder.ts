@@ -1,4 +1,4 @@
-import { CsvProgram, type ShardCode } from './csv-program.js';
+import { CsvProgram, type ShardCode } from './csv-scanner.js';
 import { openTextProgram } from './wasm-program.js';
 import { reserve } from '../wasm.js';
 

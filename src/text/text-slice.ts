@@ -1,5 +1,3 @@
-import { sameBytes } from '../mapping/same-bytes.js';
-
 const quote = 0x22;
 const nothing: Buffer = Buffer.alloc(0);
 
@@ -50,4 +48,16 @@ export class CellText {
     }
     return this.of(this.#undoubled, 0, length);
   }
+}
+
+/** Whether `bytes[start, end)` are those of `other`. */
+export function sameBytes(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  other: Uint8Array,
+): boolean {
+  if (end - start !== other.length) return false;
+  for (let at = 0; at < other.length; at++) if (bytes[start + at] !== other[at]) return false;
+  return true;
 }

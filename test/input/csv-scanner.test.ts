@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CsvProgram } from '../../src/text/csv-program.js';
+import { CsvProgram } from '../../src/text/csv-scanner.js';
 import { CsvScanner, type Markers } from '../../src/text/csv-scanner.js';
 import { chunked, readText } from './read-rows.js';
 import {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { prettyJson } from '../../src/text/pretty-json.js';
+import { prettyJson } from '../../src/text/raw-json.js';
 
 const pretty = (text: string) => prettyJson(Buffer.from(text));
 

@@ -1,5 +1,11 @@
-import { hashWords, keySpaces, recordKinds, RecordHashes } from '../../text/record-hash.js';
-import { keyOfRecord, type RecordKey } from '../../text/record-key.js';
+import {
+  hashWords,
+  keySpaces,
+  recordKinds,
+  RecordHashes,
+  keyOfRecord,
+  type RecordKey,
+} from '../../text/record-hash.js';
 import { CommitQueue } from '../journal/commit-queue.js';
 import { entryWords, type EntryHead } from './entry-file.js';
 import { found, type KnownEntries } from './known-entries.js';

@@ -1,7 +1,6 @@
 import { closeSync, createReadStream, existsSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { keySpaces } from '../../text/record-hash.js';
-import { keyOfRecord, type RecordKey } from '../../text/record-key.js';
+import { keySpaces, keyOfRecord, type RecordKey } from '../../text/record-hash.js';
 
 /** Keys that were accepted for the first time, a line each: a hash does not tell whose it is. */
 export class NamesFile {

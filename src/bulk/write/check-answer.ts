@@ -1,6 +1,6 @@
 import { wordsOf } from '../../client/shown.js';
 import { recordCodes } from '../../contract/error-codes.js';
-import { keyParts } from '../../text/record-key.js';
+import { keyParts } from '../../text/record-hash.js';
 import type { WriteAnswer } from '../../contract/response-schemas.js';
 import type { Batch } from './batch.js';
 

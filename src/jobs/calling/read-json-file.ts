@@ -2,7 +2,7 @@ import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { readText } from '../../files/read-file.js';
 import { whyOf } from '../../files/file-errors.js';
-import { parseJsonFile } from '../../mapping/parse-json-file.js';
+import { parseJsonFile } from '../../text/json-parser.js';
 import type { World } from '../world.js';
 
 type JsonRuntime = Pick<World['runtime'], 'cwd' | 'signal'>;

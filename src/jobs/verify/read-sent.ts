@@ -8,7 +8,7 @@ import { KeySample } from './key-sample.js';
 import { membersOfSent, type SentRecord } from './sent.js';
 import { SentAddress } from './sent-address.js';
 import { SentUser } from './sent-user.js';
-import { keyParts } from '../../text/record-key.js';
+import { keyParts } from '../../text/record-hash.js';
 import type { Inputs } from '../../input/open.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { Mapper, RecordBlock } from '../../mapping/records.js';

@@ -9,7 +9,7 @@ import { lockRun, type RunLock } from '../../files/file-lock.js';
 import { makeRoot } from '../run/run-folder.js';
 import { shardText } from '../shard-of.js';
 import { csvCell } from '../../output/formats.js';
-import { isOfUser, type RecordKey } from '../../text/record-key.js';
+import { isOfUser, type RecordKey } from '../../text/record-hash.js';
 import type { World } from '../world.js';
 import type { WriteRequest, Writing } from './write-request.js';
 

@@ -4,7 +4,7 @@ import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
 import { mistake, type Mistake } from './mistake.js';
 import { isFlag, meantKey } from './spelling.js';
-import { keyParts } from '../../text/record-key.js';
+import { keyParts } from '../../text/record-hash.js';
 import type { Field, Trait } from './field.js';
 import type { Survey } from './survey.js';
 

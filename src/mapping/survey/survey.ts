@@ -1,9 +1,7 @@
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
-import { CellText } from '../../text/text-slice.js';
-import { JsonText } from '../../text/json-parser.js';
-import { token } from '../json-tokens.js';
-import { sameBytes } from '../same-bytes.js';
+import { CellText, sameBytes } from '../../text/text-slice.js';
+import { JsonText, token } from '../../text/json-parser.js';
 import { Field, Sightings, type JsonType, type Part, type Place } from './field.js';
 import type { RecordBlock } from '../records.js';
 
