@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { notYet } from './not-yet.js';
 
-// Who may import whom, for every folder of src/ however deep; no circles, of types neither; no two files of
-// one name; and nothing but the outside world's own files reads the process, the clock or random numbers.
+// Who may import whom, for every folder of src/ however deep; no circles, of types neither; and
+// nothing but the outside world's own files reads the process, the clock or random numbers.
 
 /**
  * A room is a folder of src/ with all below it, or a file of src/ itself. It may import itself, what its
@@ -27,7 +27,7 @@ const mayImport: Readonly<Record<string, string>> = {
   help: 'nearest, errors, error-notes, as-called, type jobs, type runtime, commander',
 
   // what the tool does
-  jobs: 'bulk, input, mapping, output, client, contract, nearest, zone, text, errors, files, calling, type runtime',
+  jobs: 'bulk, input, mapping, output, client, contract, nearest, zone, text, wasm, errors, files, calling, type runtime',
   bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, errors, files, type runtime',
   mapping:
@@ -174,11 +174,6 @@ it.each<[what: string, files: Record<string, string>, breaches: string[]]>([
     ['circle: text/a.ts, text/b.ts, text/deep/c.ts'],
   ],
   [
-    'two files of one name',
-    { 'jobs/look-up.ts': '', 'bulk/deep/look-up.ts': '', 'bulk/look-ups.ts': '' },
-    ['two files of one name: bulk/deep/look-up.ts, jobs/look-up.ts'],
-  ],
-  [
     'the outside world',
     {
       'bulk/a.ts':
@@ -229,7 +224,6 @@ function breachesOf(files: ReadonlyMap<string, string>): string[] {
       .filter((one) => Object.hasOwn(mayImport, roomOf(one.from)) && !isAllowed(one))
       .map(({ from, to, kind }) => `${from} -> ${kind === 'value' ? '' : `${kind} `}${to}`),
     ...circlesOf(imports).map((circle) => `circle: ${circle.join(', ')}`),
-    ...namesakesOf([...files.keys()]).map((same) => `two files of one name: ${same.join(', ')}`),
     ...[...files].flatMap(([name, text]) => readsOf(name, text)),
   ];
   return [...new Set(breaches)].toSorted();
@@ -237,14 +231,6 @@ function breachesOf(files: ReadonlyMap<string, string>): string[] {
 
 /** The first folder below src/, or the name of a file that is in none; of a package its name. */
 const roomOf = (file: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(file)![0].replace(/\.ts$/, '');
-
-/** Files whose names are the same, whatever folder they are in. */
-function namesakesOf(files: readonly string[]): string[][] {
-  const names = new Set(files.map((file) => path.posix.basename(file)));
-  return [...names]
-    .map((name) => files.filter((file) => path.posix.basename(file) === name).toSorted())
-    .filter((same) => same.length > 1);
-}
 
 const statement =
   /^(?:import|export)\s+(?:(type)\s+)?(?:([^'";]*?)\s*\bfrom\s*)?'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;
