@@ -5,7 +5,7 @@ import { main as compile } from 'assemblyscript/asc';
 const folder = fileURLToPath(new URL('../wasm/', import.meta.url));
 
 const options = '--config asconfig.json --outFile ../dist.new/text.wasm'.split(' ');
-const { error } = await compile(['text.ts', ...options, '--baseDir', folder], {
+const { error } = await compile(['index.ts', ...options, '--baseDir', folder], {
   stderr: process.stderr,
 });
 if (error) process.exitCode = 1;

@@ -12,12 +12,12 @@ import { fail, fault, Fault, faultAt, forgetFault } from './json/fault';
 import { forgetKeys } from './json/keys';
 import { allocate } from './json/memory';
 import { base, forgetMembers, memberCount, members, setBase } from './json/members';
-import { spaceEnd } from './json/tokens';
+import { spaceEnd } from './json-tokens';
 import { forgetHalves, spell } from './json/spelling';
-import { hasOperator, names, readValue, repeatEnd, repeatStart } from './json/value';
+import { hasOperator, names, readValue, repeatEnd, repeatStart } from './json-parser';
 
 export { hasHalf } from './json/spelling';
-export { deepest } from './json/value';
+export { deepest } from './json-parser';
 
 /** Eight i32: start, end, number of members, their place, operator or not, what is wrong, where, end of a repeated key. */
 const found: i32 = 0;

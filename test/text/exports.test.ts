@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-it('wasm/text.ts exports no name twice: AssemblyScript takes the last in silence', () => {
-  const source = readFileSync(new URL('../../wasm/text.ts', import.meta.url), 'utf8');
+it('wasm/index.ts exports no name twice: AssemblyScript takes the last in silence', () => {
+  const source = readFileSync(new URL('../../wasm/index.ts', import.meta.url), 'utf8');
   const lists = [...source.matchAll(/^export \{([^}]*)\} from '.*';$/gm)];
   expect(source.match(/^export\b/gm)).toHaveLength(lists.length);
   const names = lists.flatMap(([, list = '']) => list.match(/\w+(?=\s*(?:,|$))/g) ?? []);

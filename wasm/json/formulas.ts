@@ -3,7 +3,7 @@
 //     formula   = ("=" / "@" / TAB / CR / LF / "+" / "-") *byte    ; that is not
 //     harmless  = ("+" / "-") *(DIGIT / " " / "." / "," / "(" / ")" / "/" / "-") DIGIT [("e" / "E") ["+" / "-"] 1*DIGIT]
 
-import { digitsEnd } from './tokens';
+import { digitsEnd } from '../json-tokens';
 
 export function isFormula(start: i32, end: i32): bool {
   if (start == end) return false;

@@ -4,7 +4,7 @@
 // so that a key of an earlier text is free to be overwritten.
 
 import { allocate } from './memory';
-import { entryBytes, firstEntry, isNamed, mixed, nextEntry, setEntry } from './names';
+import { entryBytes, firstEntry, isNamed, mixed, nextEntry, setEntry } from '../memory';
 
 let bits: i32 = 8;
 let keys: i32 = allocate(entryBytes << bits);

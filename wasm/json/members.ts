@@ -4,7 +4,7 @@
 // whether the value has escapes; and the places of the key's name, which is the key without its escapes.
 
 import { allocate } from './memory';
-import { forgetEscapes, hasEscape } from './tokens';
+import { forgetEscapes, hasEscape } from '../json-tokens';
 
 const memberBytes: i32 = 28;
 let most: i32 = 64;

@@ -7,7 +7,7 @@
 // a parent. Then, of each column, its place.
 
 import { allocate } from './memory';
-import { entryBytes, firstEntry, hashOf, isNamed, mixed, nextEntry, setEntry } from './names';
+import { entryBytes, firstEntry, hashOf, isNamed, mixed, nextEntry, setEntry } from '../memory';
 import { spell } from './spelling';
 
 const placeBytes: i32 = 32;

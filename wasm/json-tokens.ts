@@ -9,7 +9,7 @@
 // Each function takes the place where a token begins and returns the one behind it, or 0 with a fault. Strings are passed
 // over 8 bytes at a time. The text must end with a byte that none of them takes.
 
-import { fail, Fault } from './fault';
+import { fail, Fault } from './json/fault';
 
 /** Whether a string had an escape since `forgetEscapes`. */
 export let hasEscape: bool = false;

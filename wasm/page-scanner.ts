@@ -24,8 +24,8 @@ import {
   digitsIn,
   hexDigitsIn,
   hasControl,
-} from './json/byte-sets';
-import { isEscape, isSpace, scalarEnd } from './json/tokens';
+} from './simd-byte-sets';
+import { isEscape, isSpace, scalarEnd } from './json-tokens';
 
 /** What came of `scanPage`; see `src/text/page-scanner.ts`. */
 const enum Page {

@@ -2,10 +2,10 @@
 // nothing, objects and arrays as JSON. A cell is a range of the text where it stands there as it is to be written: a string
 // with a comma even with its quotes. Any other cell is written to a scratch.
 
-import { isFormula } from './formulas';
-import { allocate } from './memory';
-import { escapeEnd, spellEscape } from './spelling';
-import { scalarEnd, stringEnd } from './tokens';
+import { isFormula } from './json/formulas';
+import { allocate } from './json/memory';
+import { escapeEnd, spellEscape } from './json/spelling';
+import { scalarEnd, stringEnd } from './json-tokens';
 
 /** Where the last cell starts and ends. */
 export let cellStart: i32 = 0;

@@ -12,7 +12,17 @@
 // With a comma, QUOTE and no comment this is RFC 4180. Most bytes mean nothing here. Those that may are found 64 at a time, as
 // the bits of a word, and no others are looked at. A position is counted from the start of the text.
 
-import { bounds, cells, faults, lines, markerBytes, markers, mostCells, mostRecords, text } from './csv-memory';
+import {
+  bounds,
+  cells,
+  faults,
+  lines,
+  markerBytes,
+  markers,
+  mostCells,
+  mostRecords,
+  text,
+} from './csv-memory';
 
 const LF: i32 = 10;
 const CR: i32 = 13;

@@ -1,3 +1,4 @@
+
 // Sets of the 64 bytes of a block, which are four vectors: a u64, bit i for byte i. See `../page.ts`.
 
 // @ts-ignore

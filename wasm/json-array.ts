@@ -2,7 +2,7 @@
 // JSON is not its business. It can go on where the text at hand ended.
 
 import { base } from './json/members';
-import { othersIn } from './json/tokens';
+import { othersIn } from './json-tokens';
 
 // In place of a position: the element ends beyond the text, or has a line break within a string, which is no JSON and mostly
 // says that a quote is missing.

@@ -1,9 +1,9 @@
 // Which shard rows fall to, for `src/text/shard-finder.ts`: FNV-1a 64 (http://www.isthe.com/chongo/tech/comp/fnv) of their keys,
 // modulo the number of shards. A row that belongs to another shard is not looked at any further. Shards are counted from 1 on.
 
-import { beginElement, elementEnd } from './json-element';
+import { beginElement, elementEnd } from './json-array';
 import { base } from './json/members';
-import { othersIn } from './json/tokens';
+import { othersIn } from './json-tokens';
 
 const offset: u64 = 0xcbf29ce484222325;
 const prime: u64 = 0x100000001b3;

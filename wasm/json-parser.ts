@@ -10,13 +10,13 @@
 //
 // Memory: for each depth the number of the object that is open there, or `array` (i64).
 
-import { fail, Fault } from './fault';
-import { addKey, newObject } from './keys';
-import { allocate } from './memory';
-import { addMember, endMember } from './members';
-import { firstBits, hashOf, mixed } from './names';
-import { spell } from './spelling';
-import { othersIn, scalarEnd, spaceEnd, stringEnd } from './tokens';
+import { fail, Fault } from './json/fault';
+import { addKey, newObject } from './json/keys';
+import { allocate } from './json/memory';
+import { addMember, endMember } from './json/members';
+import { firstBits, hashOf, mixed } from './memory';
+import { spell } from './json/spelling';
+import { othersIn, scalarEnd, spaceEnd, stringEnd } from './json-tokens';
 
 export const deepest: i32 = 200;
 const containers: i32 = allocate(8 * (deepest + 1));

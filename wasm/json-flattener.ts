@@ -3,8 +3,8 @@
 // Memory: the text of some records, and where each of them starts and ends (two i32); the rows. Of the record at hand: for each
 // column where its cell starts and ends (two i32), and a bit that says whether it has one.
 
-import { allocate } from './memory';
-import { cellEnd, cellStart, forgetCells, readCell, valueEnd } from './cells';
+import { allocate } from './json/memory';
+import { cellEnd, cellStart, forgetCells, readCell, valueEnd } from './csv-cell-writer';
 import {
   addPlace,
   columnCount,
@@ -17,8 +17,8 @@ import {
   root,
   spellingEnd,
   spellingOf,
-} from './places';
-import { spaceEnd, stringEnd } from './tokens';
+} from './json/places';
+import { spaceEnd, stringEnd } from './json-tokens';
 
 /** Behind a text and rows: as much as is read and written at a time, and a bit. */
 const slack: i32 = 64;

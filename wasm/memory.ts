@@ -1,3 +1,4 @@
+
 // Hash tables of names, a name being a key without its escapes. One of 2^bits entries is at most half full. An entry is an
 // i64 that says what it is of (0 where there is none), the hash of its name (u64), and where that starts and ends (i32).
 
