@@ -10,7 +10,7 @@
 // The text and the bounds of its cells are where they were cut (`csv-memory.ts`); the form of the records and the room for what
 // is written lie behind the text. Up to 7 bytes behind what is read and written may be touched.
 
-import { cells, keys, rows, text, writtenBounds } from './csv-memory';
+import { cells, keys, rows, text, writtenBounds } from './csv-scanner';
 
 const QUOTE: i32 = 34;
 const BACKSLASH: i32 = 92;

@@ -2,95 +2,100 @@
 // https://www.assemblyscript.org). `src/text/text-program.ts` makes an instance of it for each use: to find the cells of
 // CSV, to write records, to read JSON, to read pages, to make cuids. An instance has a memory of its own, laid out by that use.
 
-
-export { bounds } from './csv-memory';
-export { cells } from './csv-memory';
-export { faults } from './csv-memory';
-export { keys } from './csv-memory';
-export { lines } from './csv-memory';
-export { markers } from './csv-memory';
-export { rows } from './csv-memory';
-export { text } from './csv-memory';
-export { writtenBounds } from './csv-memory';
-export { at as cutAt } from './csv-scanner';
-export { begin as beginCut } from './csv-scanner';
-export { count as cutCount } from './csv-scanner';
-export { cut } from './csv-scanner';
-export { end as scannedEnd } from './csv-scanner';
-export { faultAt } from './csv-scanner';
-export { faultCount } from './csv-scanner';
-export { line as cutLine } from './csv-scanner';
-export { lineEnds } from './csv-scanner';
-export { scan } from './csv-scanner';
-export { useMarkers } from './csv-scanner';
-export { width } from './csv-scanner';
-export { at as writtenEnd } from './csv-record-writer';
-export { begin as beginRecords } from './csv-record-writer';
-export { count as writtenCount } from './csv-record-writer';
-export { key as writtenKey } from './csv-record-writer';
-export { row as writtenRow } from './csv-record-writer';
-export { skip as skipRow } from './csv-record-writer';
-export { start as writtenStart } from './csv-record-writer';
-export { write as writeRows } from './csv-record-writer';
-export { addAll as addCuids } from './cuid-set';
-export { begin as beginCuids } from './cuid-set';
-export { size as cuidCount } from './cuid-set';
-export { touched as touchedCuids } from './cuid-set';
-export { append as appendCuids } from './cuid-derivation';
-export { make as makeCuids } from './cuid-derivation';
-export { padding as cuidPadding } from './cuid-derivation';
-export { room as cuidRoom } from './cuid-derivation';
-export { setKey as setCuidKey } from './cuid-derivation';
-export { stride as cuidStride } from './cuid-derivation';
-export { add as addEntries } from './baseline-table';
-export { begin as beginEntries } from './baseline-table';
-export { compare as compareEntries } from './baseline-table';
-export { has as hasEntries } from './baseline-table';
-export { isMissed as isMissedEntry } from './baseline-table';
-export { seen as seenEntries } from './baseline-table';
-export { touched as touchedEntries } from './baseline-table';
-export { beginElement } from './json-array';
-export { elementEnd } from './json-array';
-export { stoppedAt as elementStop } from './json-array';
-export { deepest } from './json-parser';
-export { hasHalf } from './json-text';
-export { read as readJson } from './json-text';
-export { reserve as reserveJson } from './json-text';
-export { unescape } from './json-text';
-export { unescapedEnd } from './json-text';
-export { hashKey } from './record-hash';
-export { hashRecords } from './record-hash';
-export { hashText } from './record-hash';
-export { setSeed } from './record-hash';
-export { setShards } from './shard-finder';
-export { shardOf } from './shard-finder';
-export { shardsOfCells } from './shard-finder';
-export { shardsOfLines } from './shard-finder';
-export { beginPage } from './page-scanner';
-export { elementCount } from './page-scanner';
-export { elements } from './page-scanner';
-export { emptyLists } from './page-scanner';
-export { markCount } from './page-scanner';
-export { marks } from './page-scanner';
-export { page } from './page-scanner';
-export { scanPage } from './page-scanner';
-export { stoppedAt } from './page-scanner';
-export { escapeFormulas } from './csv-cell-writer';
-export { formulas } from './csv-cell-writer';
-export { setFormulas } from './csv-cell-writer';
-export { addPlace } from './json/places';
-export { columnCount } from './json/places';
-export { findPlace } from './json/places';
-export { giveColumn } from './json/places';
-export { parentOf } from './json/places';
-export { placeOfColumn } from './json/places';
-export { root as rootPlace } from './json/places';
-export { spellingEnd } from './json/places';
-export { spellingOf } from './json/places';
-export { boundsRoom } from './json-flattener';
-export { flatten } from './json-flattener';
-export { learn } from './json-flattener';
-export { recordRoom } from './json-flattener';
-export { rows as flattened } from './json-flattener';
-export { rowsEnd as flattenedEnd } from './json-flattener';
-export { takeObjects } from './json-flattener';
+export {
+  bounds,
+  cells,
+  faults,
+  keys,
+  lines,
+  markers,
+  rows,
+  text,
+  writtenBounds,
+  at as cutAt,
+  begin as beginCut,
+  count as cutCount,
+  cut,
+  end as scannedEnd,
+  faultAt,
+  faultCount,
+  line as cutLine,
+  lineEnds,
+  scan,
+  useMarkers,
+  width,
+} from './csv-scanner';
+export {
+  at as writtenEnd,
+  begin as beginRecords,
+  count as writtenCount,
+  key as writtenKey,
+  row as writtenRow,
+  skip as skipRow,
+  start as writtenStart,
+  write as writeRows,
+} from './csv-record-writer';
+export {
+  addAll as addCuids,
+  begin as beginCuids,
+  size as cuidCount,
+  touched as touchedCuids,
+} from './cuid-set';
+export {
+  append as appendCuids,
+  make as makeCuids,
+  padding as cuidPadding,
+  room as cuidRoom,
+  setKey as setCuidKey,
+  stride as cuidStride,
+} from './cuid-derivation';
+export {
+  add as addEntries,
+  begin as beginEntries,
+  compare as compareEntries,
+  has as hasEntries,
+  isMissed as isMissedEntry,
+  seen as seenEntries,
+  touched as touchedEntries,
+} from './baseline-table';
+export { beginElement, elementEnd, stoppedAt as elementStop } from './json-array';
+export {
+  deepest,
+  read as readJson,
+  reserve as reserveJson,
+  unescape,
+  unescapedEnd,
+} from './json-parser';
+export { hasHalf } from './json-tokens';
+export { hashKey, hashRecords, hashText, setSeed } from './record-hash';
+export { setShards, shardOf, shardsOfCells, shardsOfLines } from './shard-finder';
+export {
+  beginPage,
+  elementCount,
+  elements,
+  emptyLists,
+  markCount,
+  marks,
+  page,
+  scanPage,
+  stoppedAt,
+} from './page-scanner';
+export { escapeFormulas, formulas, setFormulas } from './csv-cell-writer';
+export {
+  addPlace,
+  columnCount,
+  findPlace,
+  giveColumn,
+  parentOf,
+  placeOfColumn,
+  root as rootPlace,
+  spellingEnd,
+  spellingOf,
+  boundsRoom,
+  flatten,
+  learn,
+  recordRoom,
+  rows as flattened,
+  rowsEnd as flattenedEnd,
+  takeObjects,
+} from './json-flattener';

@@ -1,7 +1,7 @@
 // Where an element of an array ends, for `src/input/json.ts`: by its strings and nesting alone. Whether what is in between is
 // JSON is not its business. It can go on where the text at hand ended.
 
-import { base } from './json/members';
+import { base } from './json-parser';
 import { othersIn } from './json-tokens';
 
 // In place of a position: the element ends beyond the text, or has a line break within a string, which is no JSON and mostly

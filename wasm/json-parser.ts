@@ -1,4 +1,134 @@
-// One value of JSON (RFC 8259, 3 to 5), whose tokens are in `tokens.ts`; space may be around each of them:
+// The keys of all objects of a text, which tell a key that its object has already.
+//
+// Memory: a table as in `memory.ts`, whose entries are of the number of an object. Objects are numbered through all texts,
+// so that a key of an earlier text is free to be overwritten.
+
+import {
+  allocate,
+  entryBytes,
+  firstEntry,
+  isNamed,
+  mixed,
+  nextEntry,
+  setEntry,
+  firstBits,
+  hashOf,
+} from './memory';
+import {
+  forgetEscapes,
+  hasEscape,
+  fail,
+  Fault,
+  spell,
+  othersIn,
+  scalarEnd,
+  spaceEnd,
+  stringEnd,
+  fault,
+  faultAt,
+  forgetFault,
+  forgetHalves,
+} from './json-tokens';
+
+let bits: i32 = 8;
+let keys: i32 = allocate(entryBytes << bits);
+let count: i32 = 0;
+let firstObject: i64 = 1;
+let nextObject: i64 = 1;
+
+/** Before a text. */
+export function forgetKeys(): void {
+  count = 0;
+  firstObject = nextObject;
+}
+
+/** The number of another object. */
+// @ts-ignore
+@inline export function newObject(): i64 {
+  const object = nextObject;
+  nextObject += 1;
+  return object;
+}
+
+/** False if the object has a key of this name already. */
+// @ts-ignore
+@inline export function addKey(object: i64, nameHash: u64, name: i32, end: i32): bool {
+  if (count == 1 << (bits - 1)) growKeys();
+  const hash = mixed(nameHash, object);
+  let entry = firstEntry(keys, bits, hash);
+  while (load<i64>(entry) >= firstObject) {
+    if (load<i64>(entry) == object && isNamed(entry, hash, name, end)) return false;
+    entry = nextEntry(keys, bits, entry);
+  }
+  setEntry(entry, object, hash, name, end);
+  count += 1;
+  return true;
+}
+
+function growKeys(): void {
+  let old = keys;
+  const oldEnd = keys + (entryBytes << bits);
+  bits += 1;
+  keys = allocate(entryBytes << bits);
+  for (; old < oldEnd; old += entryBytes) {
+    if (load<i64>(old) < firstObject) continue;
+    let entry = firstEntry(keys, bits, load<u64>(old, 8));
+    while (load<i64>(entry) != 0) entry = nextEntry(keys, bits, entry);
+    memory.copy(entry, old, entryBytes);
+  }
+}
+
+// The members of a text's topmost object.
+//
+// Memory: the members, each seven i32: key from and to, value from and to, by position and without quotes around the key;
+// whether the value has escapes; and the places of the key's name, which is the key without its escapes.
+
+const memberBytes: i32 = 28;
+let most: i32 = 64;
+export let members: i32 = allocate(memberBytes * most);
+export let memberCount: i32 = 0;
+
+/** By how much places of the text are more than positions. */
+export let base: i32 = 0;
+
+export function setBase(bytes: i32): void {
+  base = bytes;
+}
+
+/** Before a text. */
+export function forgetMembers(): void {
+  memberCount = 0;
+}
+
+/** Adds a member by the places of its key, its value, which ends where `endMember` says, and its name. */
+// @ts-ignore
+@inline export function addMember(key: i32, keyEnd: i32, value: i32, name: i32, nameEnd: i32): void {
+  if (memberCount == most) growMembers();
+  const member = members + memberBytes * memberCount;
+  store<i32>(member, key - base);
+  store<i32>(member, keyEnd - base, 4);
+  store<i32>(member, value - base, 8);
+  store<i32>(member, name, 20);
+  store<i32>(member, nameEnd, 24);
+  memberCount += 1;
+  forgetEscapes();
+}
+
+// @ts-ignore
+@inline export function endMember(at: i32): void {
+  const member = members + memberBytes * (memberCount - 1);
+  store<i32>(member, at - base, 12);
+  store<i32>(member, i32(hasEscape), 16);
+}
+
+function growMembers(): void {
+  const grown = allocate(2 * memberBytes * most);
+  memory.copy(grown, members, memberBytes * most);
+  members = grown;
+  most *= 2;
+}
+
+// One value of JSON (RFC 8259, 3 to 5), whose tokens are in `json-tokens.ts`; space may be around each of them:
 //
 //     value   = object / array / string / scalar
 //     object  = "{" [member *("," member)] "}"
@@ -9,14 +139,6 @@
 // is no JSON comes first.
 //
 // Memory: for each depth the number of the object that is open there, or `array` (i64).
-
-import { fail, Fault } from './json/fault';
-import { addKey, newObject } from './json/keys';
-import { allocate } from './json/memory';
-import { addMember, endMember } from './json/members';
-import { firstBits, hashOf, mixed } from './memory';
-import { spell } from './json/spelling';
-import { othersIn, scalarEnd, spaceEnd, stringEnd } from './json-tokens';
 
 export const deepest: i32 = 200;
 const containers: i32 = allocate(8 * (deepest + 1));
@@ -140,4 +262,72 @@ function isOperator(name: i32, end: i32): bool {
   const word = load<u32>(name);
   if (end - name == 4) return word == 0x6464_6124; // $add
   return end - name == 5 && (word == 0x636e_6924 || word == 0x6365_6424) && load<u8>(name, 4) == 0x72; // $inc, $dec; r
+}
+
+// Checks one JSON text after the other (RFC 8259), for `src/mapping/json-text.ts`:
+//
+//     text  = space value space    ; `json/value.ts`, whose tokens are in `json/tokens.ts`
+//
+// Where the members of its topmost object lie is kept in `json/members.ts`, which keys its objects have in `json/keys.ts`.
+//
+// Memory: what was found out, then regions that only ever grow by moving to new memory (`json/memory.ts`): those of the
+// files named above, and the texts. A place is an address in here; a position is what the caller counts by, `base`
+// less than its place.
+
+export { hasHalf } from './json-tokens';
+
+/** Eight i32: start, end, number of members, their place, operator or not, what is wrong, where, end of a repeated key. */
+const found: i32 = 0;
+
+// The text, and room behind it for its strings without escapes, which are never longer than it is. Both may be read a bit
+// beyond their end.
+const slack: i32 = 16;
+let textBytes: i32 = -1;
+let text: i32 = 0;
+
+/** Where to put `bytes` bytes of text, the first of which is at the position `first`. */
+export function reserve(bytes: i32, first: i32): i32 {
+  if (bytes > textBytes) {
+    textBytes = max(bytes, 2 * textBytes);
+    text = allocate(2 * (textBytes + slack));
+  }
+  setBase(text - first);
+  return text;
+}
+
+/** Reads the text between two positions; what it found out stands in `found`. */
+export function read(start: i32, end: i32): void {
+  forgetFault();
+  forgetKeys();
+  forgetMembers();
+  const limit = base + end;
+  const behind = load<u8>(limit);
+  store<u8>(limit, 0); // ends every token, and is none
+  const first = spaceEnd(base + start);
+  const last = readValue(first, text + textBytes + slack);
+  if (last != 0) {
+    const next = spaceEnd(last);
+    if (next < limit) fail(Fault.goesOn, next);
+    else if (repeatStart != 0) fail(Fault.repeatsKey, repeatStart - 1);
+  }
+  store<u8>(limit, behind);
+
+  store<i32>(found, first - base);
+  store<i32>(found, last - base, 4);
+  store<i32>(found, memberCount, 8);
+  store<i32>(found, members, 12);
+  store<i32>(found, i32(hasOperator), 16);
+  store<i32>(found, fault, 20);
+  store<i32>(found, faultAt - base, 24);
+  store<i32>(found, repeatEnd - base, 28);
+}
+
+/** Where what `unescape` wrote ends. */
+export let unescapedEnd: i32 = 0;
+
+/** Writes what stands between two positions of a string of the text, without escapes, and returns where. */
+export function unescape(start: i32, end: i32): i32 {
+  forgetHalves();
+  unescapedEnd = spell(base + start, base + end, names);
+  return names;
 }

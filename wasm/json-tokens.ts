@@ -9,7 +9,37 @@
 // Each function takes the place where a token begins and returns the one behind it, or 0 with a fault. Strings are passed
 // over 8 bytes at a time. The text must end with a byte that none of them takes.
 
-import { fail, Fault } from './json/fault';
+// What is wrong with a text, by the numbers that `src/text/json-parser.ts` has the words for, and the place where.
+
+export const enum Fault {
+  none,
+  // what should be there
+  value,
+  digit,
+  key,
+  colon,
+  commaOrBrace,
+  commaOrBracket,
+  // what is there
+  inString,
+  tooDeep,
+  goesOn,
+  repeatsKey,
+}
+
+export let fault: i32 = Fault.none;
+export let faultAt: i32 = 0;
+
+/** Returns 0, which is no place in a text. */
+export function fail(what: Fault, at: i32): i32 {
+  fault = what;
+  faultAt = at;
+  return 0;
+}
+
+export function forgetFault(): void {
+  fault = Fault.none;
+}
 
 /** Whether a string had an escape since `forgetEscapes`. */
 export let hasEscape: bool = false;
@@ -34,7 +64,7 @@ export let hasEscape: bool = false;
     if (byte == 0x22) return at + 1;
     if (byte != 0x5c) return fail(Fault.inString, at);
     hasEscape = true;
-    at = escapeEnd(at + 1);
+    at = afterEscape(at + 1);
     if (at == 0) return 0;
   }
 }
@@ -49,7 +79,7 @@ export let hasEscape: bool = false;
   return (isQuote | isBackslash) & 0x8080808080808080;
 }
 
-function escapeEnd(letterAt: i32): i32 {
+function afterEscape(letterAt: i32): i32 {
   const letter = load<u8>(letterAt);
   if (letter != 0x75) return isEscape(letter) ? letterAt + 1 : fail(Fault.inString, letterAt);
   for (let digit = letterAt + 1; digit <= letterAt + 4; digit += 1) {
@@ -112,4 +142,91 @@ export function digitsEnd(start: i32): i32 {
 // @ts-ignore
 @inline export function isSpace(byte: i32): bool {
   return byte <= 0x20 && (byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09);
+}
+
+// Keys without their escapes (RFC 8259, 7).
+
+/** Whether half of a surrogate pair was written since `forgetHalves`. */
+export let hasHalf: bool = false;
+
+export function forgetHalves(): void {
+  hasHalf = false;
+}
+
+/** Where the escape ends that was spelled last. */
+export let escapeEnd: i32 = 0;
+
+/** Writes what stands between these places of a string to `name`, without escapes, and returns where that ends. */
+export function spell(start: i32, end: i32, name: i32): i32 {
+  let to = name;
+  for (let at = start; at < end;) {
+    const byte = load<u8>(at);
+    at += 1;
+    if (byte == 0x5c) {
+      to = spellEscape(at, to);
+      at = escapeEnd;
+    } else {
+      store<u8>(to, byte);
+      to += 1;
+    }
+  }
+  return to;
+}
+
+/** Writes what the escape with this letter stands for to `to`, and returns where that ends. */
+export function spellEscape(letterAt: i32, to: i32): i32 {
+  const letter = load<u8>(letterAt);
+  escapeEnd = letterAt + 1;
+  if (letter != 0x75) {
+    store<u8>(to, escaped(letter));
+    return to + 1;
+  }
+  let code = hexAt(letterAt + 1);
+  escapeEnd = letterAt + 5;
+  if ((code & 0xfc00) == 0xd800 && load<u16>(escapeEnd) == 0x755c && (hexAt(letterAt + 7) & 0xfc00) == 0xdc00) {
+    code = 0x10000 + ((code & 0x3ff) << 10) + (hexAt(letterAt + 7) & 0x3ff);
+    escapeEnd += 6;
+  }
+  return storeCode(to, code);
+}
+
+/** What the letter of a short escape stands for. */
+function escaped(letter: i32): i32 {
+  if (letter == 0x62) return 0x08;
+  if (letter == 0x66) return 0x0c;
+  if (letter == 0x6e) return 0x0a;
+  if (letter == 0x72) return 0x0d;
+  return letter == 0x74 ? 0x09 : letter;
+}
+
+function hexAt(at: i32): i32 {
+  let code = 0;
+  for (let digit = at; digit < at + 4; digit += 1) {
+    const byte = <i32>load<u8>(digit);
+    code = (code << 4) + (byte & 15) + 9 * (byte >> 6);
+  }
+  return code;
+}
+
+/** As UTF-8, and half of a surrogate pair by the same scheme, so that different halves stay different. */
+function storeCode(to: i32, code: i32): i32 {
+  if ((code & 0xfffff800) == 0xd800) hasHalf = true;
+  if (code < 0x80) {
+    store<u8>(to, code);
+    return to + 1;
+  }
+  let at = to;
+  if (code < 0x800) {
+    store<u8>(at, 0xc0 | (code >> 6));
+  } else {
+    if (code > 0xffff) {
+      store<u8>(at, 0xf0 | (code >> 18));
+      at += 1;
+      store<u8>(at, 0x80 | ((code >> 12) & 0x3f));
+    } else store<u8>(at, 0xe0 | (code >> 12));
+    at += 1;
+    store<u8>(at, 0x80 | ((code >> 6) & 0x3f));
+  }
+  store<u8>(at, 0x80 | (code & 0x3f), 1);
+  return at + 2;
 }

@@ -1,4 +1,18 @@
 
+// Memory that is never given back: regions lie one behind the other, and one that has to grow moves to a new one.
+
+/** The numbers for the caller are before it; see `../json-text.ts`. */
+let heap: i32 = 40;
+
+/** New memory of zeros. */
+export function allocate(bytes: i32): i32 {
+  const start = heap;
+  heap += (bytes + 7) & ~7;
+  const missing = heap - (memory.size() << 16);
+  if (missing > 0 && memory.grow((missing + 0xffff) >> 16) < 0) unreachable();
+  return start;
+}
+
 // Hash tables of names, a name being a key without its escapes. One of 2^bits entries is at most half full. An entry is an
 // i64 that says what it is of (0 where there is none), the hash of its name (u64), and where that starts and ends (i32).
 

@@ -10,7 +10,7 @@
 // Memory: the two lists below; a byte per open container from 1 on (1 an object, 0 an array); a copy of that; then, from
 // `page` on, the bytes of the page. A position is counted from there.
 
-import { allocate } from './json/memory';
+import { allocate } from './memory';
 import {
   lowest,
   indexOf,

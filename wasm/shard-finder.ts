@@ -2,7 +2,7 @@
 // modulo the number of shards. A row that belongs to another shard is not looked at any further. Shards are counted from 1 on.
 
 import { beginElement, elementEnd } from './json-array';
-import { base } from './json/members';
+import { base } from './json-parser';
 import { othersIn } from './json-tokens';
 
 const offset: u64 = 0xcbf29ce484222325;
