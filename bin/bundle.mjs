@@ -24,7 +24,7 @@ const built = join(root, 'build');
 const besidesTheClient = [
   'jobs/open-connection',
   'client/attempt',
-  'client/request-seen',
+  'client/request-log',
   'client/span-of',
   'text/raw-json',
 ];

@@ -2,7 +2,7 @@ import type { WriteAnswer } from '../contract/response-schemas.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Day } from '../contract/dates.js';
 import type { Attempt } from './attempt.js';
-import type { Shown } from './shown.js';
+import type { Shown } from './redact.js';
 import type { ServiceSilence } from './service-silence.js';
 import type { ReadBody } from './transport.js';
 

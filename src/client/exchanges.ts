@@ -1,8 +1,8 @@
-import { isSuccess, refusalOf, unreadable, type Answer } from './answer.js';
-import type { PageBody } from './client.js';
+import { isSuccess, refusalOf, unreadable, type Answer } from './responses.js';
 import { FailureError } from './failure.js';
 import { retryAfter } from './retry-after.js';
-import type { Shown } from './shown.js';
+import type { PageBody } from './client.js';
+import type { Shown } from './redact.js';
 import type { Exchange, RawAnswer, Transport } from './transport.js';
 
 export type Exchanges = ReturnType<typeof openExchanges>;

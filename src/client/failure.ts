@@ -1,4 +1,4 @@
-import type { Shown } from './shown.js';
+import type { Shown } from './redact.js';
 
 /**
  * Why one attempt of a request gave no usable answer. `sent` tells whether the service may have

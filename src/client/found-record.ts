@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { requestCodes } from '../contract/error-codes.js';
-import { failOf, refusalOf, unreadable, type Answer } from './answer.js';
+import { failOf, refusalOf, unreadable, type Answer } from './responses.js';
 import { memberText } from '../text/raw-json.js';
 import type { Exchanges } from './exchanges.js';
 

@@ -1,11 +1,11 @@
-import type { Dispatcher } from 'undici';
 import { Arrival, type Head, type Headers, type Take } from './arrival.js';
-import { openDispatchers } from './dispatcher.js';
+import { openDispatchers } from './connection-pool.js';
 import { brokenOff, FailureError, type Failure } from './failure.js';
-import { withoutSecrets, type RequestSeen } from './request-seen.js';
-import type { Shown } from './shown.js';
+import { withoutSecrets, type RequestSeen } from './request-log.js';
 import { ServiceSilence } from './service-silence.js';
-import { Watch, type TimeLimit } from './watch.js';
+import { Watch, type TimeLimit } from './timeouts.js';
+import type { Dispatcher } from 'undici';
+import type { Shown } from './redact.js';
 
 export interface TransportOptions {
   /** Address of the service; a path in it stands before every endpoint's. */

@@ -1,10 +1,10 @@
-import type { ClientOptions } from '../client/create-client.js';
 import {
   headerLinesOf,
   headerNews,
   requestLineOf,
   type RequestSeen,
-} from '../client/request-seen.js';
+} from '../client/request-log.js';
+import type { ClientOptions } from '../client/http-client.js';
 import type { RetryPolicy } from '../client/retry.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
@@ -21,7 +21,7 @@ export interface Address extends Omit<ClientOptions, 'env' | 'now' | 'monotonic'
 }
 
 /** It takes a while, in which other things can be done. */
-export const loadClient = async () => import('../client/create-client.js');
+export const loadClient = async () => import('../client/http-client.js');
 
 /** Nothing is sent yet. Throws E-CONFIG. */
 export async function openConnection(

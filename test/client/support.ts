@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
 import type { Attempt } from '../../src/client/attempt.js';
 import type { Client } from '../../src/client/client.js';
-import { createClient, type ClientOptions } from '../../src/client/create-client.js';
+import { createClient, type ClientOptions } from '../../src/client/http-client.js';
 import type { Failure } from '../../src/client/failure.js';
-import { requestLineOf } from '../../src/client/request-seen.js';
+import { requestLineOf } from '../../src/client/request-log.js';
 import { startFaultServer, type FaultServer, type Script } from '../support/fault-server.js';
 
 export const passcode = 'seeded-pass-7Q';

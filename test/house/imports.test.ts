@@ -60,7 +60,7 @@ const mayImport: Readonly<Record<string, string>> = {
 
 /** Files that may read of the outside world what stands beside them, besides runtime.ts and process.ts. */
 const mayRead: Readonly<Record<string, string>> = {
-  'client/watch.ts': 'timers', // undici's answers are waited for with its own limits
+  'client/timeouts.ts': 'timers', // undici's answers are waited for with its own limits
   'ui/progress.ts': 'timers', // draws while nothing else happens
   'calling/client-clock.ts': 'clock, timers', // what is used where no other clock is injected
   'calling/environment.ts': 'random', // likewise

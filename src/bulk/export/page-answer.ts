@@ -1,5 +1,5 @@
 import { FailureError, type Failure } from '../../client/failure.js';
-import { wordsOf, type Shown } from '../../client/shown.js';
+import { wordsOf, type Shown } from '../../client/redact.js';
 import { requestCodes } from '../../contract/error-codes.js';
 import { cursorPattern } from '../../contract/limits.js';
 import { EngagectlError } from '../../errors.js';

@@ -1,4 +1,4 @@
-import { wordsOf } from '../../client/shown.js';
+import { wordsOf } from '../../client/redact.js';
 import { recordCodes } from '../../contract/error-codes.js';
 import { keyParts } from '../../text/record-hash.js';
 import type { WriteAnswer } from '../../contract/response-schemas.js';

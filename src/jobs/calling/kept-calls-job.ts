@@ -1,15 +1,14 @@
-import type { CallsClient } from '../../client/calls-client.js';
-import { createCallsClient } from '../../client/calls-client.js';
+import { createCallsClient, type CallsClient } from '../../client/calling-client.js';
 import { failureError } from '../../client/failure-error.js';
-import type { RetryPolicy } from '../../client/retry.js';
 import { Waits } from '../../client/waits.js';
 import { withRetry } from '../../client/with-retry.js';
 import { EngagectlError } from '../../errors.js';
-import type { FileOptions } from '../job-options.js';
 import { openRecordSink } from '../record-sink.js';
 import { tellingOf } from '../open-connection.js';
-import type { World } from '../world.js';
 import { checkCallingAccount } from './call-error.js';
+import type { RetryPolicy } from '../../client/retry.js';
+import type { FileOptions } from '../job-options.js';
+import type { World } from '../world.js';
 import type { CallingAccount } from './phone.js';
 
 /** What requests to the calling system need besides its account. */

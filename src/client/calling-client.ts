@@ -1,8 +1,8 @@
 import { attempt } from './attempt.js';
-import { unreadable } from './answer.js';
-import { requestHeaders, type ClientOptions } from './create-client.js';
+import { unreadable } from './responses.js';
+import { requestHeaders, type ClientOptions } from './http-client.js';
 import { openExchanges } from './exchanges.js';
-import { shownWithout } from './shown.js';
+import { shownWithout } from './redact.js';
 import { openTransport } from './transport.js';
 
 export type CallsClient = Awaited<ReturnType<typeof createCallsClient>>;

@@ -1,6 +1,6 @@
 import type * as answers from '../contract/response-schemas.js';
 import { FailureError, type Failure } from './failure.js';
-import { wordsOf, type Shown } from './shown.js';
+import { wordsOf, type Shown } from './redact.js';
 import type { Headers } from './arrival.js';
 
 /** An answer that was read to its end. */

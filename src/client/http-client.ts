@@ -1,15 +1,15 @@
 import { headerNames, paths, writes } from '../contract/endpoints.js';
 import { cursorPattern } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { contentOf, unreadable, type Answer } from './answer.js';
+import { contentOf, unreadable, type Answer } from './responses.js';
 import { reserveMemory } from '../wasm.js';
 import { attempt } from './attempt.js';
-import type { Client, CursorQuery } from './client.js';
 import { openExchanges } from './exchanges.js';
 import { foundRecord } from './found-record.js';
 import { spanOf } from './span-of.js';
-import { holdsSecret, shownWithout } from './shown.js';
+import { holdsSecret, shownWithout } from './redact.js';
 import { openTransport, type Exchange, type TransportOptions } from './transport.js';
+import type { Client, CursorQuery } from './client.js';
 
 export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown'> {
   readonly accountId: string;
