@@ -23,9 +23,9 @@ const built = join(root, 'build');
 /** Small parts of the client that others need as well, and that would be files of their own, 0.3 ms each. */
 const besidesTheClient = [
   'jobs/open-connection',
-  'client/attempt',
+  'client/failure',
   'client/request-log',
-  'client/span-of',
+  'client/client',
   'text/raw-json',
 ];
 

@@ -1,12 +1,11 @@
-import type { Client } from '../client/client.js';
-import { isThrottled } from '../client/retry.js';
-import { withRetry, type RetryContext } from '../client/with-retry.js';
+import { isThrottled, withRetry, type RetryContext } from '../client/retry.js';
 import { paths } from '../contract/endpoints.js';
 import { interruption } from '../errors.js';
+import { Intake } from './intake.js';
+import type { Client } from '../client/client.js';
 import type { Identifier } from '../mapping/identifier.js';
 import type { Runtime } from '../runtime.js';
 import type { Budget } from './budget.js';
-import { Intake } from './intake.js';
 
 /** Lookups that may be finished ahead of the one whose turn it is, for each one in flight. */
 const aheadPerRequest = 16;

@@ -1,7 +1,6 @@
-import { attempt } from './attempt.js';
-import { unreadable } from './responses.js';
+import { attempt } from './failure.js';
+import { unreadable, openExchanges } from './responses.js';
 import { requestHeaders, type ClientOptions } from './http-client.js';
-import { openExchanges } from './exchanges.js';
 import { shownWithout } from './redact.js';
 import { openTransport } from './transport.js';
 

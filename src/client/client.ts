@@ -1,9 +1,10 @@
+import manifest from 'undici/package.json' with { type: 'json' };
 import type { WriteAnswer } from '../contract/response-schemas.js';
 import type { WriteEndpoint } from '../contract/endpoints.js';
 import type { Day } from '../contract/dates.js';
-import type { Attempt } from './attempt.js';
+import type { Attempt } from './failure.js';
 import type { Shown } from './redact.js';
-import type { ServiceSilence } from './service-silence.js';
+import type { ServiceSilence } from './timeouts.js';
 import type { ReadBody } from './transport.js';
 
 export type ReadKind = 'profiles' | 'events';
@@ -71,3 +72,14 @@ export interface Client {
   readonly silence: Pick<ServiceSilence, 'ms' | 'limitMs'>;
   close(): Promise<void>;
 }
+
+/** What a bulk read is of, like `Charged of 2026-01-01 to 2026-01-31`. */
+export function spanOf({ eventName, from, to }: Pick<CursorQuery, 'eventName' | 'from' | 'to'>) {
+  const [first, last] = [from, to].map((day) =>
+    String(day).replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'),
+  );
+  return first === last ? `${eventName} of ${first}` : `${eventName} of ${first} to ${last}`;
+}
+
+/** Of the HTTP client that is used. */
+export const undiciVersion: string = manifest.version;

@@ -1,15 +1,23 @@
 import { headerNames, paths, writes } from '../contract/endpoints.js';
 import { cursorPattern } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { contentOf, unreadable, type Answer } from './responses.js';
+import {
+  contentOf,
+  unreadable,
+  openExchanges,
+  failOf,
+  refusalOf,
+  type Answer,
+  type Exchanges,
+} from './responses.js';
 import { reserveMemory } from '../wasm.js';
-import { attempt } from './attempt.js';
-import { openExchanges } from './exchanges.js';
-import { foundRecord } from './found-record.js';
-import { spanOf } from './span-of.js';
+import { attempt } from './failure.js';
+import { spanOf, type Client, type CursorQuery } from './client.js';
 import { holdsSecret, shownWithout } from './redact.js';
 import { openTransport, type Exchange, type TransportOptions } from './transport.js';
-import type { Client, CursorQuery } from './client.js';
+import { isUtf8 } from 'node:buffer';
+import { requestCodes } from '../contract/error-codes.js';
+import { memberText } from '../text/raw-json.js';
 
 export interface ClientOptions extends Omit<TransportOptions, 'headers' | 'shown'> {
   readonly accountId: string;
@@ -138,3 +146,47 @@ function headerValue(what: string, value: string): string {
     fix: 'copy it again from the settings of the account',
   });
 }
+
+/** Statuses that say nothing about the user asked for. */
+const notAboutTheUser: ReadonlySet<number> = new Set([
+  requestCodes.pending,
+  401,
+  403,
+  405,
+  408,
+  413,
+  429,
+]);
+/** Seen as passing: it may be gone at the second try. */
+const malformed = /malformed request/i;
+
+/**
+ * The record of an answer of endpoint 5, as the service wrote it; undefined when no user matches.
+ * How that is said is open (service-facts, Reads): a `fail` body, no `record`, or null.
+ */
+export async function foundRecord(
+  answer: Answer,
+  accept: Exchanges['accept'],
+): Promise<Buffer | undefined> {
+  if (await deniesUser(answer)) return undefined;
+  const { json, body } = await accept(answer);
+  // Decoding would change what is no UTF-8, in silence; exports refuse it, too.
+  if (!isUtf8(body)) throw unreadable(answer, 'not UTF-8');
+  if (!isSuccessBody(json)) throw unreadable(answer, json === undefined ? 'no JSON' : unknown);
+  const { record } = json;
+  if (record === undefined || record === null) return undefined;
+  if (typeof record === 'object' && !Array.isArray(record)) return memberText(body, 'record');
+  throw unreadable(answer, unknown);
+}
+
+const unknown = 'JSON of no known shape';
+
+async function deniesUser(answer: Answer): Promise<boolean> {
+  const fail = await failOf(answer.json);
+  if (fail === undefined || malformed.test(fail.words)) return false;
+  const status = (await refusalOf(answer))?.status ?? answer.status;
+  return status < 500 && !notAboutTheUser.has(status);
+}
+
+const isSuccessBody = (json: unknown): json is { status: 'success'; record?: unknown } =>
+  typeof json === 'object' && json !== null && 'status' in json && json.status === 'success';

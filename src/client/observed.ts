@@ -1,6 +1,5 @@
-import type { Attempt } from './attempt.js';
+import { FailureError, type Attempt, type Failure } from './failure.js';
 import type { Client } from './client.js';
-import { FailureError, type Failure } from './failure.js';
 import type { ReadBody } from './transport.js';
 
 /** Is told of every request when it begins, and by what it returned then when it has ended. */

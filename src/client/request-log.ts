@@ -1,4 +1,4 @@
-import type { Headers } from './arrival.js';
+export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface SeenHeaders {
   readonly sent: Headers;

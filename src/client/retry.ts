@@ -1,4 +1,7 @@
-import type { Failure } from './failure.js';
+import { attempt, failureError, type Failure, type Attempt } from './failure.js';
+import type { Runtime } from '../runtime.js';
+import type { ServiceSilence } from './timeouts.js';
+import type { Headers } from './request-log.js';
 
 /**
  * What sending a request twice would do: nothing (`read`), end in the same state as once
@@ -97,3 +100,159 @@ export function backOff({
 /** Whether a failure is not counted as an attempt: nothing was processed, fewer in flight may do. */
 export const isThrottled = (failure: Failure): boolean =>
   failure.kind === 'refused' && failure.status === 429;
+
+/** Counts of a command, added to as requests are made. */
+export interface RequestCounts {
+  requests: number;
+  retries: number;
+}
+
+export interface RetryContext {
+  readonly policy: RetryPolicy;
+  readonly runtime: Pick<Runtime, 'monotonic' | 'sleep' | 'random'>;
+  readonly signal: AbortSignal;
+  /** Is told of each retry. */
+  readonly waits: Pick<Waits, 'began' | 'answered'>;
+  readonly counts: RequestCounts;
+  /** Names the request in messages, e.g. `GET /1/profile.json`. */
+  readonly what: string;
+}
+
+/**
+ * Makes a request that reads until an attempt succeeds. A FailureError that `request` throws counts
+ * like the failure it carries. Throws E-CREDENTIALS, E-UNAVAILABLE, E-ANSWER, or the signal's reason.
+ */
+export async function withRetry<T>(
+  request: (signal: AbortSignal) => Promise<Attempt<T>>,
+  { policy, runtime, signal, waits, counts, what }: RetryContext,
+): Promise<T> {
+  const started = runtime.monotonic();
+  for (let attempts = 0, counted = 0; ;) {
+    counts.requests += 1;
+    // What the client returned, or what was thrown while its answer was read.
+    const made = await attempt(() => request(signal));
+    const outcome = made.ok ? made.answer : made;
+    if (outcome.ok) {
+      waits.answered();
+      return outcome.answer;
+    }
+    const { failure } = outcome;
+    attempts += 1;
+    if (!isThrottled(failure)) counted += 1;
+    const elapsedMs = runtime.monotonic() - started;
+    const { random } = runtime;
+    const decision = decide({ failure, attempt: counted, elapsedMs, work: 'read', policy, random });
+    if (decision.action !== 'wait') throw failureError(failure, { what, attempts });
+    waits.began({ what, failure, attempts, ms: decision.ms });
+    await runtime.sleep(decision.ms, signal);
+    counts.retries += 1;
+  }
+}
+
+/** A request that failed and is to be made again. */
+export interface Wait {
+  /** Names the request, e.g. `GET /1/profile.json`. */
+  readonly what: string;
+  readonly failure: Failure;
+  /** So far, this one included. */
+  readonly attempts: number;
+  /** Milliseconds until the next one. */
+  readonly ms: number;
+}
+
+/** Silence that is worth a word. */
+const noticedMs = 5000;
+
+/**
+ * What a run waits for: its last request that failed, until one is answered; else an answer that
+ * takes its time.
+ */
+export class Waits {
+  readonly #host: string;
+  readonly #monotonic: () => number;
+  readonly #log: (line: string) => void;
+  readonly #silence: Pick<ServiceSilence, 'ms' | 'limitMs'> | undefined;
+  #last: (Wait & { readonly until: number }) | undefined;
+
+  constructor(
+    host: string,
+    { monotonic, log }: { readonly monotonic: () => number; readonly log: (line: string) => void },
+    silence?: Pick<ServiceSilence, 'ms' | 'limitMs'>,
+  ) {
+    this.#host = host;
+    this.#monotonic = monotonic;
+    this.#log = log;
+    this.#silence = silence;
+  }
+
+  began(wait: Wait): void {
+    const { what, failure, ms } = wait;
+    this.#last = { ...wait, until: this.#monotonic() + ms };
+    this.#log(`${what} (${this.#host}): ${failure.message}; again in ${Math.round(ms)} ms`);
+  }
+
+  answered(): void {
+    this.#last = undefined;
+  }
+
+  /**
+   * `waiting for eu1.example.com: connection refused, try 3, next in 4 s`, or
+   * `waiting for eu1.example.com: no answer for 5 s, given up after 60 s`.
+   */
+  get text(): string | undefined {
+    if (!this.#last) return this.#silent();
+    const { failure, attempts, until } = this.#last;
+    const left = until - this.#monotonic();
+    const now = attempts === 0 ? 'again now' : `try ${attempts + 1} now`; // 429s are not counted
+    const tried = attempts === 0 ? '' : `try ${attempts}, `;
+    const next = left > 0 ? `${tried}next in ${Math.ceil(left / 1000)} s` : now;
+    return `waiting for ${this.#host}: ${reasonOf(failure)}, ${next}`;
+  }
+
+  #silent(): string | undefined {
+    const { ms = 0, limitMs = 0 } = this.#silence ?? {};
+    if (ms < noticedMs) return undefined;
+    const [now, most] = [Math.floor(ms / 1000), Math.round(limitMs / 1000)];
+    return `waiting for ${this.#host}: no answer for ${now} s, given up after ${most} s`;
+  }
+}
+
+const longestReason = 80;
+
+function reasonOf(failure: Failure): string {
+  if (isThrottled(failure)) return 'too many requests (HTTP 429)';
+  const { message } = failure;
+  const code = Object.keys(reasons).find((word) => message.includes(word));
+  return code === undefined ? message.slice(0, longestReason) : reasons[code]!;
+}
+
+/** What the codes of the network say. */
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'the name cannot be looked up',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+};
+
+const weekday = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
+
+/**
+ * Milliseconds that `Retry-After` asks for, as seconds or as a date. A date is measured against
+ * the answer's own `Date`, since the clocks may differ; `now` serves when there is none.
+ */
+export function retryAfter(headers: Headers, now: () => number): number | undefined {
+  const text = String(headers['retry-after'] ?? '').trim();
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const until = dateOf(text);
+  if (until === undefined) return undefined;
+  const sent = dateOf(String(headers['date'] ?? '')) ?? now();
+  return Math.max(0, until - sent);
+}
+
+function dateOf(text: string): number | undefined {
+  const milliseconds = weekday.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(milliseconds) ? undefined : milliseconds;
+}

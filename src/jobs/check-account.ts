@@ -1,6 +1,6 @@
-import type { Client } from '../client/client.js';
-import { failureError } from '../client/failure-error.js';
+import { failureError } from '../client/failure.js';
 import { paths } from '../contract/endpoints.js';
+import type { Client } from '../client/client.js';
 import type { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 

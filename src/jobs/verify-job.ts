@@ -1,15 +1,12 @@
 import { Gate } from '../bulk/gate.js';
-import type { Waits } from '../client/waits.js';
 import { exitCodes, EngagectlError, count } from '../errors.js';
 import { limits } from '../contract/limits.js';
 import { openInputs, type Inputs } from '../input/open.js';
 import { subscribeMapper } from '../mapping/subscribe.js';
 import { uploadMapper } from '../mapping/upload.js';
 import { failureOf } from './failure-of.js';
-import type { JobHooks } from './job-hooks.js';
 import { verifyDefaults, type VerifyOptions } from './job-options.js';
 import { inputOptions } from './read-input.js';
-import type { JobProgress, VerifyResult } from './results.js';
 import { runId } from './run/run-id.js';
 import { uploadMapping } from './upload-job.js';
 import { checkAll, type Checking } from './verify/check-all.js';
@@ -19,9 +16,12 @@ import { SentInput } from './verify/read-sent.js';
 import { Settlement } from './verify/settlement.js';
 import { differenceText } from './verify/verdict.js';
 import { VerdictTally } from './verify/verdict-tally.js';
-import type { RecordSink } from './record-sink.js';
 import { watched } from './watched.js';
 import { waitsOf, type Connection, type World } from './world.js';
+import type { Waits } from '../client/retry.js';
+import type { JobHooks } from './job-hooks.js';
+import type { JobProgress, VerifyResult } from './results.js';
+import type { RecordSink } from './record-sink.js';
 
 /** Where lines go: differences, or what could not be settled. */
 type LineSink = Pick<RecordSink, 'write' | 'finish' | 'abort'>;

@@ -1,6 +1,5 @@
+import { Waits, type RetryPolicy } from '../client/retry.js';
 import type { Client } from '../client/client.js';
-import type { RetryPolicy } from '../client/retry.js';
-import { Waits } from '../client/waits.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
 import type { Ports } from './ports.js';

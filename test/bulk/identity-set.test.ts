@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { surveyIdentities, tooManyIdentities } from '../../src/bulk/write/identities.js';
 import { IdentitySet } from '../../src/bulk/write/identity-set.js';
 import { SipHash } from '../../src/bulk/write/sip-hash.js';
-import { Waits } from '../../src/client/waits.js';
+import { Waits } from '../../src/client/retry.js';
 import { write } from '../../src/bulk/write/write.js';
 import { jobOf, recordBlock } from '../support/record-blocks.js';
 

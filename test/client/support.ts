@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { Attempt } from '../../src/client/attempt.js';
+import type { Attempt } from '../../src/client/failure.js';
 import type { Client } from '../../src/client/client.js';
 import { createClient, type ClientOptions } from '../../src/client/http-client.js';
 import type { Failure } from '../../src/client/failure.js';

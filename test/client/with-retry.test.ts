@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Attempt } from '../../src/client/attempt.js';
+import type { Attempt } from '../../src/client/failure.js';
 import type { Client } from '../../src/client/client.js';
-import { Waits } from '../../src/client/waits.js';
-import { withRetry, type RetryContext } from '../../src/client/with-retry.js';
+import { Waits } from '../../src/client/retry.js';
+import { withRetry, type RetryContext } from '../../src/client/retry.js';
 import {
   answer,
   cut,

@@ -1,6 +1,5 @@
 import type { Client } from '../../client/client.js';
-import type { RetryPolicy } from '../../client/retry.js';
-import type { Waits } from '../../client/waits.js';
+import type { RetryPolicy, Waits } from '../../client/retry.js';
 import type { OptionName } from '../../errors.js';
 import type { Checkpoint, FileMark, Output, RecordPage } from '../../output/output.js';
 import type { Runtime } from '../../runtime.js';

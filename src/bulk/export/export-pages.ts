@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { CursorQuery, ReadKind } from '../../client/client.js';
-import type { Attempt } from '../../client/attempt.js';
-import { withRetry } from '../../client/with-retry.js';
+import { withRetry } from '../../client/retry.js';
 import { paths } from '../../contract/endpoints.js';
-import { EngagectlError, type OptionName, count, grouped } from '../../errors.js';
-import type { ExportJob } from './export-job.js';
+import { EngagectlError, count, grouped, type OptionName } from '../../errors.js';
 import { readPage, type PageAnswer } from './page-answer.js';
 import { PageWatch } from './page-watch.js';
 import { PageScanner, type ScannedPage } from '../../text/page-scanner.js';
+import type { CursorQuery, ReadKind } from '../../client/client.js';
+import type { Attempt } from '../../client/failure.js';
+import type { ExportJob } from './export-job.js';
 
 /** Longest wait between two polls of a cursor that is not ready. */
 const longestPollMs = 30_000;

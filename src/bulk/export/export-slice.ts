@@ -1,7 +1,7 @@
-import { spanOf } from '../../client/span-of.js';
+import { spanOf } from '../../client/client.js';
 import { count } from '../../errors.js';
-import type { PageTarget, PlannedSlice } from './export-ahead.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
+import type { PageTarget, PlannedSlice } from './export-ahead.js';
 import type { ExportJob } from './export-job.js';
 import type { SliceProgress } from './export-progress.js';
 

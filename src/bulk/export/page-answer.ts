@@ -1,4 +1,4 @@
-import { FailureError, type Failure } from '../../client/failure.js';
+import { FailureError, type Failure, type Attempt } from '../../client/failure.js';
 import { wordsOf, type Shown } from '../../client/redact.js';
 import { requestCodes } from '../../contract/error-codes.js';
 import { cursorPattern } from '../../contract/limits.js';
@@ -9,7 +9,6 @@ import {
   type PageScanner,
   type ScannedPage,
 } from '../../text/page-scanner.js';
-import type { Attempt } from '../../client/attempt.js';
 import type { Client, PageBody } from '../../client/client.js';
 
 /** What the answer to a cursor says (specification, "Bulk read cursor cycle"). */

@@ -1,12 +1,10 @@
-import { failureError } from '../../client/failure-error.js';
+import { failureError, type Attempt, type Failure } from '../../client/failure.js';
 import { backOff, decide, isThrottled } from '../../client/retry.js';
 import { batchPlace } from './batch-place.js';
 import { checkAnswer, type Doubt, type Refusals } from './check-answer.js';
 import { openFate, type Fate } from './fate.js';
 import { intend, onceOf, oncePositions } from './once-records.js';
 import { SlotRelease } from './slot-release.js';
-import type { Attempt } from '../../client/attempt.js';
-import type { Failure } from '../../client/failure.js';
 import type { WriteAnswer } from '../../contract/response-schemas.js';
 import type { Batch } from './batch.js';
 import type { Halt } from './halt.js';

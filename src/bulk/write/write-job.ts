@@ -1,7 +1,6 @@
-import type { Attempt } from '../../client/attempt.js';
-import type { RetryPolicy } from '../../client/retry.js';
+import type { Attempt } from '../../client/failure.js';
+import type { RetryPolicy, Waits } from '../../client/retry.js';
 import type { Shown } from '../../client/redact.js';
-import type { Waits } from '../../client/waits.js';
 import type { WriteAnswer } from '../../contract/response-schemas.js';
 import type { EngagectlError, OptionName } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';

@@ -1,12 +1,10 @@
 import { createCallsClient, type CallsClient } from '../../client/calling-client.js';
-import { failureError } from '../../client/failure-error.js';
-import { Waits } from '../../client/waits.js';
-import { withRetry } from '../../client/with-retry.js';
+import { failureError } from '../../client/failure.js';
+import { Waits, withRetry, type RetryPolicy } from '../../client/retry.js';
 import { EngagectlError } from '../../errors.js';
 import { openRecordSink } from '../record-sink.js';
 import { tellingOf } from '../open-connection.js';
 import { checkCallingAccount } from './call-error.js';
-import type { RetryPolicy } from '../../client/retry.js';
 import type { FileOptions } from '../job-options.js';
 import type { World } from '../world.js';
 import type { CallingAccount } from './phone.js';

@@ -1,4 +1,4 @@
-import { undiciVersion } from '../../client/undici-version.js';
+import { undiciVersion } from '../../client/client.js';
 import { sqliteVersion } from '../../files/file-lock.js';
 
 /** What a report of a fault names besides Node: the libraries that a fault may come from. */
