@@ -1,12 +1,12 @@
 import { surveyIdentities } from '../bulk/write/identities.js';
-import { IdentitySet } from '../bulk/write/identity-set.js';
+import { IdentitySet } from '../bulk/write/deduplication.js';
 import { firstRecords } from '../input/first-records.js';
 import { demergeMapper } from '../mapping/demerge.js';
+import { readMeaning } from './read-input.js';
+import { performWrite } from './write/perform-write.js';
 import type { WriteResult } from './results.js';
 import type { World } from './world.js';
-import { readMeaning } from './read-input.js';
 import type { DemergeOptions } from './job-options.js';
-import { performWrite } from './write/perform-write.js';
 import type { WriteHooks, WriteRequest } from './write/write-request.js';
 
 /** Demerges profiles by identity; each identity is sent once. */

@@ -6,7 +6,7 @@ import { exportDefaults, type EventExportOptions } from './job-options.js';
 import { daysOf, type DateRange } from './export/date-range.js';
 import { performExport, type ExportHooks } from './export/perform-export.js';
 import { refuseDays } from './export/wanted-days.js';
-import type { SliceOfFile } from '../bulk/export/export-entries.js';
+import type { SliceOfFile } from '../bulk/export/export-journal.js';
 import type { ExportRequest } from './export/export-documents.js';
 import type { ExportResult } from './results.js';
 import type { Words, World } from './world.js';

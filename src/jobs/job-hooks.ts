@@ -1,5 +1,5 @@
-import type { HistoryFigures } from '../bulk/history.js';
-import type { FirstReject, RejectKind } from '../bulk/reject-samples.js';
+import type { HistoryFigures } from '../bulk/request-history.js';
+import type { FirstReject, RejectKind } from '../bulk/outcomes/reject-samples.js';
 import type { JobProgress, RejectedRecord } from './results.js';
 
 export type { FirstReject, HistoryFigures, RejectKind };

@@ -1,7 +1,7 @@
-import { Gate } from '../bulk/gate.js';
-import { Intake } from '../bulk/intake.js';
-import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/look-up.js';
-import { Tally } from '../bulk/tally.js';
+import { Gate } from '../bulk/adaptive-concurrency.js';
+import { Intake } from '../bulk/peekable-iterator.js';
+import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/profile-lookup.js';
+import { Tally } from '../bulk/outcomes/tally.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError, exitCodes, placeOf, someWere } from '../errors.js';
 import { isIdentifier, type Identifier } from '../mapping/identifier.js';

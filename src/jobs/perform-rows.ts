@@ -1,18 +1,18 @@
-import { Intake } from '../bulk/intake.js';
-import { Tally } from '../bulk/tally.js';
+import { Intake } from '../bulk/peekable-iterator.js';
+import { Tally } from '../bulk/outcomes/tally.js';
 import { EngagectlError, exitCodes, grouped } from '../errors.js';
 import { firstRecords } from '../input/first-records.js';
 import { openInputs, type Inputs } from '../input/open.js';
-import type { RowBlock } from '../input/rows.js';
 import { missingColumns } from '../mapping/columns.js';
 import { sourceRecord } from '../mapping/source-record.js';
 import { failureOf } from './failure-of.js';
-import type { JobHooks } from './job-hooks.js';
-import type { ReadOptions } from './job-options.js';
 import { openRejects } from './open-rejects.js';
 import { inputOptions } from './read-input.js';
-import type { JobProgress, RunResult } from './results.js';
 import { runId } from './run/run-id.js';
+import type { RowBlock } from '../input/rows.js';
+import type { JobHooks } from './job-hooks.js';
+import type { ReadOptions } from './job-options.js';
+import type { JobProgress, RunResult } from './results.js';
 import type { World } from './world.js';
 
 export interface RowsOptions extends ReadOptions {

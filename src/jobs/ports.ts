@@ -3,7 +3,7 @@ import type { OutcomeLog } from '../bulk/outcome-log.js';
 
 export type { Budget, OutcomeLog };
 /** The budget of one process, for who fills the place with one that knows more. */
-export { Gate } from '../bulk/gate.js';
+export { Gate } from '../bulk/adaptive-concurrency.js';
 
 /** Places of the engine that somebody else may fill, for a job that is a part of something larger. */
 export interface Ports {

@@ -1,4 +1,4 @@
-import { Gate } from '../bulk/gate.js';
+import { Gate } from '../bulk/adaptive-concurrency.js';
 import { exitCodes, EngagectlError, count } from '../errors.js';
 import { limits } from '../contract/limits.js';
 import { openInputs, type Inputs } from '../input/open.js';

@@ -1,6 +1,6 @@
-import { History, type HistoryFigures } from '../bulk/history.js';
-import type { Client } from '../client/client.js';
+import { History, type HistoryFigures } from '../bulk/request-history.js';
 import { observed } from '../client/observed.js';
+import type { Client } from '../client/client.js';
 import type { Runtime } from '../runtime.js';
 
 interface Watch {

@@ -1,5 +1,5 @@
-import type { RejectSamples } from '../bulk/reject-samples.js';
 import { grouped } from '../errors.js';
+import type { RejectSamples } from '../bulk/outcomes/reject-samples.js';
 
 /** `1 could not be read, 2 broke a local rule`: by the first words of their kinds. */
 export function whyRejected(

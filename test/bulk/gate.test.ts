@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { Gate } from '../../src/bulk/gate.js';
+import { Gate } from '../../src/bulk/adaptive-concurrency.js';
 
 it('lets in as many as there are slots, the others in turn', async () => {
   const gate = new Gate(2);

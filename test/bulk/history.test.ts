@@ -1,6 +1,6 @@
 import { array, assert, integer, property, record } from 'fast-check';
 import { expect, it } from 'vitest';
-import { History } from '../../src/bulk/history.js';
+import { History } from '../../src/bulk/request-history.js';
 
 const throttled = { kind: 'refused', sent: true, status: 429, message: '' } as const;
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Intake } from '../../src/bulk/intake.js';
+import { Intake } from '../../src/bulk/peekable-iterator.js';
 import { deferred } from '../support/record-blocks.js';
 
 async function* numbers(count: number) {

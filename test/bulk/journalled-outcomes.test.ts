@@ -5,9 +5,13 @@ import { expect, it } from 'vitest';
 import { plainOption } from '../../src/errors.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { Journal } from '../../src/bulk/journal/journal.js';
-import { JournalledOutcomes } from '../../src/bulk/write/journalled-outcomes.js';
-import { earlierParts, writeEntries, type WriteEntry } from '../../src/bulk/write/write-entries.js';
-import { Tally } from '../../src/bulk/tally.js';
+import { JournalledOutcomes } from '../../src/bulk/outcomes/outcome-log.js';
+import {
+  earlierParts,
+  writeEntries,
+  type WriteEntry,
+} from '../../src/bulk/outcomes/journal-entries.js';
+import { Tally } from '../../src/bulk/outcomes/tally.js';
 import { jsonRows } from '../support/row-blocks.js';
 import { makeWorld } from '../support/world.js';
 

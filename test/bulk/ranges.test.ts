@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { OrdinalSet, rangesOf } from '../../src/bulk/write/ranges.js';
+import { OrdinalSet, rangesOf } from '../../src/bulk/outcomes/ordinal-set.js';
 
 const ordinal = fc.integer({ min: 0, max: 60 });
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { exportEntries } from '../../src/bulk/export/export-entries.js';
+import { exportEntries } from '../../src/bulk/export/export-journal.js';
 import { Journal } from '../../src/bulk/journal/journal.js';
-import { writeEntries } from '../../src/bulk/write/write-entries.js';
+import { writeEntries } from '../../src/bulk/outcomes/journal-entries.js';
 import { serve, written } from '../support/serve.js';
 import type { World } from '../support/world.js';
 

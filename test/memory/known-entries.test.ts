@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { EntriesOnDisk } from '../../src/bulk/memory/entries-on-disk.js';
+import { EntriesOnDisk } from '../../src/bulk/change-tracking/baseline-file.js';
 import { EntryFile, entryWords } from '../../src/bulk/memory/entry-file.js';
 import { EntryWriter } from '../../src/bulk/memory/entry-writer.js';
 import { found, type KnownEntries } from '../../src/bulk/memory/known-entries.js';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
-import { earlierParts, type WriteEntry } from '../../src/bulk/write/write-entries.js';
+import { earlierParts, type WriteEntry } from '../../src/bulk/outcomes/journal-entries.js';
 import type { World } from '../support/world.js';
 import type { InputRecord, Scenario } from './scenario.js';
 import type { Truth } from './truth.js';

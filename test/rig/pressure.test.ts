@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { Gate } from '../../src/bulk/gate.js';
+import { Gate } from '../../src/bulk/adaptive-concurrency.js';
 import {
   accept,
   after,

@@ -4,7 +4,11 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { readJournal } from '../../src/bulk/journal/journal.js';
-import { earlierParts, writeEntries, type WriteEntry } from '../../src/bulk/write/write-entries.js';
+import {
+  earlierParts,
+  writeEntries,
+  type WriteEntry,
+} from '../../src/bulk/outcomes/journal-entries.js';
 import { accept, after, hang, startFaultServer, type Script } from '../support/fault-server.js';
 import { recordsOf } from '../support/judge.js';
 import { makeWorld } from '../support/world.js';

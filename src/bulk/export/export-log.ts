@@ -1,8 +1,8 @@
 import { CommitQueue } from '../journal/commit-queue.js';
 import { replay } from '../journal/entry-table.js';
-import type { Journal } from '../journal/journal.js';
-import { exportEntries, type ExportEntry } from './export-entries.js';
+import { exportEntries, type ExportEntry } from './export-journal.js';
 import { ExportProgress } from './export-progress.js';
+import type { Journal } from '../journal/journal.js';
 
 /** What an entry says of a file is true once that is on the disk. */
 interface Target {

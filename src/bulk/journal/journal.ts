@@ -20,7 +20,7 @@ import {
   noChecksum,
   parseJournal,
   type ParsedJournal,
-} from './journal-lines.js';
+} from './journal-format.js';
 import { SyncedMarkFile } from './synced-mark.js';
 import type { JournalEntry, KnownKinds } from './entry-table.js';
 

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { writeSynced } from '../../files/atomic-write.js';
-import { checksum, type SyncedMark } from './journal-lines.js';
+import { checksum, type SyncedMark } from './journal-format.js';
 
 /** Bytes of one of the two places; a disk writes as many at once. */
 const placeBytes = 512;

@@ -1,6 +1,6 @@
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Batch } from '../write/batch.js';
-import type { Accepted, AcceptedMemory, Plan } from './accepted-memory.js';
+import type { Accepted, AcceptedMemory, Plan } from '../change-tracking/change-tracker.js';
 import type { RecordKey } from '../../text/record-hash.js';
 
 /** Opens what is remembered of one kind of record; called at most once for each. */

@@ -1,7 +1,7 @@
 import { EngagectlError, grouped } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
-import type { IdentitySet } from './identity-set.js';
+import type { IdentitySet } from './deduplication.js';
 
 /** Identities shown before a demerge is confirmed. */
 const shownIdentities = 5;

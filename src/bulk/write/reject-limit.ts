@@ -1,5 +1,5 @@
 import { EngagectlError, grouped, someWere } from '../../errors.js';
-import type { Tally } from '../tally.js';
+import type { Tally } from '../outcomes/tally.js';
 import type { WriteJob } from './write-job.js';
 
 /** Records of which one at least has to be another case than the others. */

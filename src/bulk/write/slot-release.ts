@@ -1,6 +1,6 @@
 import type { Budget } from '../budget.js';
 import type { OutcomeLog } from '../outcome-log.js';
-import type { Halt } from './halt.js';
+import type { Halt } from './stop-conditions.js';
 
 interface Parts {
   /** Where the outcomes are committed. */

@@ -7,11 +7,11 @@ import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Runtime } from '../../runtime.js';
 import type { Budget } from '../budget.js';
-import type { Tally } from '../tally.js';
+import type { Tally } from '../outcomes/tally.js';
 import type { StreamMemory } from '../memory/stream-memory.js';
 import type { Frame } from './batch.js';
-import type { IdentitySet } from './identity-set.js';
-import type { EarlierParts } from './write-entries.js';
+import type { IdentitySet } from './deduplication.js';
+import type { EarlierParts } from '../outcomes/journal-entries.js';
 
 /** Stop when more records than this were rejected; a percentage is judged from 1000 records on. */
 export type RejectLimit = { readonly records: number } | { readonly percent: number };

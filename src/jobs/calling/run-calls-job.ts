@@ -1,11 +1,11 @@
-import type { Tally } from '../../bulk/tally.js';
-import type { RowBlock } from '../../input/rows.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
+import { rehearseCall, type RehearsedCall } from './rehearse-call.js';
+import { isScriptRow, requiredColumns, ScriptReader, type ScriptRow } from './script-row.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
+import type { RowBlock } from '../../input/rows.js';
 import type { JobHooks } from '../job-hooks.js';
 import type { World } from '../world.js';
 import type { CallingAccount } from './phone.js';
-import { rehearseCall, type RehearsedCall } from './rehearse-call.js';
-import { isScriptRow, requiredColumns, ScriptReader, type ScriptRow } from './script-row.js';
 
 export interface RunCallsOptions extends RowsOptions {
   /** Most calls at once. */

@@ -4,7 +4,7 @@ import { invalid, type Fault } from '../../mapping/record-builder.js';
 import { cuidFindings } from './cuid-rules.js';
 import { KnownCuids, type MetBefore, type Place } from './known-cuids.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
-import type { Tally } from '../../bulk/tally.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { CuidFinding, CuidRule } from '../../calling/validate-cuid.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { JobHooks } from '../job-hooks.js';

@@ -9,7 +9,7 @@ import { CuidMaker } from './cuid-maker.js';
 import { derivedOutput } from './derived-output.js';
 import { KnownCuids, type MetBefore } from './known-cuids.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
-import type { Tally } from '../../bulk/tally.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { OutputOptions } from '../../output/formats.js';
 import type { Output } from '../../output/output.js';

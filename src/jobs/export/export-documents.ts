@@ -19,7 +19,7 @@ import { outputOf } from '../output-of.js';
 import { shardFile } from '../shard-of.js';
 import type { ReadKind } from '../../client/client.js';
 import type { ExportDocument, ExportJob } from '../../bulk/export/export-job.js';
-import type { ExportEntry, SliceOfFile } from '../../bulk/export/export-entries.js';
+import type { ExportEntry, SliceOfFile } from '../../bulk/export/export-journal.js';
 import type { PlannedSlice } from '../../bulk/export/export-ahead.js';
 import type { Zone } from '../../zone.js';
 import type { Output } from '../../output/output.js';

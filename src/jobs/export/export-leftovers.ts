@@ -1,4 +1,4 @@
-import { exportEntries, type ExportEntry } from '../../bulk/export/export-entries.js';
+import { exportEntries, type ExportEntry } from '../../bulk/export/export-journal.js';
 import { emptyCheckpoint, ExportProgress } from '../../bulk/export/export-progress.js';
 import { replay } from '../../bulk/journal/entry-table.js';
 import { readJournal } from '../../bulk/journal/journal.js';

@@ -1,6 +1,4 @@
 import path from 'node:path';
-import type { ExportEntry, ExportPlan, SliceOfFile } from '../../bulk/export/export-entries.js';
-import type { DateRange } from './date-range.js';
 import {
   documentsPlanned,
   filesOf,
@@ -8,9 +6,11 @@ import {
   slicesOf,
   type Exporting,
 } from './export-documents.js';
-import type { OpenRun } from '../run/open-run.js';
 import { changed } from '../run/unfinished-run.js';
 import { filesToFetch, type FileSlices } from './wanted-days.js';
+import type { ExportEntry, ExportPlan, SliceOfFile } from '../../bulk/export/export-journal.js';
+import type { DateRange } from './date-range.js';
+import type { OpenRun } from '../run/open-run.js';
 import type { World } from '../world.js';
 
 /** What a run writes. */

@@ -1,8 +1,8 @@
 import path from 'node:path';
-import { runExport } from '../../bulk/export/export.js';
+import { runExport } from '../../bulk/export/export-documents.js';
 import { startState, type ExportState } from '../../bulk/export/export-state.js';
-import { exportEntries, type ExportEntry } from '../../bulk/export/export-entries.js';
-import { Gate } from '../../bulk/gate.js';
+import { exportEntries, type ExportEntry } from '../../bulk/export/export-journal.js';
+import { Gate } from '../../bulk/adaptive-concurrency.js';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError, exitCodes } from '../../errors.js';
 import { isStdout } from '../../output/formats.js';

@@ -1,8 +1,8 @@
 import { noOutcomes } from '../../bulk/outcome-log.js';
-import type { WriteEntry } from '../../bulk/write/write-entries.js';
 import { EngagectlError } from '../../errors.js';
 import { changedInput } from '../../input/changed-input.js';
 import { KnownTexts, type MatchedText } from '../../input/match-text.js';
+import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Inputs } from '../../input/open.js';
 import type { Position, TextDigest } from '../../input/rows.js';
 import type { LedgerLine, LedgerSource } from './ledger.js';

@@ -3,7 +3,11 @@ import { lockRun } from '../../files/file-lock.js';
 import { removePartials } from '../export/export-leftovers.js';
 import { lockOf, removeRun, journalOf, type RunFolder } from './run-folder.js';
 import { readJournal } from '../../bulk/journal/journal.js';
-import { earlierParts, writeEntries, type WriteEntry } from '../../bulk/write/write-entries.js';
+import {
+  earlierParts,
+  writeEntries,
+  type WriteEntry,
+} from '../../bulk/outcomes/journal-entries.js';
 import type { Words } from '../world.js';
 import type { SettledCounts } from '../../bulk/outcome-log.js';
 

@@ -15,7 +15,7 @@ import {
 import { runId } from './run-id.js';
 import { isWanted, unfinishedRun, type WantedRun } from './unfinished-run.js';
 import type { JournalEntry, KnownKinds } from '../../bulk/journal/entry-table.js';
-import type { ParsedJournal } from '../../bulk/journal/journal-lines.js';
+import type { ParsedJournal } from '../../bulk/journal/journal-format.js';
 import type { World } from '../world.js';
 
 /** A run that nobody else is at work on. */

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { aboutJournal, type ParsedJournal } from '../../bulk/journal/journal-lines.js';
+import { aboutJournal, type ParsedJournal } from '../../bulk/journal/journal-format.js';
 import { createJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
 import { makeFolder, syncFolder, writeSynced } from '../../files/atomic-write.js';

@@ -1,13 +1,13 @@
-import { type LookUpContext, lookUp, type Wanted } from '../../bulk/look-up.js';
-import type { Client } from '../../client/client.js';
-import type { Connection, World } from '../world.js';
+import { lookUp, type LookUpContext, type Wanted } from '../../bulk/profile-lookup.js';
 import { checkEvents } from './check-events.js';
 import { compareAddress } from './compare-address.js';
 import { compareUser } from './compare-user.js';
-import type { SentInput } from './read-sent.js';
 import { untold, type Verdict } from './verdict.js';
-import type { Identifier } from '../../mapping/identifier.js';
 import { Again } from './again.js';
+import type { Client } from '../../client/client.js';
+import type { Connection, World } from '../world.js';
+import type { SentInput } from './read-sent.js';
+import type { Identifier } from '../../mapping/identifier.js';
 
 /** What checks need to ask the service. */
 export interface Checking extends LookUpContext {

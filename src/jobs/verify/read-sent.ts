@@ -1,4 +1,4 @@
-import { Intake } from '../../bulk/intake.js';
+import { Intake } from '../../bulk/peekable-iterator.js';
 import { EngagectlError } from '../../errors.js';
 import { firstRecords } from '../../input/first-records.js';
 import { JsonText } from '../../text/json-parser.js';

@@ -1,4 +1,4 @@
-import { Intake } from '../../bulk/intake.js';
+import { Intake } from '../../bulk/peekable-iterator.js';
 import { EngagectlError, grouped } from '../../errors.js';
 import type { Inputs } from '../../input/open.js';
 

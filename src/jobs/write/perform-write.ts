@@ -6,24 +6,24 @@ import {
   writeEntries,
   type EarlierParts,
   type WriteEntry,
-} from '../../bulk/write/write-entries.js';
+} from '../../bulk/outcomes/journal-entries.js';
 import { writes } from '../../contract/endpoints.js';
 import { grouped } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/open.js';
-import type { Mapper } from '../../mapping/records.js';
 import { shardedMapper } from '../../mapping/sharded-mapper.js';
 import { withoutUnknown } from '../../mapping/without-unknown.js';
 import { zoneOf } from '../../zone.js';
 import { needRecords } from './need-records.js';
-import type { Remembered } from './open-memory.js';
 import { pipeName, refuseFiles, openLedger } from '../run/run-ledger.js';
 import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from '../run/open-run.js';
 import { inputOptions } from '../read-input.js';
-import type { WriteResult } from '../results.js';
 import { digest, journalOf, type RunFolder } from '../run/run-folder.js';
 import { shardText, writeSlots } from '../shard-of.js';
 import { openTally, workThrough } from './work-through.js';
 import { isWorthKeeping } from './worth-keeping.js';
+import type { Mapper } from '../../mapping/records.js';
+import type { Remembered } from './open-memory.js';
+import type { WriteResult } from '../results.js';
 import type { Connection, World } from '../world.js';
 import type { WriteHooks, WriteKind, WriteRequest, Writing } from './write-request.js';
 

@@ -1,11 +1,9 @@
-import { Intake } from '../../bulk/intake.js';
+import { Intake } from '../../bulk/peekable-iterator.js';
 import { RequestCount } from '../../bulk/write/request-count.js';
 import { writes } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
 import { firstRecords } from '../../input/first-records.js';
 import { openInputs, type Inputs } from '../../input/open.js';
-import type { RowBlock } from '../../input/rows.js';
-import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import { findingsOf, type Findings } from '../../mapping/survey/findings.js';
 import { uploadMapper, type UploadMapping } from '../../mapping/upload.js';
 import { zoneOf } from '../../zone.js';
@@ -15,6 +13,8 @@ import { draftOf, draftTarget, writeDraft, type DraftWish } from './draft-mappin
 import { needRecords } from './need-records.js';
 import { inputOptions } from '../read-input.js';
 import { uploadFrame, uploadMapping } from '../upload-job.js';
+import type { RowBlock } from '../../input/rows.js';
+import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { World } from '../world.js';
 
 /** Text that is read. Of a longer input the rest is estimated. */

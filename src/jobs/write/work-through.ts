@@ -1,35 +1,35 @@
-import { endedOf } from '../../bulk/counts.js';
-import type { StreamMemory } from '../../bulk/memory/stream-memory.js';
-import { Tally } from '../../bulk/tally.js';
-import { JournalledOutcomes } from '../../bulk/write/journalled-outcomes.js';
+import { endedOf } from '../../bulk/outcomes/outcome-counts.js';
+import { Tally } from '../../bulk/outcomes/tally.js';
+import { JournalledOutcomes } from '../../bulk/outcomes/outcome-log.js';
 import {
   elsewhereBefore,
+  hasRecords,
   type EarlierParts,
   type WriteEntry,
-  hasRecords,
-} from '../../bulk/write/write-entries.js';
-import { write } from '../../bulk/write/write.js';
-import type { Traffic, WriteJob } from '../../bulk/write/write-job.js';
+} from '../../bulk/outcomes/journal-entries.js';
+import { write } from '../../bulk/write/write-pipeline.js';
 import { exitCodes } from '../../errors.js';
-import type { Mapper } from '../../mapping/records.js';
 import { sourceRecord } from '../../mapping/source-record.js';
-import type { JobEnding } from '../job-hooks.js';
 import { openRejects } from '../open-rejects.js';
 import { tooFew } from './need-records.js';
-import type { OpenRun } from '../run/open-run.js';
-import type { JobProgress, WriteResult } from '../results.js';
-import type { RunLedger } from '../run/run-ledger.js';
 import { watched } from '../watched.js';
 import { isWorthKeeping } from './worth-keeping.js';
 import { writeVerdict } from './write-verdict.js';
-import type { Remark, Writing, WriteRequest } from './write-request.js';
-import { Gate } from '../../bulk/gate.js';
-import { OrdinalSet } from '../../bulk/write/ranges.js';
-import type { Client } from '../../client/client.js';
+import { Gate } from '../../bulk/adaptive-concurrency.js';
+import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { paths, writes } from '../../contract/endpoints.js';
 import { firstRecords } from '../../input/first-records.js';
 import { writeDefaults } from '../job-options.js';
 import { waitsOf } from '../world.js';
+import type { StreamMemory } from '../../bulk/memory/stream-memory.js';
+import type { Traffic, WriteJob } from '../../bulk/write/write-job.js';
+import type { Mapper } from '../../mapping/records.js';
+import type { JobEnding } from '../job-hooks.js';
+import type { OpenRun } from '../run/open-run.js';
+import type { JobProgress, WriteResult } from '../results.js';
+import type { RunLedger } from '../run/run-ledger.js';
+import type { Remark, Writing, WriteRequest } from './write-request.js';
+import type { Client } from '../../client/client.js';
 
 interface Parts {
   readonly mapper: Mapper;

@@ -3,7 +3,7 @@ import {
   hasRecords,
   hasSent,
   type WriteEntry,
-} from '../../bulk/write/write-entries.js';
+} from '../../bulk/outcomes/journal-entries.js';
 import type { OpenRun } from '../run/open-run.js';
 
 /**

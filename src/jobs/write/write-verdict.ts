@@ -1,4 +1,3 @@
-import type { Tally } from '../../bulk/tally.js';
 import {
   EngagectlError,
   exitCodes,
@@ -7,8 +6,9 @@ import {
   someWere,
   type ExitCode,
 } from '../../errors.js';
-import type { Rehearsal } from '../job-options.js';
 import { whyRejected } from '../why-rejected.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
+import type { Rehearsal } from '../job-options.js';
 import type { Words } from '../world.js';
 
 interface EndedWrite {

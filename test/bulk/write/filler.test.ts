@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Batch } from '../../../src/bulk/write/batch.js';
-import { Filler } from '../../../src/bulk/write/filler.js';
+import { Filler } from '../../../src/bulk/write/batch-builder.js';
 import { jobOf, recordBlock, textsOf, type TestRecord } from '../../support/record-blocks.js';
 
 /** A filler, and the batches that it submits; `settle` says that the first of them is settled. */

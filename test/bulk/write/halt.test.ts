@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Halt } from '../../../src/bulk/write/halt.js';
+import { Halt } from '../../../src/bulk/write/stop-conditions.js';
 import { EngagectlError } from '../../../src/errors.js';
 import { deferred } from '../../support/record-blocks.js';
 

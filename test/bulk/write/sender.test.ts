@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Batch } from '../../../src/bulk/write/batch.js';
-import { Halt } from '../../../src/bulk/write/halt.js';
-import { Sender } from '../../../src/bulk/write/sender.js';
+import { Halt } from '../../../src/bulk/write/stop-conditions.js';
+import { Sender } from '../../../src/bulk/write/send-queue.js';
 import type { Fate } from '../../../src/bulk/write/fate.js';
 import { deferred, jobOf, recordBlock } from '../../support/record-blocks.js';
 

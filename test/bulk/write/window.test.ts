@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { recordOf } from '../../../src/bulk/write/batch.js';
-import { Window } from '../../../src/bulk/write/window.js';
+import { Window } from '../../../src/bulk/write/per-key-order.js';
 import { recordBlock } from '../../support/record-blocks.js';
 
 const block = recordBlock([1, 2, 1, 1, 3].map((key, n) => ({ text: `"${n}"`, key })));

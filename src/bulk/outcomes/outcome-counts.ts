@@ -1,4 +1,4 @@
-import type { SettledCounts } from './outcome-log.js';
+import type { SettledCounts } from '../outcome-log.js';
 
 /** Every record read is counted in exactly one of the others, `read` aside. */
 export interface Counts extends SettledCounts {

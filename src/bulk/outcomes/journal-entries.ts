@@ -1,6 +1,6 @@
 import { replay, type EntryOf } from '../journal/entry-table.js';
 import { noOutcomes, type OnceKind, type SettledCounts } from '../outcome-log.js';
-import { OrdinalSet, type Ranges } from './ranges.js';
+import { OrdinalSet, type Ranges } from './ordinal-set.js';
 import type { Position, TextDigest } from '../../input/rows.js';
 import type { FileMark } from '../../output/checkpoint-file.js';
 

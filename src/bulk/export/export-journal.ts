@@ -1,6 +1,6 @@
+import { emptyCheckpoint, type ExportProgress } from './export-progress.js';
 import type { Checkpoint, FileMark } from '../../output/output.js';
 import type { EntryOf } from '../journal/entry-table.js';
-import { emptyCheckpoint, type ExportProgress } from './export-progress.js';
 
 /** A range of days of an event, and the file that its records go to; undefined: stdout. */
 export interface SliceOfFile {

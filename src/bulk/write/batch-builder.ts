@@ -1,7 +1,7 @@
-import type { RecordBlock } from '../../mapping/records.js';
 import { noKey, recordOf, type Batch, type BulkRecord } from './batch.js';
-import type { Sender } from './sender.js';
-import { Window } from './window.js';
+import { Window } from './per-key-order.js';
+import type { RecordBlock } from '../../mapping/records.js';
+import type { Sender } from './send-queue.js';
 import type { WriteJob } from './write-job.js';
 
 /** Kinds of records that never share a request, as in RecordBlock.kinds. */

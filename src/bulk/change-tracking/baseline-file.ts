@@ -1,5 +1,5 @@
-import { entryWords, type EntryFile } from './entry-file.js';
-import { found, type KnownEntries } from './known-entries.js';
+import { entryWords, type EntryFile } from '../memory/entry-file.js';
+import { found, type KnownEntries } from '../memory/known-entries.js';
 
 /** Entries of one bucket, on average: one read. */
 const bucketEntries = 64;

@@ -7,13 +7,13 @@ import {
   type RecordKey,
 } from '../../text/record-hash.js';
 import { CommitQueue } from '../journal/commit-queue.js';
-import { entryWords, type EntryHead } from './entry-file.js';
-import { found, type KnownEntries } from './known-entries.js';
-import { MemoryFiles } from './memory-files.js';
-import { nameLine } from './names-file.js';
-import { onDisk, onDiskLater } from './on-disk.js';
+import { entryWords, type EntryHead } from '../memory/entry-file.js';
+import { found, type KnownEntries } from '../memory/known-entries.js';
+import { MemoryFiles } from './baseline-store.js';
+import { nameLine } from '../memory/names-file.js';
+import { onDisk, onDiskLater } from '../memory/on-disk.js';
 import type { RecordBlock } from '../../mapping/records.js';
-import type { ChangeLog } from './change-log.js';
+import type { ChangeLog } from '../memory/change-log.js';
 
 /** What of an input is new, changed, as it was, and not in it any more. */
 export interface Plan {

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import type { RowBlock, RowFault } from '../input/rows.js';
-import type { Reject, RejectsFile, RejectStage } from '../output/rejects-file.js';
-import { assertBalanced, noCounts, type Counts } from './counts.js';
-import { ordinalOfFault, ordinalOfRow, ordinalRuns } from './ordinals.js';
-import type { OutcomeLog, SettledCounts } from './outcome-log.js';
-import { placedWords } from './placed-words.js';
+import { assertBalanced, noCounts, type Counts } from './outcome-counts.js';
+import { ordinalOfFault, ordinalOfRow, ordinalRuns } from '../ordinals.js';
+import { placedWords } from '../placed-words.js';
 import { RejectSamples } from './reject-samples.js';
-import { UnjournalledOutcomes } from './unjournalled-outcomes.js';
+import { UnjournalledOutcomes } from '../unjournalled-outcomes.js';
+import type { RowBlock, RowFault } from '../../input/rows.js';
+import type { Reject, RejectsFile, RejectStage } from '../../output/rejects-file.js';
+import type { OutcomeLog, SettledCounts } from '../outcome-log.js';
 
 /** Bytes of unparsable text kept in a reject line. */
 const rawBytesMaximum = 64 * 1024;

@@ -1,7 +1,7 @@
 import { createHistogram } from 'node:perf_hooks';
+import { isThrottled } from '../client/retry.js';
 import type { Failure } from '../client/failure.js';
 import type { RequestObserver } from '../client/observed.js';
-import { isThrottled } from '../client/retry.js';
 import type { Runtime } from '../runtime.js';
 
 /** What happened in one stretch of a run's time; all are equally long. */

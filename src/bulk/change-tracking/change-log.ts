@@ -1,6 +1,6 @@
-import { blocksOf } from './change-log.js';
-import { entryWords, type EntryFile } from './entry-file.js';
-import { EntryWriter } from './entry-writer.js';
+import { blocksOf } from '../memory/change-log.js';
+import { entryWords, type EntryFile } from '../memory/entry-file.js';
+import { EntryWriter } from '../memory/entry-writer.js';
 
 /** Entries of a log that are sorted at once: 16 MB, and 8 for their order. */
 const sortedMost = 1_000_000;

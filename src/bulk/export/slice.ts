@@ -1,6 +1,6 @@
 import { spanOf } from '../../client/client.js';
 import { count } from '../../errors.js';
-import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './export-pages.js';
+import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './cursor.js';
 import type { PageTarget, PlannedSlice } from './export-ahead.js';
 import type { ExportJob } from './export-job.js';
 import type { SliceProgress } from './export-progress.js';

@@ -1,13 +1,13 @@
 import path from 'node:path';
 import { existsSync, rmSync } from 'node:fs';
 import { RecordTable } from '../../text/baseline-table.js';
-import { ChangeLog } from './change-log.js';
-import { EntriesOnDisk } from './entries-on-disk.js';
-import { DoubtfulFile, EntryFile, type EntryHead } from './entry-file.js';
-import { EntryWriter } from './entry-writer.js';
-import { fold } from './fold.js';
-import { NamesFile } from './names-file.js';
-import type { KnownEntries } from './known-entries.js';
+import { ChangeLog } from '../memory/change-log.js';
+import { EntriesOnDisk } from './baseline-file.js';
+import { DoubtfulFile, EntryFile, type EntryHead } from '../memory/entry-file.js';
+import { EntryWriter } from '../memory/entry-writer.js';
+import { fold } from './change-log.js';
+import { NamesFile } from '../memory/names-file.js';
+import type { KnownEntries } from '../memory/known-entries.js';
 
 /** Entries that are kept in memory: 66 MB. More of them stay on the disk. */
 const residentMost = 5_000_000;

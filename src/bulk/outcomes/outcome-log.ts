@@ -1,11 +1,11 @@
+import { CommitQueue } from '../journal/commit-queue.js';
+import { noOutcomes, type OnceKind, type OutcomeLog, type SettledCounts } from '../outcome-log.js';
+import { OrdinalSet, rangesOf } from './ordinal-set.js';
+import { Watermark } from '../write/watermark.js';
 import type { Position, RowBlock, TextDigest } from '../../input/rows.js';
 import type { RejectsFile } from '../../output/rejects-file.js';
-import { CommitQueue } from '../journal/commit-queue.js';
 import type { Journal } from '../journal/journal.js';
-import { noOutcomes, type OnceKind, type OutcomeLog, type SettledCounts } from '../outcome-log.js';
-import { OrdinalSet, rangesOf } from './ranges.js';
-import { Watermark } from './watermark.js';
-import type { WriteEntry } from './write-entries.js';
+import type { WriteEntry } from './journal-entries.js';
 
 interface Kept {
   readonly journal: Journal<WriteEntry>;

@@ -1,14 +1,14 @@
 import { failureError, type Attempt, type Failure } from '../../client/failure.js';
 import { backOff, decide, isThrottled } from '../../client/retry.js';
 import { batchPlace } from './batch-place.js';
-import { checkAnswer, type Doubt, type Refusals } from './check-answer.js';
+import { checkAnswer, type Doubt, type Refusals } from './response-check.js';
 import { openFate, type Fate } from './fate.js';
 import { intend, onceOf, oncePositions } from './once-records.js';
 import { SlotRelease } from './slot-release.js';
 import type { WriteAnswer } from '../../contract/response-schemas.js';
 import type { Batch } from './batch.js';
-import type { Halt } from './halt.js';
-import type { Tally } from '../tally.js';
+import type { Halt } from './stop-conditions.js';
+import type { Tally } from '../outcomes/tally.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 /** Positions of records that the service did not process, and asks for again. */

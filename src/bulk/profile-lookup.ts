@@ -1,7 +1,7 @@
 import { isThrottled, withRetry, type RetryContext } from '../client/retry.js';
 import { paths } from '../contract/endpoints.js';
 import { interruption } from '../errors.js';
-import { Intake } from './intake.js';
+import { Intake } from './peekable-iterator.js';
 import type { Client } from '../client/client.js';
 import type { Identifier } from '../mapping/identifier.js';
 import type { Runtime } from '../runtime.js';

@@ -1,5 +1,5 @@
-import type { Reject } from '../output/rejects-file.js';
-import { personalValues } from './personal-values.js';
+import { personalValues } from './personal-data.js';
+import type { Reject } from '../../output/rejects-file.js';
 
 /** Rejects that are told one by one; the rest is counted by kind. */
 const rejectsKept = 10;

@@ -1,6 +1,6 @@
 import { EngagectlError, interruption, count, grouped, type ErrorId } from '../../errors.js';
 import { SlicesAhead, type PlannedSlice } from './export-ahead.js';
-import { readSlice } from './export-slice.js';
+import { readSlice } from './slice.js';
 import type { Output } from '../../output/output.js';
 import type { PageSpill } from '../../output/spill-file.js';
 import type { ExportDocument, ExportJob } from './export-job.js';

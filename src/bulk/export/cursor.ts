@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { withRetry } from '../../client/retry.js';
 import { paths } from '../../contract/endpoints.js';
 import { EngagectlError, count, grouped, type OptionName } from '../../errors.js';
-import { readPage, type PageAnswer } from './page-answer.js';
+import { readPage, type PageAnswer } from './page-response.js';
 import { PageWatch } from './page-watch.js';
 import { PageScanner, type ScannedPage } from '../../text/page-scanner.js';
 import type { CursorQuery, ReadKind } from '../../client/client.js';

@@ -1,15 +1,15 @@
+import { Intake } from '../peekable-iterator.js';
+import { ordinalOfFault, ordinalOfRow } from '../ordinals.js';
+import { Filler } from './batch-builder.js';
+import { Halt } from './stop-conditions.js';
+import { tellIdentity, tooManyIdentities } from './identities.js';
+import { rejectLimitReached } from './reject-limit.js';
+import { Sender } from './send-queue.js';
+import { Settler } from './batch-sender.js';
+import { whileSilent } from './silence.js';
 import type { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';
-import { Intake } from '../intake.js';
-import { ordinalOfFault, ordinalOfRow } from '../ordinals.js';
-import { Filler } from './filler.js';
-import { Halt } from './halt.js';
-import { tellIdentity, tooManyIdentities } from './identities.js';
-import { rejectLimitReached } from './reject-limit.js';
-import { Sender } from './sender.js';
-import { Settler } from './settler.js';
-import { whileSilent } from './silence.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 export interface WriteResult extends Traffic {
