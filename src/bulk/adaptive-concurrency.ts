@@ -1,5 +1,3 @@
-import type { Budget } from './budget.js';
-
 /**
  * The budget of one process: who waits is let in in turn. A 429 cuts the limit by 0.7,
  * once per burst: answers to requests sent before the last cut do not cut again. Successes grow
@@ -55,4 +53,20 @@ export class Gate implements Budget {
       this.#waiting.shift()?.();
     }
   }
+}
+
+/** Who may have a request in flight. A slot is a place among those. */
+export interface Budget {
+  /** Most slots there ever are. */
+  readonly most: number;
+  /** Slots there are now, and how many are taken. */
+  readonly limit: number;
+  readonly inFlight: number;
+  /** Waits for a slot; the ticket tells `throttled` to which burst the request belongs. */
+  enter(): Promise<number>;
+  leave(): void;
+  /** A request came through. */
+  succeeded(): void;
+  /** A request was turned down because there are too many. */
+  throttled(ticket: number): void;
 }

@@ -1,3 +1,5 @@
+import type { Runtime } from '../runtime.js';
+
 /** Items whose next one can be waited for, and be left, without being taken. */
 export class Intake<T> {
   readonly #items: AsyncIterator<T>;
@@ -42,4 +44,29 @@ async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T
     signal.addEventListener('abort', leave, { once: true });
     promise.finally(() => signal.removeEventListener('abort', leave)).then(resolve, reject);
   });
+}
+
+/** Milliseconds without input after which what was read is not kept waiting. */
+const momentMs = 1000;
+
+/**
+ * Waits for input. When it lets itself be waited for longer than a moment, `work` is called once;
+ * its signal is aborted when the input is there, which is then given out as soon as work is done.
+ */
+export async function whileSilent<T>(
+  input: Promise<T>,
+  { sleep }: Pick<Runtime, 'sleep'>,
+  work: (heard: AbortSignal) => Promise<void>,
+): Promise<T> {
+  const heard = new AbortController();
+  const silent = sleep(momentMs, heard.signal).then(
+    async () => work(heard.signal),
+    () => undefined, // heard in time
+  );
+  try {
+    return await input;
+  } finally {
+    heard.abort();
+    await silent;
+  }
 }

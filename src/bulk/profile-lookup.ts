@@ -5,7 +5,7 @@ import { Intake } from './peekable-iterator.js';
 import type { Client } from '../client/client.js';
 import type { Identifier } from '../mapping/identifier.js';
 import type { Runtime } from '../runtime.js';
-import type { Budget } from './budget.js';
+import type { Budget } from './adaptive-concurrency.js';
 
 /** Lookups that may be finished ahead of the one whose turn it is, for each one in flight. */
 const aheadPerRequest = 16;

@@ -1,5 +1,4 @@
-import { surveyIdentities } from '../bulk/write/identities.js';
-import { IdentitySet } from '../bulk/write/deduplication.js';
+import { surveyIdentities, IdentitySet } from '../bulk/write/deduplication.js';
 import { firstRecords } from '../input/first-records.js';
 import { demergeMapper } from '../mapping/demerge.js';
 import { readMeaning } from './read-input.js';

@@ -1,5 +1,5 @@
-import type { Budget } from '../bulk/budget.js';
-import type { OutcomeLog } from '../bulk/outcome-log.js';
+import type { Budget } from '../bulk/adaptive-concurrency.js';
+import type { OutcomeLog } from '../bulk/outcomes/outcome-log.js';
 
 export type { Budget, OutcomeLog };
 /** The budget of one process, for who fills the place with one that knows more. */

@@ -16,7 +16,7 @@ import { SentInput } from './verify/read-sent.js';
 import { Settlement } from './verify/settlement.js';
 import { differenceText } from './verify/verdict.js';
 import { VerdictTally } from './verify/verdict-tally.js';
-import { watched } from './watched.js';
+import { watched } from '../bulk/request-history.js';
 import { waitsOf, type Connection, type World } from './world.js';
 import type { Waits } from '../client/retry.js';
 import type { JobHooks } from './job-hooks.js';

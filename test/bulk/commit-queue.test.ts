@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { CommitQueue } from '../../src/bulk/journal/commit-queue.js';
+import { CommitQueue } from '../../src/bulk/journal/journal.js';
 import { deferred } from '../support/record-blocks.js';
 
 /** A queue whose commits end when they are told to. */

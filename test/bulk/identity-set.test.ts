@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { surveyIdentities, tooManyIdentities } from '../../src/bulk/write/identities.js';
+import { surveyIdentities, tooManyIdentities } from '../../src/bulk/write/deduplication.js';
 import { IdentitySet } from '../../src/bulk/write/deduplication.js';
-import { SipHash } from '../../src/bulk/write/sip-hash.js';
+import { SipHash } from '../../src/bulk/write/deduplication.js';
 import { Waits } from '../../src/client/retry.js';
 import { write } from '../../src/bulk/write/write-pipeline.js';
 import { jobOf, recordBlock } from '../support/record-blocks.js';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { KeySet } from '../../src/bulk/write/key-set.js';
+import { KeySet } from '../../src/bulk/write/per-key-order.js';
 
 /** Few different keys, many of them with the same slot, so that keys are moved and found again. */
 const key = fc.oneof(

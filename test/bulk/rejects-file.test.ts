@@ -16,7 +16,7 @@ import { plainOption } from '../../src/errors.js';
 import type { FaultRuleInput } from '../../src/testing.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { serve } from '../support/serve.js';
-import { SyncedMarkFile } from '../../src/bulk/journal/synced-mark.js';
+import { SyncedMarkFile } from '../../src/bulk/journal/journal.js';
 import { makeWorld } from '../support/world.js';
 
 // Contract §2, Rejects file: that of a run, an older one, and a disk that does not take it.

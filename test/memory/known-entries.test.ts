@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { EntriesOnDisk } from '../../src/bulk/change-tracking/baseline-file.js';
-import { EntryFile, entryWords } from '../../src/bulk/memory/entry-file.js';
-import { EntryWriter } from '../../src/bulk/memory/entry-writer.js';
-import { found, type KnownEntries } from '../../src/bulk/memory/known-entries.js';
+import { EntryFile, entryWords } from '../../src/bulk/change-tracking/baseline-file.js';
+import { EntryWriter } from '../../src/bulk/change-tracking/baseline-file.js';
+import { found, type KnownEntries } from '../../src/bulk/change-tracking/baseline-file.js';
 import { RecordTable } from '../../src/text/baseline-table.js';
 import { randomOf } from '../rig/random.js';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { SipHash } from '../../src/bulk/write/sip-hash.js';
+import { SipHash } from '../../src/bulk/write/deduplication.js';
 import { CuidSet, type Met } from '../../src/text/cuid-set.js';
 import { instantiate, type WasmMemory } from '../../src/wasm.js';
 

@@ -1,5 +1,177 @@
-import { entryWords, type EntryFile } from '../memory/entry-file.js';
-import { found, type KnownEntries } from '../memory/known-entries.js';
+import path from 'node:path';
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readSync,
+  fsyncSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { crc32 } from 'node:zlib';
+import { hashWords } from '../../text/record-hash.js';
+import { syncFolder } from '../../files/atomic-write.js';
+
+/**
+ * A file of entries of 16 bytes, as four numbers: the low and high half of a key's hash, and of its
+ * record's. They are signed, since V8 keeps such numbers without a place in the heap for each.
+ */
+export const entryWords = hashWords;
+export const entryBytes = 4 * entryWords;
+
+/** Numbers of 32 bits before the entries. */
+export const headWords = 10;
+export const headBytes = 4 * headWords;
+
+/** Also tells whether the machine that wrote it orders bytes as this one does. */
+const magic = 0x45_4d_45_31;
+const version = 1;
+
+/** What a file of entries says of itself. */
+export interface EntryHead {
+  /** Of the hashes. */
+  readonly seed: readonly [low: number, high: number];
+  /** Whose it is: digest of account, host, stream and kind. */
+  readonly owner: readonly [low: number, high: number];
+  readonly count: number;
+  /** CRC-32 of all entries. */
+  readonly sum: number;
+}
+
+export function headOf({ seed, owner, count, sum }: EntryHead): Buffer {
+  const words = Uint32Array.of(magic, version, ...seed, ...owner, count, sum, 0, 0);
+  const bytes = Buffer.from(words.buffer);
+  words[headWords - 1] = crc32(bytes.subarray(0, headBytes - 4));
+  return bytes;
+}
+
+const chunkEntries = 16_384;
+
+/** Why a file is not what it should be, in a few words. */
+export class DoubtfulFile extends Error {}
+
+/** Entries in the order of their keys. */
+export class EntryFile {
+  readonly head: EntryHead;
+  readonly #file: number;
+
+  /** Throws DoubtfulFile, or what the file system says. */
+  constructor(path: string) {
+    this.#file = openSync(path, 'r');
+    try {
+      this.head = readHead(this.#file);
+      const length = headBytes + entryBytes * this.head.count;
+      if (fstatSync(this.#file).size !== length) throw new DoubtfulFile('it is cut');
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** All entries in order, some at a time; each array is only lent. Throws DoubtfulFile, at the end of them. */
+  *chunks(): Generator<Int32Array> {
+    const { count, sum } = this.head;
+    const chunk = new Int32Array(entryWords * chunkEntries);
+    let read = 0;
+    for (let index = 0; index < count; index += chunkEntries) {
+      const words = chunk.subarray(0, entryWords * Math.min(chunkEntries, count - index));
+      this.read(words, index);
+      read = crc32(bytesOf(words), read);
+      yield words;
+    }
+    if (read !== sum) throw new DoubtfulFile('its checksum does not fit');
+  }
+
+  /** Fills `words` with the entries from this one on. Throws DoubtfulFile. */
+  read(words: Int32Array, index: number): void {
+    if (!filled(this.#file, words, headBytes + entryBytes * index))
+      throw new DoubtfulFile('it is cut');
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+export const bytesOf = ({ buffer, byteOffset, byteLength }: Int32Array | Uint32Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+function readHead(file: number): EntryHead {
+  const words = new Uint32Array(headWords);
+  if (!filled(file, words, 0)) throw new DoubtfulFile('it is cut');
+  if (words[0] !== magic)
+    throw new DoubtfulFile('it is none of ours, or of another kind of machine');
+  const [, is, seed0 = 0, seed1 = 0, owner0 = 0, owner1 = 0, count = 0, sum = 0] = words;
+  // First: of another version the rest may be laid out otherwise.
+  if (is !== version)
+    throw new DoubtfulFile(`it is of version ${is}, this program knows ${version}`);
+  if (words[headWords - 1] !== crc32(bytesOf(words).subarray(0, headBytes - 4))) {
+    throw new DoubtfulFile('its checksum does not fit');
+  }
+  return { seed: [seed0, seed1], owner: [owner0, owner1], count, sum };
+}
+
+/** Reads words from a place of a file on; false where it ends before. */
+export function filled(file: number, words: Int32Array | Uint32Array, position: number): boolean {
+  const bytes = bytesOf(words);
+  for (let at = 0; at < bytes.length;) {
+    const read = readSync(file, bytes, at, bytes.length - at, position + at);
+    if (read === 0) return false;
+    at += read;
+  }
+  return true;
+}
+
+const roomEntries = 65_536;
+
+/** Writes a file of entries, which takes its name when it is whole. */
+export class EntryWriter {
+  readonly #path: string;
+  readonly #file: number;
+  readonly #room = new Int32Array(entryWords * roomEntries);
+  #filled = 0;
+  #count = 0;
+  #sum = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#file = openSync(draftOf(path), 'w', 0o600);
+    writeSync(this.#file, Buffer.alloc(headBytes));
+  }
+
+  /** The entry at `words[at]`; in the order of the keys. */
+  add(words: Int32Array, at: number): void {
+    if (this.#filled === this.#room.length) this.#flush();
+    for (let word = 0; word < entryWords; word += 1) {
+      this.#room[this.#filled + word] = words[at + word]!;
+    }
+    this.#filled += entryWords;
+    this.#count += 1;
+  }
+
+  /** Puts it in its place, synced. */
+  finish(about: Pick<EntryHead, 'seed' | 'owner'>): void {
+    this.#flush();
+    const head = headOf({ ...about, count: this.#count, sum: this.#sum });
+    writeSync(this.#file, head, 0, head.length, 0);
+    fsyncSync(this.#file);
+    renameSync(draftOf(this.#path), this.#path);
+    syncFolder(path.dirname(this.#path));
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #flush(): void {
+    const bytes = bytesOf(this.#room.subarray(0, this.#filled));
+    this.#sum = crc32(bytes, this.#sum);
+    for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at);
+    this.#filled = 0;
+  }
+}
+
+const draftOf = (file: string): string => `${file}.new`;
 
 /** Entries of one bucket, on average: one read. */
 const bucketEntries = 64;
@@ -123,4 +295,23 @@ class Bits {
     this.#bytes[number >>> 3]! |= 1 << (number & 7);
     this.count += 1;
   }
+}
+
+/** What is found of an entry whose record is to be sent. */
+export const found = { unknown: 0, changed: 1, same: 2 } as const;
+
+/** Entries with which others are compared. */
+export interface KnownEntries {
+  /**
+   * What is found of each entry, as numbers of `found`. What is the same counts as changed where
+   * `mayRest` is 0, and where another record of its key was changed before. Lent until the next call.
+   */
+  compare(entries: Int32Array, mayRest: Uint8Array): Uint8Array;
+  /** How many were met by others. */
+  readonly seen: number;
+  /** 1 for each entry whose key is known. Lent likewise. */
+  has(entries: Int32Array): Uint8Array;
+  /** The key of this entry is known, and was met by no other so far. */
+  isMissed(entry: Int32Array): boolean;
+  close(): void;
 }

@@ -1,10 +1,9 @@
 import { EngagectlError, interruption, count, grouped, type ErrorId } from '../../errors.js';
-import { SlicesAhead, type PlannedSlice } from './export-ahead.js';
 import { readSlice } from './slice.js';
+import type { PlannedSlice, ExportDocument, ExportJob } from './export-job.js';
 import type { Output } from '../../output/output.js';
 import type { PageSpill } from '../../output/spill-file.js';
-import type { ExportDocument, ExportJob } from './export-job.js';
-import type { ExportLog } from './export-log.js';
+import type { ExportLog } from './export-journal.js';
 
 /** Writes every document, one after the other. What it throws leaves partial files behind. */
 export async function runExport(job: ExportJob): Promise<void> {
@@ -145,5 +144,70 @@ async function readAhead(planned: PlannedSlice, job: ExportJob): Promise<PageSpi
   } catch (error) {
     await spill.close();
     throw error;
+  }
+}
+
+interface AheadOptions {
+  /** Those still to be read, in order. */
+  readonly slices: readonly PlannedSlice[];
+  /** Most slices that are read at the same time, the one whose turn it is included. */
+  readonly width: number;
+  /** Most slices that may wait for their turn. */
+  readonly window: number;
+  /** Reads a whole slice; fails only for reasons of its own, or when `signal` is aborted. */
+  readonly read: (planned: PlannedSlice, signal: AbortSignal) => Promise<PageSpill>;
+}
+
+/** Reads the slices that follow the one whose turn it is: a late day holds up no other. */
+export class SlicesAhead {
+  readonly #options: AheadOptions;
+  readonly #begun = new Map<PlannedSlice, Promise<PageSpill>>();
+  readonly #stop = new AbortController();
+  #turn = 0;
+  #reading = 0;
+
+  constructor(options: AheadOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * It is this slice's turn: hands it out if it was begun, or when it is `spilled` in any case.
+   * Undefined: the caller reads it. Meanwhile the slices after it are read.
+   */
+  take(
+    slice: PlannedSlice,
+    { spilled }: { readonly spilled: boolean },
+  ): Promise<PageSpill> | undefined {
+    this.#turn = this.#options.slices.indexOf(slice);
+    if (spilled && !this.#begun.has(slice)) this.#begin(slice);
+    const begun = this.#begun.get(slice);
+    this.#fill(begun ? 0 : 1);
+    return begun;
+  }
+
+  /** Gives up what is being read, and lets go of the spills that were never asked for. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    const left = await Promise.allSettled(this.#begun.values());
+    for (const spill of left) if (spill.status === 'fulfilled') await spill.value.close();
+  }
+
+  #fill(others: number): void {
+    const { slices, width, window } = this.#options;
+    for (const next of slices.slice(this.#turn + 1, this.#turn + window)) {
+      if (this.#reading + others >= width || this.#stop.signal.aborted) return;
+      if (!this.#begun.has(next)) this.#begin(next);
+    }
+  }
+
+  #begin(slice: PlannedSlice): void {
+    this.#reading += 1;
+    const spill = this.#options.read(slice, this.#stop.signal);
+    this.#begun.set(slice, spill);
+    const ended = () => {
+      this.#reading -= 1;
+      this.#fill(1);
+    };
+    spill.then(ended, ended); // why it failed is told when its turn comes
   }
 }

@@ -1,13 +1,26 @@
-import type { Client } from '../../client/client.js';
+import type { CursorQuery, Client } from '../../client/client.js';
+import type { Checkpoint, Output, FileMark, RecordPage } from '../../output/output.js';
+import type { PageSpill } from '../../output/spill-file.js';
 import type { RetryPolicy, Waits } from '../../client/retry.js';
 import type { OptionName } from '../../errors.js';
-import type { Checkpoint, FileMark, Output, RecordPage } from '../../output/output.js';
 import type { Runtime } from '../../runtime.js';
 import type { PageScanner } from '../../text/page-scanner.js';
-import type { Budget } from '../budget.js';
-import type { PlannedSlice } from './export-ahead.js';
-import type { ExportLog } from './export-log.js';
-import type { ExportState } from './export-state.js';
+import type { Budget } from '../adaptive-concurrency.js';
+import type { ExportLog } from './export-journal.js';
+
+/** One cursor of the run. */
+export interface PlannedSlice {
+  /** Number in the run, from 0. */
+  readonly index: number;
+  readonly query: CursorQuery;
+  readonly openSpill: (resume: Checkpoint | undefined) => Promise<PageSpill>;
+}
+
+/** What a slice's pages are written to: an output, or a spill until it is their turn. */
+export type PageTarget = Pick<
+  Output,
+  'name' | 'rewindable' | 'writePage' | 'checkpoint' | 'rewind' | 'sync'
+>;
 
 /** One document and the cursors whose records it holds, in order. */
 export interface ExportDocument {
@@ -53,3 +66,27 @@ export interface ExportJob {
   readonly pollIntervalMs: number;
   readonly pendingTimeoutMs: number;
 }
+
+/** Where an export stands; changed as it goes, and shown by whoever looks. */
+export type ExportState = ReturnType<typeof startState>;
+
+export const startState = () => ({
+  requests: 0,
+  retries: 0,
+  records: 0,
+  pages: 0,
+  /** Of pages, so far. */
+  bytesReceived: 0,
+  /** Of all documents that are complete, and of the one being written. */
+  bytes: 0,
+  /** Time spent between the polls of cursors that were not ready. */
+  pendingMs: 0,
+  /** Cursors followed to their end, and how many there are. */
+  slicesDone: 0,
+  slices: 0,
+  /** Documents that have their final name, and those that were too short to get it. */
+  published: new Set<number>(),
+  short: new Set<number>(),
+  /** What the run is waiting for; undefined while pages arrive. */
+  note: undefined as string | undefined,
+});

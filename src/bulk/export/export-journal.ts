@@ -1,6 +1,66 @@
-import { emptyCheckpoint, type ExportProgress } from './export-progress.js';
+import { CommitQueue, type Journal } from '../journal/journal.js';
+import { replay, type EntryOf } from '../journal/journal-format.js';
 import type { Checkpoint, FileMark } from '../../output/output.js';
-import type { EntryOf } from '../journal/entry-table.js';
+
+/** What an entry says of a file is true once that is on the disk. */
+interface Target {
+  sync(): Promise<void>;
+}
+
+/**
+ * Commits how far an export came, always after what it says has become true: the data is on the
+ * disk before the entry that names it. Without a journal nothing is kept, and nothing synced.
+ */
+export class ExportLog {
+  /** Of earlier processes; what this one adds is not in it. */
+  readonly earlier: ExportProgress;
+  readonly #journal: Journal<ExportEntry> | undefined;
+  readonly #commits = new CommitQueue(() => this.#commit());
+  #noted: ExportEntry[] = [];
+  readonly #targets = new Set<Target>();
+  #isEmpty: boolean;
+
+  constructor(
+    journal: Journal<ExportEntry> | undefined,
+    entries: readonly ExportEntry[],
+    documentOf: (slice: number) => number,
+  ) {
+    this.#journal = journal;
+    this.earlier = replay(exportEntries, entries, new ExportProgress(documentOf));
+    this.#isEmpty = entries.every(({ kind }) => kind === 'plan');
+  }
+
+  /** Whether another process could go on where this one ends. */
+  get resumable(): boolean {
+    return this.#journal !== undefined;
+  }
+
+  /** Whether there is something to go on with. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
+
+  /**
+   * Resolves when the entry is on the disk, after the target it speaks of. `refused` comes before
+   * the pages are taken back: a file shorter than its entry would look damaged.
+   */
+  async note(entry: ExportEntry, target?: Target): Promise<void> {
+    if (!this.#journal) return;
+    this.#isEmpty = false;
+    this.#noted.push(entry);
+    if (target) this.#targets.add(target);
+    return this.#commits.commit();
+  }
+
+  async #commit(): Promise<void> {
+    const entries = this.#noted;
+    const targets = [...this.#targets];
+    this.#noted = [];
+    this.#targets.clear();
+    await Promise.all(targets.map((target) => target.sync()));
+    await this.#journal?.append(...entries);
+  }
+}
 
 /** A range of days of an event, and the file that its records go to; undefined: stdout. */
 export interface SliceOfFile {
@@ -97,3 +157,66 @@ export const exportEntries = {
 };
 
 export type ExportEntry = EntryOf<typeof exportEntries>;
+
+export interface SliceProgress {
+  /** Where its target stood before its first page. */
+  readonly start: Checkpoint;
+  /** Where its target stands. */
+  readonly at: Checkpoint;
+  readonly spilled: boolean;
+  readonly merged: boolean;
+  /** The cursor to go on with; null when all pages are there; undefined when it needs a new one. */
+  readonly cursor: string | null | undefined;
+  /** All cursors so far. */
+  readonly seen: Set<string>;
+  readonly records: number;
+  readonly pages: number;
+}
+
+export interface DocumentProgress {
+  readonly at: Checkpoint;
+  readonly sealed?: FileMark;
+  readonly published?: true;
+  readonly short?: true;
+}
+
+export const emptyCheckpoint: Checkpoint = { bytes: 0, crc: 0, records: 0 };
+
+/** How far a run came, from its journal. */
+export class ExportProgress {
+  readonly slices = new Map<number, SliceProgress>();
+  readonly documents = new Map<number, DocumentProgress>();
+  readonly documentOf: (slice: number) => number;
+
+  constructor(documentOf: (slice: number) => number) {
+    this.documentOf = documentOf;
+  }
+
+  /** What stands in documents and spills. */
+  get counts(): { records: number; pages: number; slicesDone: number } {
+    const slices = [...this.slices.values()];
+    return {
+      slicesDone: slices.filter(({ cursor }) => cursor === null).length,
+      records: slices.reduce((sum, { records }) => sum + records, 0),
+      pages: slices.reduce((sum, { pages }) => sum + pages, 0),
+    };
+  }
+
+  document(index: number): DocumentProgress {
+    return this.documents.get(index) ?? { at: emptyCheckpoint };
+  }
+
+  changeDocument(index: number, change: Partial<DocumentProgress>): void {
+    this.documents.set(index, { ...this.document(index), ...change });
+  }
+
+  changeSlice(slice: number, change: (progress: SliceProgress) => Partial<SliceProgress>): void {
+    const progress = this.slices.get(slice);
+    if (progress) this.slices.set(slice, { ...progress, ...change(progress) });
+  }
+
+  /** More stands in the slice's document. */
+  advance(slice: number, at: Checkpoint): void {
+    this.changeDocument(this.documentOf(slice), { at });
+  }
+}

@@ -1,9 +1,8 @@
 import { spanOf } from '../../client/client.js';
 import { count } from '../../errors.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './cursor.js';
-import type { PageTarget, PlannedSlice } from './export-ahead.js';
-import type { ExportJob } from './export-job.js';
-import type { SliceProgress } from './export-progress.js';
+import type { PageTarget, PlannedSlice, ExportJob } from './export-job.js';
+import type { SliceProgress } from './export-journal.js';
 
 /** Most pages of a slice that are written and not yet on the disk. */
 const mostWaiting = 8;

@@ -19,10 +19,12 @@ import {
   journalLine,
   noChecksum,
   parseJournal,
+  checksum,
   type ParsedJournal,
+  type JournalEntry,
+  type KnownKinds,
+  type SyncedMark,
 } from './journal-format.js';
-import { SyncedMarkFile } from './synced-mark.js';
-import type { JournalEntry, KnownKinds } from './entry-table.js';
 
 const { O_APPEND, O_CREAT, O_TRUNC, O_WRONLY } = constants;
 const syncData = promisify(fdatasync);
@@ -31,7 +33,7 @@ const syncData = promisify(fdatasync);
 export const readJournal = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
-): readonly Entry[] => parsed(path, kinds, plainOption).entries as readonly Entry[];
+): readonly Entry[] => readEntries(path, kinds, plainOption).entries as readonly Entry[];
 
 /** Makes a journal without entries that says whose it is, and waits until the disk has it. */
 export function createJournal(path: string, about?: unknown): ParsedJournal {
@@ -76,7 +78,7 @@ export class Journal<Entry extends JournalEntry> {
   ) {
     try {
       const isThere = existsSync(path) || SyncedMarkFile.isThere(path);
-      const found = made ?? (isThere ? parsed(path, kinds, option) : createJournal(path));
+      const found = made ?? (isThere ? readEntries(path, kinds, option) : createJournal(path));
       const journal = new Journal<Entry>(path, found, option);
       return { journal, entries: found.entries as readonly Entry[] };
     } catch (cause) {
@@ -172,7 +174,7 @@ export class Journal<Entry extends JournalEntry> {
   }
 }
 
-const parsed = <Entry extends JournalEntry>(
+const readEntries = <Entry extends JournalEntry>(
   path: string,
   kinds: KnownKinds<Entry>,
   option: OptionName,
@@ -201,3 +203,83 @@ const notWritten = (file: string, cause: unknown, option: OptionName): Engagectl
     file,
     cause,
   });
+
+/** Bytes of one of the two places; a disk writes as many at once. */
+const placeBytes = 512;
+
+/**
+ * A small file beside a journal that says how much of it was synced: a cut of the journal cannot
+ * hide what is gone. It is written in two places in turn, so that one of them is always whole, and
+ * it is not synced: an older mark says less, and nothing wrong.
+ */
+export class SyncedMarkFile {
+  readonly #file: number;
+  #writes = 0;
+
+  static create(journal: string, mark: SyncedMark): void {
+    writeSynced(fileOf(journal), Buffer.concat([placeOf(mark), placeOf(mark)]));
+  }
+
+  static isThere = (journal: string): boolean => existsSync(fileOf(journal));
+
+  /** What it says; undefined when it is missing, or damaged in both places. */
+  static read(journal: string): SyncedMark | undefined {
+    if (!SyncedMarkFile.isThere(journal)) return undefined;
+    const content = readFileSync(fileOf(journal));
+    const marks = [0, placeBytes].flatMap((at) => parseMark(content, at));
+    return marks.toSorted((a, b) => b.bytes - a.bytes)[0];
+  }
+
+  constructor(journal: string) {
+    this.#file = openSync(fileOf(journal), 'r+');
+  }
+
+  write(mark: SyncedMark): void {
+    this.#writes += 1;
+    writeSync(this.#file, placeOf(mark), 0, placeBytes, (this.#writes % 2) * placeBytes);
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+const fileOf = (journal: string): string => `${journal}.synced`;
+
+function placeOf(mark: SyncedMark): Buffer {
+  const json = JSON.stringify(mark);
+  return Buffer.from(`${checksum(json)} ${json}`.padEnd(placeBytes - 1) + '\n');
+}
+
+function parseMark(content: Buffer, at: number): SyncedMark[] {
+  const text = content.toString('latin1', at, at + placeBytes);
+  const json = text.slice('01234567 '.length).trimEnd();
+  return text.startsWith(`${checksum(json)} `) ? [JSON.parse(json) as SyncedMark] : [];
+}
+
+/**
+ * Commits what was noted, one commit after the other. Who asks for one while another is under way
+ * shares the next, which holds all that is noted until it begins. After one that failed, all fail.
+ */
+export class CommitQueue {
+  readonly #commit: () => Promise<void>;
+  #running: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+
+  constructor(commit: () => Promise<void>) {
+    this.#commit = commit;
+  }
+
+  /** Resolves when all that was noted so far is committed. */
+  async commit(): Promise<void> {
+    this.#next ??= this.#after(this.#running);
+    return this.#next;
+  }
+
+  async #after(before: Promise<void>): Promise<void> {
+    await before;
+    this.#running = this.#next ?? before;
+    this.#next = undefined;
+    return this.#commit();
+  }
+}

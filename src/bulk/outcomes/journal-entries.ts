@@ -1,5 +1,5 @@
-import { replay, type EntryOf } from '../journal/entry-table.js';
-import { noOutcomes, type OnceKind, type SettledCounts } from '../outcome-log.js';
+import { replay, type EntryOf } from '../journal/journal-format.js';
+import { noOutcomes, type OnceKind, type SettledCounts } from './outcome-counts.js';
 import { OrdinalSet, type Ranges } from './ordinal-set.js';
 import type { Position, TextDigest } from '../../input/rows.js';
 import type { FileMark } from '../../output/checkpoint-file.js';

@@ -1,4 +1,17 @@
-import type { SettledCounts } from '../outcome-log.js';
+/** Records that do harm when sent twice; `other` are demerges, and profiles with operators. */
+export type OnceKind = 'event' | 'other';
+
+/** How records ended; one that was not sent is not settled. */
+export type SettledCounts = ReturnType<typeof noOutcomes>;
+
+export const noOutcomes = () => ({
+  accepted: 0,
+  rejected: 0,
+  unknown: 0,
+  duplicates: 0,
+  /** The account accepted them as they are in an earlier run: they were not sent. */
+  unchanged: 0,
+});
 
 /** Every record read is counted in exactly one of the others, `read` aside. */
 export interface Counts extends SettledCounts {

@@ -1,11 +1,60 @@
-import { CommitQueue } from '../journal/commit-queue.js';
-import { noOutcomes, type OnceKind, type OutcomeLog, type SettledCounts } from '../outcome-log.js';
+import { CommitQueue, type Journal } from '../journal/journal.js';
+import { noOutcomes, type OnceKind, type SettledCounts } from './outcome-counts.js';
 import { OrdinalSet, rangesOf } from './ordinal-set.js';
-import { Watermark } from '../write/watermark.js';
-import type { Position, RowBlock, TextDigest } from '../../input/rows.js';
+import type { RowBlock, Position, TextDigest } from '../../input/rows.js';
 import type { RejectsFile } from '../../output/rejects-file.js';
-import type { Journal } from '../journal/journal.js';
 import type { WriteEntry } from './journal-entries.js';
+
+/**
+ * Where the outcomes of a run are committed, so that another process can go on after any crash.
+ * What a commit throws stops the run: then nothing more may be sent.
+ */
+export interface OutcomeLog {
+  opened(rows: RowBlock): void;
+  /** Notes the outcome of one record or of neighbours; on the disk when the next `commit` resolves. */
+  settled(rows: RowBlock, ordinal: number, how: keyof SettledCounts, count?: number): void;
+  /** Records that an earlier part of the run settled, or that another shard accounts for. */
+  skipped(rows: RowBlock, count?: number): void;
+  /** Must resolve before the first byte of records that may not be sent twice goes out. */
+  intend(ordinals: readonly number[], kind: OnceKind): Promise<void>;
+  /** Kinds of records that were intended so far, by earlier parts of the run, too. */
+  readonly once: ReadonlySet<OnceKind>;
+  /** Takes an intent back: these records provably were not processed. */
+  takeBack(ordinals: readonly number[]): Promise<void>;
+  /** Writes what was noted, so that it outlives the process; false when that has to wait for `commit`. */
+  write(): boolean;
+  /** Resolves when what was noted so far is on the disk; shared with whoever asks meanwhile. */
+  commit(): Promise<void>;
+}
+
+/** Keeps nothing but the rejects: of a run that cannot be resumed. */
+export class UnjournalledOutcomes implements OutcomeLog {
+  readonly once = new Set<OnceKind>();
+  readonly #rejects: RejectsFile;
+  readonly #commits: CommitQueue;
+
+  constructor(rejects: RejectsFile) {
+    this.#rejects = rejects;
+    this.#commits = new CommitQueue(() => rejects.write());
+  }
+
+  opened(): void {}
+  settled(): void {}
+  skipped(): void {}
+  async intend(_ordinals: readonly number[], kind: OnceKind): Promise<void> {
+    this.once.add(kind);
+  }
+
+  async takeBack(): Promise<void> {}
+
+  write(): boolean {
+    return this.#rejects.missing === 0;
+  }
+
+  async commit(): Promise<void> {
+    return this.#commits.commit();
+  }
+}
 
 interface Kept {
   readonly journal: Journal<WriteEntry>;
@@ -107,5 +156,45 @@ export class JournalledOutcomes implements OutcomeLog {
       watermark: this.#watermark.position,
       digests: this.#kept.digests(),
     };
+  }
+}
+
+interface OpenBlock {
+  left: number;
+  readonly end: Position;
+}
+
+/** The place up to which every record is settled, known to the block. */
+export class Watermark {
+  #position: Position;
+  /** Blocks that are read, in order; the first ones may be settled, when one before is not. */
+  readonly #open: OpenBlock[] = [];
+  readonly #byBlock = new Map<RowBlock, OpenBlock>();
+
+  constructor(start: Position) {
+    this.#position = start;
+  }
+
+  get position(): Position {
+    return this.#position;
+  }
+
+  opened(block: RowBlock): void {
+    const open = { left: block.count + block.faults.length, end: block.end };
+    this.#open.push(open);
+    if (open.left > 0) this.#byBlock.set(block, open);
+  }
+
+  settled(block: RowBlock, count = 1): void {
+    const open = this.#byBlock.get(block);
+    if (!open) return;
+    open.left -= count;
+    if (open.left > 0) return;
+    // A settled block behind an unsettled one does not stay in memory.
+    this.#byBlock.delete(block);
+    for (let first = this.#open[0]; first?.left === 0; first = this.#open[0]) {
+      this.#position = first.end;
+      this.#open.shift();
+    }
   }
 }

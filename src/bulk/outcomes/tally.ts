@@ -1,12 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import { assertBalanced, noCounts, type Counts } from './outcome-counts.js';
-import { ordinalOfFault, ordinalOfRow, ordinalRuns } from '../ordinals.js';
-import { placedWords } from '../placed-words.js';
-import { RejectSamples } from './reject-samples.js';
-import { UnjournalledOutcomes } from '../unjournalled-outcomes.js';
+import { assertBalanced, noCounts, type Counts, type SettledCounts } from './outcome-counts.js';
+import { ordinalOfFault, ordinalOfRow, ordinalRuns } from './ordinal-set.js';
+import { placedWords, RejectSamples } from './reject-samples.js';
+import { UnjournalledOutcomes, type OutcomeLog } from './outcome-log.js';
 import type { RowBlock, RowFault } from '../../input/rows.js';
 import type { Reject, RejectsFile, RejectStage } from '../../output/rejects-file.js';
-import type { OutcomeLog, SettledCounts } from '../outcome-log.js';
 
 /** Bytes of unparsable text kept in a reject line. */
 const rawBytesMaximum = 64 * 1024;

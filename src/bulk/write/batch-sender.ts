@@ -1,15 +1,14 @@
 import { failureError, type Attempt, type Failure } from '../../client/failure.js';
 import { backOff, decide, isThrottled } from '../../client/retry.js';
-import { batchPlace } from './batch-place.js';
+import { batchPlace, type Batch } from './batch.js';
 import { checkAnswer, type Doubt, type Refusals } from './response-check.js';
-import { openFate, type Fate } from './fate.js';
-import { intend, onceOf, oncePositions } from './once-records.js';
-import { SlotRelease } from './slot-release.js';
+import { ordinalOfRow } from '../outcomes/ordinal-set.js';
 import type { WriteAnswer } from '../../contract/response-schemas.js';
-import type { Batch } from './batch.js';
 import type { Halt } from './stop-conditions.js';
 import type { Tally } from '../outcomes/tally.js';
 import type { Traffic, WriteJob } from './write-job.js';
+import type { Budget } from '../adaptive-concurrency.js';
+import type { OutcomeLog } from '../outcomes/outcome-log.js';
 
 /** Positions of records that the service did not process, and asks for again. */
 type Again = readonly number[];
@@ -233,5 +232,92 @@ export class Settler {
     const isPlain = code !== undefined && shown(String(code)) === String(code);
     const told = isPlain ? { stage, code, error } : { stage, error };
     for (const position of positions) tally.turnDown(...batch.source(position), told);
+  }
+}
+
+/** What became of one batch so far, over all its attempts and halves. */
+export type Fate = ReturnType<typeof openFate>;
+
+/** Of a batch that nothing was done with; `since` are monotonic milliseconds. */
+export const openFate = (since: number) => ({
+  since,
+  /** Failed attempts; 429 does not count. */
+  attempts: 0,
+  unknown: 0,
+  refused: 0,
+  /** Its records that must not be sent twice are written down as about to be sent. */
+  intended: false,
+  /** Resolves when all outcomes are on the disk; undefined: nobody has asked for that yet. */
+  synced: undefined as Promise<void> | undefined,
+  /** Called once all outcomes are on the disk. */
+  remembers: [] as (() => void)[],
+});
+
+/**
+ * Writes down which records of a batch must not be sent twice: before the first byte of them goes
+ * out, and not before there is a slot for it, so that a crash leaves no others unknown than those in
+ * flight. What it throws stops the run; then the batch ends as not sent.
+ */
+export async function intend(
+  batch: Batch,
+  { onceRefused, tally }: Pick<WriteJob, 'onceRefused' | 'tally'>,
+): Promise<void> {
+  const once = onceOf(batch);
+  if (once.length === 0) return;
+  if (onceRefused) throw onceRefused;
+  await tally.log.intend(once, batch.holdsEvents ? 'event' : 'other');
+}
+
+export const oncePositions = (batch: Batch): number[] =>
+  batch.positions().filter((position) => !batch.isConvergent(position));
+
+/** Ordinals of the records that must not be sent twice. */
+export const onceOf = (batch: Batch): number[] =>
+  batch.converges
+    ? []
+    : oncePositions(batch).map((position) => ordinalOfRow(...batch.source(position)));
+
+interface Parts {
+  /** Where the outcomes are committed. */
+  readonly log: () => Pick<OutcomeLog, 'write' | 'commit'>;
+  readonly budget: Pick<Budget, 'most' | 'leave'>;
+  readonly halt: Pick<Halt, 'attempt' | 'guard'>;
+}
+
+/**
+ * Gives the slots of answered requests back.
+ *
+ * What is written outlives the process, what is synced a power cut as well. A request keeps its
+ * slot until its outcomes are written: after `kill -9` no others are sent again than were in
+ * flight. The disk is not waited for where records converge; only their keys stay taken until they
+ * are synced, so that no record overtakes an earlier one of the same key after a power cut. That
+ * sends up to twice as many requests again as may be in flight, beside those that were. Other
+ * records keep their slot until they are synced: what is lost of them is unknown for good. Large
+ * requests do, too: their text is kept until then.
+ */
+export class SlotRelease {
+  readonly #parts: Parts;
+  /** Requests that are written and not synced, and have given their slots back. */
+  #unsynced = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Gives back the slot of a request whose outcomes were noted; resolves when they are on the
+   * disk. What cannot be written down stops the run instead, before the slot is free.
+   */
+  async leave({ mayLag }: { readonly mayLag: boolean }): Promise<void> {
+    const { log, budget, halt } = this.#parts;
+    const isWritten = halt.attempt(() => log().write());
+    const lags = isWritten && mayLag && this.#unsynced < 2 * budget.most;
+    if (lags) {
+      this.#unsynced += 1;
+      budget.leave();
+    }
+    await halt.guard(async () => log().commit());
+    if (lags) this.#unsynced -= 1;
+    else budget.leave();
   }
 }

@@ -1,9 +1,7 @@
 import { EngagectlError } from '../../errors.js';
 import { Batch } from './batch.js';
-import { rejectLimitReached } from './reject-limit.js';
-import type { Halt } from './stop-conditions.js';
-import type { Fate } from './fate.js';
-import type { Settler } from './batch-sender.js';
+import { rejectLimitReached, type Halt } from './stop-conditions.js';
+import type { Fate, Settler } from './batch-sender.js';
 import type { WriteJob } from './write-job.js';
 
 /** Whole batches in a row that end all unknown, or all refused, before the run stops. */

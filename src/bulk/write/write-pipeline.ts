@@ -1,12 +1,10 @@
-import { Intake } from '../peekable-iterator.js';
-import { ordinalOfFault, ordinalOfRow } from '../ordinals.js';
+import { Intake, whileSilent } from '../peekable-iterator.js';
+import { ordinalOfFault, ordinalOfRow } from '../outcomes/ordinal-set.js';
 import { Filler } from './batch-builder.js';
-import { Halt } from './stop-conditions.js';
-import { tellIdentity, tooManyIdentities } from './identities.js';
-import { rejectLimitReached } from './reject-limit.js';
+import { Halt, rejectLimitReached } from './stop-conditions.js';
+import { tellIdentity, tooManyIdentities } from './deduplication.js';
 import { Sender } from './send-queue.js';
 import { Settler } from './batch-sender.js';
-import { whileSilent } from './silence.js';
 import type { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/rows.js';
 import type { RecordBlock } from '../../mapping/records.js';

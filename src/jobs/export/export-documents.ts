@@ -1,4 +1,4 @@
-import { ExportLog } from '../../bulk/export/export-log.js';
+import { ExportLog, type ExportEntry, type SliceOfFile } from '../../bulk/export/export-journal.js';
 import {
   discardOutput,
   openOutput,
@@ -18,9 +18,7 @@ import {
 import { outputOf } from '../output-of.js';
 import { shardFile } from '../shard-of.js';
 import type { ReadKind } from '../../client/client.js';
-import type { ExportDocument, ExportJob } from '../../bulk/export/export-job.js';
-import type { ExportEntry, SliceOfFile } from '../../bulk/export/export-journal.js';
-import type { PlannedSlice } from '../../bulk/export/export-ahead.js';
+import type { ExportDocument, ExportJob, PlannedSlice } from '../../bulk/export/export-job.js';
 import type { Zone } from '../../zone.js';
 import type { Output } from '../../output/output.js';
 import type { DateRange } from './date-range.js';

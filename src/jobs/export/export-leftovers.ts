@@ -1,6 +1,10 @@
-import { exportEntries, type ExportEntry } from '../../bulk/export/export-journal.js';
-import { emptyCheckpoint, ExportProgress } from '../../bulk/export/export-progress.js';
-import { replay } from '../../bulk/journal/entry-table.js';
+import {
+  exportEntries,
+  emptyCheckpoint,
+  ExportProgress,
+  type ExportEntry,
+} from '../../bulk/export/export-journal.js';
+import { replay } from '../../bulk/journal/journal-format.js';
 import { readJournal } from '../../bulk/journal/journal.js';
 import { journalOf, type RunFolder } from '../run/run-folder.js';
 import { removeLeftovers, type Leftovers } from '../../output/partial-file.js';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { runExport } from '../../bulk/export/export-documents.js';
-import { startState, type ExportState } from '../../bulk/export/export-state.js';
+import { startState, type ExportState } from '../../bulk/export/export-job.js';
 import { exportEntries, type ExportEntry } from '../../bulk/export/export-journal.js';
 import { Gate } from '../../bulk/adaptive-concurrency.js';
 import { formatDay } from '../../contract/dates.js';
@@ -27,7 +27,7 @@ import { openRun, unkeptRun, type OpenRun } from '../run/open-run.js';
 import { digest } from '../run/run-folder.js';
 import { shardText, slotsOf } from '../shard-of.js';
 import { dayCounts, refuseToday, shortDays } from './wanted-days.js';
-import { watched } from '../watched.js';
+import { watched } from '../../bulk/request-history.js';
 import { waitsOf, type World } from '../world.js';
 import { reservedEventNames, unexportableEvents } from '../../contract/error-codes.js';
 import { didYouMean } from '../../nearest.js';

@@ -1,4 +1,4 @@
-import { noOutcomes } from '../../bulk/outcome-log.js';
+import { noOutcomes } from '../../bulk/outcomes/outcome-counts.js';
 import { EngagectlError } from '../../errors.js';
 import { changedInput } from '../../input/changed-input.js';
 import { KnownTexts, type MatchedText } from '../../input/match-text.js';

@@ -9,7 +9,7 @@ import {
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
 import type { Words } from '../world.js';
-import type { SettledCounts } from '../../bulk/outcome-log.js';
+import type { SettledCounts } from '../../bulk/outcomes/outcome-counts.js';
 
 /**
  * Forgets unfinished runs, with the partial files of exports. A run that a process works on stays,

@@ -14,7 +14,7 @@ import {
 import { crc32 } from 'node:zlib';
 import { syncFolder } from '../../files/atomic-write.js';
 import { makeRoot } from './run-folder.js';
-import type { OnceKind } from '../../bulk/outcome-log.js';
+import type { OnceKind } from '../../bulk/outcomes/outcome-counts.js';
 
 /** A write that ended with its whole input worked through. */
 export interface LedgerLine {

@@ -14,8 +14,7 @@ import {
 } from './run-folder.js';
 import { runId } from './run-id.js';
 import { isWanted, unfinishedRun, type WantedRun } from './unfinished-run.js';
-import type { JournalEntry, KnownKinds } from '../../bulk/journal/entry-table.js';
-import type { ParsedJournal } from '../../bulk/journal/journal-format.js';
+import type { JournalEntry, KnownKinds, ParsedJournal } from '../../bulk/journal/journal-format.js';
 import type { World } from '../world.js';
 
 /** A run that nobody else is at work on. */

@@ -1,7 +1,4 @@
-import type { OnceKind } from '../../bulk/outcome-log.js';
 import { EngagectlError, count } from '../../errors.js';
-import type { Inputs } from '../../input/open.js';
-import type { TextDigests } from '../../input/text-digests.js';
 import { pipedBefore, refuseOtherParts, sentBefore, type SentBefore } from './already-sent.js';
 import {
   appendLedger,
@@ -10,11 +7,14 @@ import {
   type LedgerLine,
   type LedgerSource,
 } from './ledger.js';
-import type { Remembered } from '../write/open-memory.js';
 import { folderOfRuns } from './open-run.js';
-import type { WriteResult } from '../results.js';
 import { digest } from './run-folder.js';
 import { shardCount, shardText } from '../shard-of.js';
+import type { OnceKind } from '../../bulk/outcomes/outcome-counts.js';
+import type { Inputs } from '../../input/open.js';
+import type { TextDigests } from '../../input/text-digests.js';
+import type { Remembered } from '../write/open-memory.js';
+import type { WriteResult } from '../results.js';
 import type { World } from '../world.js';
 import type { Writing, WriteRequest } from '../write/write-request.js';
 

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { AcceptedMemory } from '../../bulk/change-tracking/change-tracker.js';
-import { StreamMemory } from '../../bulk/memory/stream-memory.js';
+import { AcceptedMemory, StreamMemory } from '../../bulk/change-tracking/change-tracker.js';
 import { EngagectlError } from '../../errors.js';
 import { refusePlace, unwritable } from '../../files/path-checks.js';
 import { lockRun, type RunLock } from '../../files/file-lock.js';

@@ -1,5 +1,4 @@
-import type { IdentitySurvey } from '../../bulk/write/identities.js';
-import type { IdentitySet } from '../../bulk/write/deduplication.js';
+import type { IdentitySurvey, IdentitySet } from '../../bulk/write/deduplication.js';
 import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/open.js';
 import type { Mapper, RecordBlock } from '../../mapping/records.js';

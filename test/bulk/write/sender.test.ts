@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Batch } from '../../../src/bulk/write/batch.js';
 import { Halt } from '../../../src/bulk/write/stop-conditions.js';
 import { Sender } from '../../../src/bulk/write/send-queue.js';
-import type { Fate } from '../../../src/bulk/write/fate.js';
+import type { Fate } from '../../../src/bulk/write/batch-sender.js';
 import { deferred, jobOf, recordBlock } from '../../support/record-blocks.js';
 
 /** A sender whose batches are answered when they are told to. */

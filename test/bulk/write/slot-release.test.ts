@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { Halt } from '../../../src/bulk/write/stop-conditions.js';
-import { SlotRelease } from '../../../src/bulk/write/slot-release.js';
+import { SlotRelease } from '../../../src/bulk/write/batch-sender.js';
 import { EngagectlError } from '../../../src/errors.js';
 import { deferred } from '../../support/record-blocks.js';
 
