@@ -1,7 +1,7 @@
 import { openInput, type OpenInput } from './open-input.js';
 import type { CsvProgram, Markers } from '../text/csv-scanner.js';
 import type { InputOptions } from './options.js';
-import type { InputFormat, Position } from './rows.js';
+import type { InputFormat, Position } from './row-block.js';
 import type { Sources } from './sources.js';
 
 /** Names of the columns, and what stands between and around the cells. */

@@ -1,5 +1,5 @@
 import type { CsvProgram, Markers } from '../text/csv-scanner.js';
-import type { RowFault } from './rows.js';
+import type { RowFault } from './row-block.js';
 
 /** Whole records found in a stretch of text, in the arrays of a RowBlock, which are only lent until the next cut. */
 export interface Cut {

@@ -1,4 +1,4 @@
-import type { RowBlock } from './rows.js';
+import type { RowBlock } from './row-block.js';
 
 /** The first `count` records of the input, unreadable ones included, in the order of their lines. */
 export async function* firstRecords(

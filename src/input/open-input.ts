@@ -1,7 +1,7 @@
 import { EngagectlError } from '../errors.js';
-import { CsvCutter } from './csv.js';
-import { decode } from './decode.js';
-import { DigestedText } from './digested-text.js';
+import { CsvCutter } from './csv-splitter.js';
+import { decode } from './encoding.js';
+import { DigestedText } from './text-digest.js';
 import { markersOf } from './csv-markers.js';
 import {
   expectArray,
@@ -10,18 +10,18 @@ import {
   expectLines,
   formatOfName,
   formatOfText,
-} from './format.js';
-import { gunzip } from './gunzip.js';
-import { takeHeader, takeListHeader, type HeaderInput } from './header.js';
-import { JsonCutter } from './json.js';
-import { NdjsonCutter } from './ndjson.js';
+} from './input-format.js';
+import { gunzip } from './decompress.js';
+import { takeHeader, takeListHeader, type HeaderInput } from './csv-header.js';
+import { JsonCutter } from './json-array-splitter.js';
+import { NdjsonCutter } from './ndjson-splitter.js';
 import { changedInput } from './changed-input.js';
 import { TextWindow } from './text-window.js';
 import type { CsvProgram } from '../text/csv-scanner.js';
-import type { CutInput } from './blocks.js';
+import type { CutInput } from './record-splitter.js';
 import type { Cutter } from './cutter.js';
 import type { InputOptions } from './options.js';
-import type { InputFormat, Position } from './rows.js';
+import type { InputFormat, Position } from './row-block.js';
 import type { Source } from './source.js';
 
 /** One input, open and past its header. */

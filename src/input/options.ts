@@ -1,4 +1,4 @@
-import type { InputFormat } from './rows.js';
+import type { InputFormat } from './row-block.js';
 
 /** How an input is read. */
 export interface ReadingOptions {

@@ -1,8 +1,8 @@
 import { changedInput } from './changed-input.js';
-import { headBytes } from './digested-text.js';
-import { JsonCutter } from './json.js';
+import { headBytes } from './text-digest.js';
+import { JsonCutter } from './json-array-splitter.js';
 import type { OpenInput } from './open-input.js';
-import type { Position, TextDigest } from './rows.js';
+import type { Position, TextDigest } from './row-block.js';
 
 interface Passed {
   readonly name: string;

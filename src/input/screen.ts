@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { rawOf, type Cut } from './cutter.js';
 import { CR, LF } from './line-ends.js';
-import type { RowFault } from './rows.js';
+import type { RowFault } from './row-block.js';
 
 /**
  * Turns records that are too long or not UTF-8 into faults. The bytes of a whole cut are

@@ -1,4 +1,4 @@
-import type { TextDigest } from './rows.js';
+import type { TextDigest } from './row-block.js';
 
 /** Numbers of an input: where its text ends, and the place behind its last record. */
 const numbersEach = 4;

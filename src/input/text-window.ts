@@ -1,4 +1,4 @@
-import { TextMemory } from './text-memory.js';
+import { TextMemory } from './text-buffer.js';
 
 /** Up to here one more chunk is worth a look at once: it may come from a slow pipe. */
 const smallWindow = 64 * 1024;

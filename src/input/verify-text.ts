@@ -1,9 +1,9 @@
 import { changedInput } from './changed-input.js';
-import { decode } from './decode.js';
-import { gunzip } from './gunzip.js';
-import { DigestedText } from './digested-text.js';
+import { decode } from './encoding.js';
+import { gunzip } from './decompress.js';
+import { DigestedText } from './text-digest.js';
 import type { InputOptions } from './options.js';
-import type { TextDigest } from './rows.js';
+import type { TextDigest } from './row-block.js';
 import type { Source } from './source.js';
 
 /**

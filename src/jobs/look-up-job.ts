@@ -18,7 +18,7 @@ import { openRecordSink, type RecordSink } from './record-sink.js';
 import { whyRejected } from './why-rejected.js';
 import { waitsOf, type Connection, type World } from './world.js';
 import type { Waits } from '../client/retry.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 import type { FileOptions, LookUpOptions } from './job-options.js';
 import type { JobHooks } from './job-hooks.js';
 import type { JobProgress, LookUpResult } from './results.js';

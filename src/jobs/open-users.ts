@@ -1,10 +1,10 @@
 import { namedValues } from '../errors.js';
-import type { IdentifierKind } from '../contract/endpoints.js';
-import { openInputs, type Inputs } from '../input/open.js';
-import type { RowBlock } from '../input/rows.js';
+import { openInputs, type Inputs } from '../input/inputs.js';
 import { identifierReader, type IdentifierReader } from '../mapping/identifier.js';
-import type { Runtime } from '../runtime.js';
 import { inputOptions } from './read-input.js';
+import type { IdentifierKind } from '../contract/endpoints.js';
+import type { RowBlock } from '../input/row-block.js';
+import type { Runtime } from '../runtime.js';
 import type { ReadOptions } from './job-options.js';
 
 /** Whom to look up: users that are named, or those of an input. */

@@ -1,7 +1,7 @@
 import { Gate } from '../bulk/adaptive-concurrency.js';
 import { exitCodes, EngagectlError, count } from '../errors.js';
 import { limits } from '../contract/limits.js';
-import { openInputs, type Inputs } from '../input/open.js';
+import { openInputs, type Inputs } from '../input/inputs.js';
 import { subscribeMapper } from '../mapping/subscribe.js';
 import { uploadMapper } from '../mapping/upload.js';
 import { failureOf } from './failure-of.js';

@@ -1,4 +1,4 @@
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 
 let indexes = new Int32Array(0);
 

@@ -4,7 +4,7 @@ import { missingColumns } from './columns.js';
 import { keyFault } from './identity.js';
 import { faultOf, NamedValues } from './named-values.js';
 import { invalid, type Fault } from './record-builder.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 
 export interface Identifier {
   readonly by: IdentifierKind;

@@ -1,7 +1,7 @@
 import { CellText } from '../text/text-slice.js';
 import { token, type JsonText } from '../text/json-parser.js';
 import { cellsOfLine, type Dialect } from './cells-of-line.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 import type { Fault } from './record-builder.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);

@@ -2,7 +2,7 @@ import { columnFault } from './columns.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonText, token } from '../text/json-parser.js';
 import { invalid, type Fault } from './record-builder.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 import type { CellText } from '../text/text-slice.js';
 
 const nothing = Buffer.alloc(0);

@@ -1,7 +1,7 @@
 import { allOf } from './all-of.js';
 import { JsonWriter } from '../text/json-writer.js';
 import { token } from '../text/json-parser.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 import type { RecordBlock, RecordReject } from './records.js';
 
 /** Why a row cannot be sent. */

@@ -1,4 +1,4 @@
-import type { RowBlock, RowFault } from '../input/rows.js';
+import type { RowBlock, RowFault } from '../input/row-block.js';
 import type { KeyCells } from '../text/shard-finder.js';
 
 /**

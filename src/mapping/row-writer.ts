@@ -1,6 +1,6 @@
 import { CsvProgram } from '../text/csv-scanner.js';
 import { JsonWriter } from '../text/json-writer.js';
-import type { Cells, RowBlock } from '../input/rows.js';
+import type { Cells, RowBlock } from '../input/row-block.js';
 import type { RecordBlock } from './records.js';
 import type { RowForm } from './row-form.js';
 

@@ -1,7 +1,7 @@
 import { isOfUser, keyOfRecord } from '../text/record-hash.js';
 import { ShardFinder, UNKNOWN_SHARD } from '../text/shard-finder.js';
 import { pickedRecords } from './picked-records.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
 import type { Shard } from './shard.js';
 

@@ -1,7 +1,7 @@
 import { CellText } from '../text/text-slice.js';
 import { readJsonRecord } from './json-record.js';
 import { JsonText } from '../text/json-parser.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 
 /** Most bytes of an unparsable text that a rejects file holds (contract §2, Rejects file). */
 const longestText = 64 * 1024;

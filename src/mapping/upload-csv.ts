@@ -7,7 +7,7 @@ import { unexpectedIn } from './unexpected-in.js';
 import { invalid, RecordBuilder } from './record-builder.js';
 import { formOf } from './row-form.js';
 import { DONE, HEAD, RowWriter } from './row-writer.js';
-import type { Cells, RowBlock } from '../input/rows.js';
+import type { Cells, RowBlock } from '../input/row-block.js';
 import type { RecordBlock, RecordReject } from './records.js';
 import type { UploadMapping } from './upload-mapping.js';
 

@@ -7,7 +7,7 @@ import { invalid, RecordBuilder, type Fault } from './record-builder.js';
 import { misspelt } from './survey/spelling.js';
 import { writeTypedRecord } from './typed-record.js';
 import { UploadCsv } from './upload-csv.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
 import type { UploadMapping } from './upload-mapping.js';
 

@@ -1,7 +1,7 @@
 import { CellText } from '../text/text-slice.js';
 import { unknownBefore } from './json-record.js';
 import { pickedRecords } from './picked-records.js';
-import type { RowBlock } from '../input/rows.js';
+import type { RowBlock } from '../input/row-block.js';
 import type { Mapper, RecordReject } from './records.js';
 
 /** Holds back the rows of a rejects file of CSV that an earlier run may have sent: they stay unknown. */

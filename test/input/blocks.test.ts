@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openInputs } from '../../src/input/open.js';
-import type { InputFormat, RowBlock } from '../../src/input/rows.js';
+import { openInputs } from '../../src/input/inputs.js';
+import type { InputFormat, RowBlock } from '../../src/input/row-block.js';
 import { readFiles, rowsOf } from './read-rows.js';
 
 /** Nobody presses Ctrl-C here. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DigestedText } from '../../src/input/digested-text.js';
+import { DigestedText } from '../../src/input/text-digest.js';
 
 function hashOf(...parts: readonly Uint8Array[]): string {
   const text = new DigestedText();

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { accountAt } from '../support/account-at.js';
 import { startLoopbackServer } from '../support/loopback-server.js';
 import { makeWorld } from '../support/world.js';
-import { openInputs } from '../../src/input/open.js';
+import { openInputs } from '../../src/input/inputs.js';
 
 /** Bytes of objects and buffers that are in use. */
 async function inUse(): Promise<number> {

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { DigestedText } from '../../src/input/digested-text.js';
-import { KnownTexts, matchText } from '../../src/input/match-text.js';
-import type { TextDigest } from '../../src/input/rows.js';
+import { DigestedText } from '../../src/input/text-digest.js';
+import { KnownTexts, matchText } from '../../src/input/digest-check.js';
+import type { TextDigest } from '../../src/input/row-block.js';
 
 // Which of the texts that other runs read an input is, or begins with: held against comparing them all.
 

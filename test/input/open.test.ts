@@ -5,7 +5,8 @@ import { PassThrough, Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EngagectlError, type ErrorDetails, type ErrorId } from '../../src/errors.js';
-import { openInputs, type InputOptions } from '../../src/input/open.js';
+import { openInputs } from '../../src/input/inputs.js';
+import type { InputOptions } from '../../src/input/options.js';
 import { readFiles, readText } from './read-rows.js';
 
 /** Nobody presses Ctrl-C here. */

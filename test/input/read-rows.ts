@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
-import type { RowBlock } from '../../src/input/rows.js';
-import { openInputs, type InputOptions } from '../../src/input/open.js';
+import type { RowBlock } from '../../src/input/row-block.js';
+import { openInputs } from '../../src/input/inputs.js';
+import type { InputOptions } from '../../src/input/options.js';
 
 /** Nobody presses Ctrl-C here. */
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { openInputs } from '../../src/input/open.js';
+import { openInputs } from '../../src/input/inputs.js';
 import { uploadMapper } from '../../src/mapping/upload.js';
 import { recordTexts } from '../support/row-blocks.js';
 import { uploadDefaults } from '../support/upload-mapping.js';

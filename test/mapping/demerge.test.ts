@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { demergeMapper } from '../../src/mapping/demerge.js';
-import type { RowBlock } from '../../src/input/rows.js';
+import type { RowBlock } from '../../src/input/row-block.js';
 import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
 
 function map(rows: RowBlock, { identity = 'identity', retryUnknown = false } = {}) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { subscribeMapper, type SubscribeMapping } from '../../src/mapping/subscribe.js';
-import type { RowBlock } from '../../src/input/rows.js';
+import type { RowBlock } from '../../src/input/row-block.js';
 import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
 
 type Options = Partial<SubscribeMapping>;

@@ -1,5 +1,5 @@
 import type { RecordBlock } from '../../src/mapping/records.js';
-import type { RowBlock } from '../../src/input/rows.js';
+import type { RowBlock } from '../../src/input/row-block.js';
 
 /** A block as the CSV cutter makes it: cells that need it are quoted, with their quotes doubled. */
 export function csvRows(

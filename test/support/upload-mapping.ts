@@ -1,5 +1,5 @@
 import { zoneOf } from '../../src/zone.js';
-import type { RowBlock } from '../../src/input/rows.js';
+import type { RowBlock } from '../../src/input/row-block.js';
 import { uploadMapper, type UploadMapping } from '../../src/mapping/upload.js';
 import { csvRows, jsonRows, recordTexts } from './row-blocks.js';
 

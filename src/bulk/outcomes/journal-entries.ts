@@ -1,7 +1,7 @@
 import { replay, type EntryOf } from '../journal/journal-format.js';
 import { noOutcomes, type OnceKind, type SettledCounts } from './outcome-counts.js';
 import { OrdinalSet, type Ranges } from './ordinal-set.js';
-import type { Position, TextDigest } from '../../input/rows.js';
+import type { Position, TextDigest } from '../../input/row-block.js';
 import type { FileMark } from '../../output/checkpoint-file.js';
 
 /** What the earlier parts of a run came to, as its journal tells. */

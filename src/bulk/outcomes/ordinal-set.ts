@@ -1,4 +1,4 @@
-import type { RowBlock, RowFault } from '../../input/rows.js';
+import type { RowBlock, RowFault } from '../../input/row-block.js';
 
 /** Ordinals of records as sorted, disjoint ranges `[first, last]`, both inclusive. */
 export type Ranges = readonly (readonly [first: number, last: number])[];

@@ -1,7 +1,7 @@
 import { CommitQueue, type Journal } from '../journal/journal.js';
 import { noOutcomes, type OnceKind, type SettledCounts } from './outcome-counts.js';
 import { OrdinalSet, rangesOf } from './ordinal-set.js';
-import type { RowBlock, Position, TextDigest } from '../../input/rows.js';
+import type { RowBlock, Position, TextDigest } from '../../input/row-block.js';
 import type { RejectsFile } from '../../output/rejects-file.js';
 import type { WriteEntry } from './journal-entries.js';
 

@@ -3,7 +3,7 @@ import { assertBalanced, noCounts, type Counts, type SettledCounts } from './out
 import { ordinalOfFault, ordinalOfRow, ordinalRuns } from './ordinal-set.js';
 import { placedWords, RejectSamples } from './reject-samples.js';
 import { UnjournalledOutcomes, type OutcomeLog } from './outcome-log.js';
-import type { RowBlock, RowFault } from '../../input/rows.js';
+import type { RowBlock, RowFault } from '../../input/row-block.js';
 import type { Reject, RejectsFile, RejectStage } from '../../output/rejects-file.js';
 
 /** Bytes of unparsable text kept in a reject line. */

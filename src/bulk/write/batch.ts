@@ -1,4 +1,4 @@
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/records.js';
 
 const comma = 0x2c;

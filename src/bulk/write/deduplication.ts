@@ -1,5 +1,5 @@
 import { EngagectlError, grouped } from '../../errors.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/records.js';
 
 /** Identities shown before a demerge is confirmed. */

@@ -1,5 +1,5 @@
 import type { BulkRecord } from './batch.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 
 /** Bytes that held records may keep in memory before reading pauses. */
 const heldBytesMaximum = 32 * 1024 * 1024;

@@ -3,7 +3,7 @@ import type { RetryPolicy, Waits } from '../../client/retry.js';
 import type { Shown } from '../../client/redact.js';
 import type { WriteAnswer } from '../../contract/response-schemas.js';
 import type { EngagectlError, OptionName } from '../../errors.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Runtime } from '../../runtime.js';
 import type { Budget } from '../adaptive-concurrency.js';

@@ -6,7 +6,7 @@ import { tellIdentity, tooManyIdentities } from './deduplication.js';
 import { Sender } from './send-queue.js';
 import { Settler } from './batch-sender.js';
 import type { EngagectlError } from '../../errors.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { RecordBlock } from '../../mapping/records.js';
 import type { Traffic, WriteJob } from './write-job.js';
 

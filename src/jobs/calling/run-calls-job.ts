@@ -2,7 +2,7 @@ import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '
 import { rehearseCall, type RehearsedCall } from './rehearse-call.js';
 import { isScriptRow, requiredColumns, ScriptReader, type ScriptRow } from './script-row.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { JobHooks } from '../job-hooks.js';
 import type { World } from '../world.js';
 import type { CallingAccount } from './phone.js';

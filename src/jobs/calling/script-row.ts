@@ -2,7 +2,7 @@ import { validateCuid } from '../../calling/validate-cuid.js';
 import { CellText } from '../../text/text-slice.js';
 import { NamedValues } from '../../mapping/named-values.js';
 import { invalid, type Fault } from '../../mapping/record-builder.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { Answer } from './answering.js';
 
 /** What a receiver does, and how the call then ends for the caller. */

@@ -6,7 +6,7 @@ import { KnownCuids, type MetBefore, type Place } from './known-cuids.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { CuidFinding, CuidRule } from '../../calling/validate-cuid.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { JobHooks } from '../job-hooks.js';
 import type { World } from '../world.js';
 

@@ -10,7 +10,7 @@ import { derivedOutput } from './derived-output.js';
 import { KnownCuids, type MetBefore } from './known-cuids.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { OutputOptions } from '../../output/formats.js';
 import type { Output } from '../../output/output.js';
 import type { JobHooks } from '../job-hooks.js';

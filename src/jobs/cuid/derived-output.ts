@@ -1,11 +1,11 @@
 import { EngagectlError } from '../../errors.js';
-import type { Inputs } from '../../input/open.js';
-import type { NamedValues } from '../../mapping/named-values.js';
 import { isStdout, type OutputOptions } from '../../output/formats.js';
 import { outputOf } from '../output-of.js';
-import type { Words } from '../world.js';
 import { DerivedRecords, type DerivedRows } from './derived-rows.js';
 import { DerivedTable } from './derived-table.js';
+import type { Inputs } from '../../input/inputs.js';
+import type { NamedValues } from '../../mapping/named-values.js';
+import type { Words } from '../world.js';
 
 interface OutputWish {
   readonly files: readonly string[];

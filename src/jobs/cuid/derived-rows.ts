@@ -1,5 +1,5 @@
 import { JsonWriter } from '../../text/json-writer.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { RecordPage } from '../../output/output.js';
 import type { CuidMaker } from './cuid-maker.js';
 import type { NamedValues } from '../../mapping/named-values.js';

@@ -2,8 +2,8 @@ import { CellText } from '../../text/text-slice.js';
 import { csvCell } from '../../output/formats.js';
 import { openTextProgram } from '../../text/wasm-program.js';
 import { reserve, type WasmMemory } from '../../wasm.js';
-import type { TableHeader } from '../../input/open.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { TableHeader } from '../../input/inputs.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { Encoding, RecordPage } from '../../output/output.js';
 import type { Derived, DerivedRows } from './derived-rows.js';
 

@@ -1,6 +1,6 @@
 import { EngagectlError, grouped } from '../../errors.js';
-import type { RowBlock } from '../../input/rows.js';
 import { CuidSet, type Stretch } from '../../text/cuid-set.js';
+import type { RowBlock } from '../../input/row-block.js';
 
 /** A row of an input. */
 export interface Place {

@@ -1,10 +1,10 @@
 import { noOutcomes } from '../../bulk/outcomes/outcome-counts.js';
 import { EngagectlError } from '../../errors.js';
 import { changedInput } from '../../input/changed-input.js';
-import { KnownTexts, type MatchedText } from '../../input/match-text.js';
+import { KnownTexts, type MatchedText } from '../../input/digest-check.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
-import type { Inputs } from '../../input/open.js';
-import type { Position, TextDigest } from '../../input/rows.js';
+import type { Inputs } from '../../input/inputs.js';
+import type { Position, TextDigest } from '../../input/row-block.js';
 import type { LedgerLine, LedgerSource } from './ledger.js';
 import type { Words } from '../world.js';
 

@@ -11,7 +11,7 @@ import { folderOfRuns } from './open-run.js';
 import { digest } from './run-folder.js';
 import { shardCount, shardText } from '../shard-of.js';
 import type { OnceKind } from '../../bulk/outcomes/outcome-counts.js';
-import type { Inputs } from '../../input/open.js';
+import type { Inputs } from '../../input/inputs.js';
 import type { TextDigests } from '../../input/text-digests.js';
 import type { Remembered } from '../write/open-memory.js';
 import type { WriteResult } from '../results.js';

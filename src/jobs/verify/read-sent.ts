@@ -9,8 +9,8 @@ import { membersOfSent, type SentRecord } from './sent.js';
 import { SentAddress } from './sent-address.js';
 import { SentUser } from './sent-user.js';
 import { keyParts } from '../../text/record-hash.js';
-import type { Inputs } from '../../input/open.js';
-import type { RowBlock } from '../../input/rows.js';
+import type { Inputs } from '../../input/inputs.js';
+import type { RowBlock } from '../../input/row-block.js';
 import type { Mapper, RecordBlock } from '../../mapping/records.js';
 import type { EventBook } from './event-book.js';
 

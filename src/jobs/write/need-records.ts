@@ -1,6 +1,6 @@
 import { Intake } from '../../bulk/peekable-iterator.js';
 import { EngagectlError, grouped } from '../../errors.js';
-import type { Inputs } from '../../input/open.js';
+import type { Inputs } from '../../input/inputs.js';
 
 /** Reads files until there are as many records as are expected. Throws E-EXPECTED where there are not. */
 export async function needRecords(

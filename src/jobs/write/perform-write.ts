@@ -9,7 +9,7 @@ import {
 } from '../../bulk/outcomes/journal-entries.js';
 import { writes } from '../../contract/endpoints.js';
 import { grouped } from '../../errors.js';
-import { openInputs, type Inputs } from '../../input/open.js';
+import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharded-mapper.js';
 import { withoutUnknown } from '../../mapping/without-unknown.js';
 import { zoneOf } from '../../zone.js';

@@ -1,8 +1,8 @@
-import type { RowBlock } from '../../input/rows.js';
-import type { Zone } from '../../zone.js';
 import { sourceRecord } from '../source-record.js';
 import { recordMarks } from '../upload.js';
 import { ColumnSample, type SampledRows } from './column-sample.js';
+import type { RowBlock } from '../../input/row-block.js';
+import type { Zone } from '../../zone.js';
 
 /**
  * Looks at flat rows, whose header is given where they have one. Undefined where one of them is a

@@ -1,5 +1,5 @@
 import { CsvProgram } from '../text/csv-scanner.js';
-import { readBlocks } from './blocks.js';
+import { readBlocks } from './record-splitter.js';
 import {
   checkInputs,
   inputsStart,
@@ -8,10 +8,10 @@ import {
   type GuessedInput,
   type Table,
 } from './check-inputs.js';
-import { checkEncoding } from './decode.js';
+import { checkEncoding } from './encoding.js';
 import { openInput, type OpenInput } from './open-input.js';
 import { changedInput } from './changed-input.js';
-import { matchText, type KnownTexts, type MatchedText } from './match-text.js';
+import { matchText, type KnownTexts, type MatchedText } from './digest-check.js';
 import { beginsLike, goOn, passOver } from './pipe-text.js';
 import { verifyText } from './verify-text.js';
 import { Sources } from './sources.js';
@@ -19,7 +19,7 @@ import { TextDigests } from './text-digests.js';
 import type { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 import type { InputOptions } from './options.js';
-import type { Position, RowBlock, TextDigest } from './rows.js';
+import type { Position, RowBlock, TextDigest } from './row-block.js';
 
 export { type InputOptions } from './options.js';
 

@@ -1,5 +1,5 @@
-import type { Cut, Cutter, Skip } from './cutter.js';
 import { LF } from './line-ends.js';
+import type { Cut, Cutter, Skip } from './cutter.js';
 
 const mostRecords = 4096;
 

@@ -1,7 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { endOfLine } from './line-ends.js';
 import type { InputOptions } from './options.js';
-import type { InputFormat } from './rows.js';
+import type { InputFormat } from './row-block.js';
 import type { TextWindow } from './text-window.js';
 
 const extensions: Readonly<Record<string, InputFormat>> = {

@@ -1,5 +1,5 @@
 import type { CsvProgram, Markers } from '../text/csv-scanner.js';
-import type { TextMemory } from './text-memory.js';
+import type { TextMemory } from './text-buffer.js';
 
 /** Formats of the write commands' input. `list` is one bare value a line. */
 export const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;

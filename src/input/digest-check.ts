@@ -1,8 +1,8 @@
-import { decode } from './decode.js';
-import { DigestedText, headBytes } from './digested-text.js';
-import { gunzip } from './gunzip.js';
+import { decode } from './encoding.js';
+import { DigestedText, headBytes } from './text-digest.js';
+import { gunzip } from './decompress.js';
 import type { InputOptions } from './options.js';
-import type { TextDigest } from './rows.js';
+import type { TextDigest } from './row-block.js';
 import type { Source } from './source.js';
 
 /** A text that an input begins with. */

@@ -1,6 +1,6 @@
 import { rawOf, type Cut, type Cutter } from './cutter.js';
-import type { Position, RowBlock, RowFault } from './rows.js';
 import { overlong, screen } from './screen.js';
+import type { Position, RowBlock, RowFault } from './row-block.js';
 import type { TextWindow } from './text-window.js';
 
 /** The text of one input after its header. */

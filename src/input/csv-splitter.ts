@@ -2,7 +2,7 @@ import { CsvScanner, type CsvProgram, type CsvFault, type Markers } from '../tex
 import { rawOf, type Cut, type Cutter } from './cutter.js';
 import { endOfLine, skipLine } from './line-ends.js';
 import { standardCells } from './standard-cells.js';
-import type { RowFault } from './rows.js';
+import type { RowFault } from './row-block.js';
 
 /** A window seldom holds more. */
 const usualBytes = 512 * 1024;

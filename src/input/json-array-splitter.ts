@@ -1,7 +1,7 @@
 import { BEYOND, JsonElements, LINE_BREAK } from '../text/json-elements.js';
 import { rawOf, type Cut, type Cutter, type Skip } from './cutter.js';
 import { LF } from './line-ends.js';
-import type { RowFault } from './rows.js';
+import type { RowFault } from './row-block.js';
 
 /** In one cut. */
 const mostRecords = 4096;
