@@ -7,8 +7,8 @@ import {
   type CsvRecord,
   type Markers,
 } from '../text/csv-scanner.js';
-import { standardCell } from './standard-cells.js';
-import type { TextWindow } from './text-window.js';
+import { standardCell } from './csv-splitter.js';
+import type { TextWindow } from './text-buffer.js';
 
 /** More columns than any record of the service may have keys. */
 const mostColumns = 16_384;

@@ -1,5 +1,4 @@
-import { LF } from './line-ends.js';
-import type { Cut, Cutter, Skip } from './cutter.js';
+import { LF, type Cut, type Cutter, type Skip } from './record-splitter.js';
 
 const mostRecords = 4096;
 

@@ -1,8 +1,7 @@
 import { EngagectlError } from '../errors.js';
-import { CsvCutter } from './csv-splitter.js';
+import { CsvCutter, markersOf } from './csv-splitter.js';
 import { decode } from './encoding.js';
-import { DigestedText } from './text-digest.js';
-import { markersOf } from './csv-markers.js';
+import { DigestedText, changedInput } from './text-digest.js';
 import {
   expectArray,
   expectDelimiter,
@@ -10,17 +9,15 @@ import {
   expectLines,
   formatOfName,
   formatOfText,
+  type InputOptions,
 } from './input-format.js';
 import { gunzip } from './decompress.js';
 import { takeHeader, takeListHeader, type HeaderInput } from './csv-header.js';
 import { JsonCutter } from './json-array-splitter.js';
 import { NdjsonCutter } from './ndjson-splitter.js';
-import { changedInput } from './changed-input.js';
-import { TextWindow } from './text-window.js';
+import { TextWindow } from './text-buffer.js';
 import type { CsvProgram } from '../text/csv-scanner.js';
-import type { CutInput } from './record-splitter.js';
-import type { Cutter } from './cutter.js';
-import type { InputOptions } from './options.js';
+import type { CutInput, Cutter } from './record-splitter.js';
 import type { InputFormat, Position } from './row-block.js';
 import type { Source } from './source.js';
 

@@ -1,7 +1,58 @@
-import { rawOf, type Cut, type Cutter } from './cutter.js';
-import { overlong, screen } from './screen.js';
-import type { Position, RowBlock, RowFault } from './row-block.js';
-import type { TextWindow } from './text-window.js';
+import { isUtf8 } from 'node:buffer';
+import type { CsvProgram, Markers } from '../text/csv-scanner.js';
+import type { RowFault, Position, RowBlock } from './row-block.js';
+import type { TextWindow } from './text-buffer.js';
+
+/** Whole records found in a stretch of text, in the arrays of a RowBlock, which are only lent until the next cut. */
+export interface Cut {
+  /** Bytes from the start of the text that are settled: records, faults, blank lines. */
+  readonly used: number;
+  /** Physical line on which the text goes on after them. */
+  readonly line: number;
+  readonly count: number;
+  readonly bounds: Int32Array;
+  readonly lines: Uint32Array;
+  /** Cell bounds as in Cells; undefined for JSON texts. */
+  readonly cells: Int32Array | undefined;
+  /** Contents of cells that do not stand in the text as RowBlock wants them: bounds beyond `used`. */
+  readonly behind?: Buffer;
+  readonly faults: readonly RowFault[];
+}
+
+/** How far the rest of an overlong record was passed over; `done` when its end was reached. */
+export interface Skip {
+  readonly used: number;
+  readonly line: number;
+  readonly done: boolean;
+}
+
+/** Cuts the text of one input into records; knows nothing of where the text comes from. */
+export interface Cutter {
+  /** Column names; undefined when records are JSON texts. */
+  readonly header: readonly string[] | undefined;
+  /** Between and around the cells, where there are any. */
+  readonly markers?: Markers;
+  /** Which finds the cells, where there are any. */
+  readonly program?: CsvProgram;
+  /** What another cutter has to know to go on where this one is; see Position. */
+  readonly state: string | undefined;
+  /**
+   * Cuts the records that end in `text`, which starts between two records on physical line
+   * `line`. `last`: nothing follows. `used` 0 says that the first record ends beyond the text.
+   */
+  cut(text: Buffer, line: number, last: boolean): Cut;
+  /**
+   * Passes over a record that is too long, first from its start, then from where it left off,
+   * so that its bytes need not be held. Bytes beyond `used` are given again.
+   */
+  skip(text: Buffer, line: number, last: boolean): Skip;
+}
+
+/** Most of a faulty record that is kept. */
+const rawBytes = 64 * 1024;
+
+/** The first 64 KiB of a faulty record. */
+export const rawOf = (record: Buffer): Buffer => record.subarray(0, rawBytes);
 
 /** The text of one input after its header. */
 export interface CutInput {
@@ -91,4 +142,88 @@ function blockOf(
 function overlongFault(text: Buffer, line: number, maxRecordBytes: number): RowFault {
   // A copy, so that the fault does not keep the whole window.
   return { at: 0, line, error: overlong(maxRecordBytes), raw: Buffer.from(rawOf(text)) };
+}
+
+/**
+ * Turns records that are too long or not UTF-8 into faults. The bytes of a whole cut are
+ * checked at once; only a cut that fails is looked at record by record.
+ */
+export function screen(text: Buffer, cut: Cut, maxRecordBytes: number): Cut {
+  if (longest(cut) <= maxRecordBytes && isUtf8(text)) return cut;
+  const faults: RowFault[] = [...cut.faults];
+  const kept: number[] = [];
+  for (let i = 0; i < cut.count; i++) {
+    const record = text.subarray(cut.bounds[2 * i], cut.bounds[2 * i + 1]);
+    const fault = faultOf(record, cut.lines[i]!, maxRecordBytes);
+    if (fault) faults.push({ ...fault, at: cut.bounds[2 * i]! });
+    else kept.push(i);
+  }
+  faults.sort((a, b) => a.at - b.at);
+  return { ...pick(cut, kept), faults };
+}
+
+export const overlong = (maxRecordBytes: number): string =>
+  `longer than ${maxRecordBytes} bytes (--max-record-bytes)`;
+
+function longest({ bounds, count }: Cut): number {
+  let longest = 0;
+  for (let i = 0; i < count; i++) {
+    longest = Math.max(longest, bounds[2 * i + 1]! - bounds[2 * i]!);
+  }
+  return longest;
+}
+
+function faultOf(
+  record: Buffer,
+  line: number,
+  maxRecordBytes: number,
+): Omit<RowFault, 'at'> | undefined {
+  const raw = rawOf(record);
+  if (record.length > maxRecordBytes) return { line, error: overlong(maxRecordBytes), raw };
+  if (isUtf8(record)) return undefined;
+  const error = 'not valid UTF-8; if the file has another encoding, name it with --encoding';
+  const at = firstInvalid(record);
+  const below = record.subarray(0, at).some((byte) => byte === LF || byte === CR);
+  return below ? { line, error, raw } : { line, column: at + 1, error, raw };
+}
+
+/** Index of the first byte that is not UTF-8: where decoding and encoding changes the text. */
+function firstInvalid(record: Buffer): number {
+  const replaced = Buffer.from(record.toString());
+  return record.findIndex((byte, i) => byte !== replaced[i]);
+}
+
+/** The records at the given indexes. */
+function pick(cut: Cut, kept: readonly number[]): Cut {
+  const perRecord = cut.cells && cut.count > 0 ? cut.cells.length / cut.count : 0;
+  const of = (numbers: Int32Array, size: number) =>
+    Int32Array.from(kept.flatMap((i) => [...numbers.subarray(i * size, (i + 1) * size)]));
+  return {
+    ...cut,
+    count: kept.length,
+    bounds: of(cut.bounds, 2),
+    lines: Uint32Array.from(kept, (i) => cut.lines[i]!),
+    cells: cut.cells && of(cut.cells, perRecord),
+  };
+}
+
+export const LF = 10;
+export const CR = 13;
+
+/** Position of the first LF or CR from `from` on, else the length of the text. */
+export function endOfLine(text: Buffer, from: number): number {
+  const lf = text.indexOf(LF, from);
+  const line = lf === -1 ? text : text.subarray(0, lf);
+  const cr = line.indexOf(CR, from);
+  return cr === -1 ? line.length : cr;
+}
+
+/** Passes over the rest of a physical line, which ends with LF, CRLF or CR. */
+export function skipLine(text: Buffer, line: number, last: boolean): Skip {
+  const end = endOfLine(text, 0);
+  // At a CR that ends the text only the next byte tells CR from CRLF: it stays.
+  const isOpen = end === text.length || (text[end] === CR && end + 1 === text.length);
+  if (isOpen && !last) return { used: end, line, done: false };
+  const used = text[end] === CR && text[end + 1] === LF ? end + 2 : end + 1;
+  return { used: Math.min(used, text.length), line: line + 1, done: true };
 }

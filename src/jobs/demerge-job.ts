@@ -1,5 +1,5 @@
 import { surveyIdentities, IdentitySet } from '../bulk/write/deduplication.js';
-import { firstRecords } from '../input/first-records.js';
+import { firstRecords } from '../input/row-block.js';
 import { demergeMapper } from '../mapping/demerge.js';
 import { readMeaning } from './read-input.js';
 import { performWrite } from './write/perform-write.js';

@@ -1,6 +1,6 @@
-import type { OutputFormat } from '../output/formats.js';
-import type { ReadingOptions } from '../input/options.js';
 import { limits } from '../contract/limits.js';
+import type { OutputFormat } from '../output/formats.js';
+import type { ReadingOptions } from '../input/input-format.js';
 import type { Shard } from '../mapping/shard.js';
 
 export type { Shard };

@@ -1,7 +1,7 @@
 import { Intake } from '../bulk/peekable-iterator.js';
 import { Tally } from '../bulk/outcomes/tally.js';
 import { EngagectlError, exitCodes, grouped } from '../errors.js';
-import { firstRecords } from '../input/first-records.js';
+import { firstRecords, type RowBlock } from '../input/row-block.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
 import { missingColumns } from '../mapping/columns.js';
 import { sourceRecord } from '../mapping/source-record.js';
@@ -9,7 +9,6 @@ import { failureOf } from './failure-of.js';
 import { openRejects } from './open-rejects.js';
 import { inputOptions } from './read-input.js';
 import { runId } from './run/run-id.js';
-import type { RowBlock } from '../input/row-block.js';
 import type { JobHooks } from './job-hooks.js';
 import type { ReadOptions } from './job-options.js';
 import type { JobProgress, RunResult } from './results.js';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { statSync } from 'node:fs';
 import { writeDefaults, type ReadOptions } from './job-options.js';
 import { openInputs } from '../input/inputs.js';
-import type { InputOptions } from '../input/options.js';
+import type { InputOptions } from '../input/input-format.js';
 import type { Runtime } from '../runtime.js';
 
 /** The options that decide what is sent: a run is only resumed with the same ones. */

@@ -29,7 +29,7 @@ const mayImport: Readonly<Record<string, string>> = {
   // what the tool does
   jobs: 'bulk, input, mapping, output, client, contract, nearest, zone, text, wasm, errors, files, calling, type runtime',
   bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
-  input: 'contract, text, errors, files, type runtime',
+  input: 'contract, text, type wasm, errors, files, type runtime',
   mapping:
     'contract, nearest, schema-faults, shell-word, zone, text, errors, files, type input, type runtime, zod',
   output: 'contract, nearest, zone, text, errors, files, type runtime',

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EngagectlError, type ErrorDetails, type ErrorId } from '../../src/errors.js';
 import { openInputs } from '../../src/input/inputs.js';
-import type { InputOptions } from '../../src/input/options.js';
+import type { InputOptions } from '../../src/input/input-format.js';
 import { readFiles, readText } from './read-rows.js';
 
 /** Nobody presses Ctrl-C here. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { RowBlock } from '../../src/input/row-block.js';
 import { openInputs } from '../../src/input/inputs.js';
-import type { InputOptions } from '../../src/input/options.js';
+import type { InputOptions } from '../../src/input/input-format.js';
 
 /** Nobody presses Ctrl-C here. */
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import { noOutcomes } from '../../bulk/outcomes/outcome-counts.js';
 import { EngagectlError } from '../../errors.js';
-import { changedInput } from '../../input/changed-input.js';
+import { changedInput } from '../../input/text-digest.js';
 import { KnownTexts, type MatchedText } from '../../input/digest-check.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Inputs } from '../../input/inputs.js';

@@ -12,7 +12,7 @@ import { digest } from './run-folder.js';
 import { shardCount, shardText } from '../shard-of.js';
 import type { OnceKind } from '../../bulk/outcomes/outcome-counts.js';
 import type { Inputs } from '../../input/inputs.js';
-import type { TextDigests } from '../../input/text-digests.js';
+import type { TextDigests } from '../../input/text-digest.js';
 import type { Remembered } from '../write/open-memory.js';
 import type { WriteResult } from '../results.js';
 import type { World } from '../world.js';

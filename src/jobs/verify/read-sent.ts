@@ -1,6 +1,6 @@
 import { Intake } from '../../bulk/peekable-iterator.js';
 import { EngagectlError } from '../../errors.js';
-import { firstRecords } from '../../input/first-records.js';
+import { firstRecords, type RowBlock } from '../../input/row-block.js';
 import { JsonText } from '../../text/json-parser.js';
 import { sourceRecord } from '../../mapping/source-record.js';
 import { exactText } from '../../text/lossless-json.js';
@@ -10,7 +10,6 @@ import { SentAddress } from './sent-address.js';
 import { SentUser } from './sent-user.js';
 import { keyParts } from '../../text/record-hash.js';
 import type { Inputs } from '../../input/inputs.js';
-import type { RowBlock } from '../../input/row-block.js';
 import type { Mapper, RecordBlock } from '../../mapping/records.js';
 import type { EventBook } from './event-book.js';
 

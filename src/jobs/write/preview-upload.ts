@@ -2,7 +2,7 @@ import { Intake } from '../../bulk/peekable-iterator.js';
 import { RequestCount } from '../../bulk/write/request-count.js';
 import { writes } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
-import { firstRecords } from '../../input/first-records.js';
+import { firstRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { findingsOf, type Findings } from '../../mapping/survey/findings.js';
 import { uploadMapper, type UploadMapping } from '../../mapping/upload.js';
@@ -13,7 +13,6 @@ import { draftOf, draftTarget, writeDraft, type DraftWish } from './draft-mappin
 import { needRecords } from './need-records.js';
 import { inputOptions } from '../read-input.js';
 import { uploadFrame, uploadMapping } from '../upload-job.js';
-import type { RowBlock } from '../../input/row-block.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { World } from '../world.js';
 

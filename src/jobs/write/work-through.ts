@@ -18,7 +18,7 @@ import { writeVerdict } from './write-verdict.js';
 import { Gate } from '../../bulk/adaptive-concurrency.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { paths, writes } from '../../contract/endpoints.js';
-import { firstRecords } from '../../input/first-records.js';
+import { firstRecords } from '../../input/row-block.js';
 import { writeDefaults } from '../job-options.js';
 import { waitsOf } from '../world.js';
 import type { StreamMemory } from '../../bulk/change-tracking/change-tracker.js';
