@@ -1,6 +1,6 @@
 import { surveyIdentities, IdentitySet } from '../bulk/write/deduplication.js';
 import { firstRecords } from '../input/row-block.js';
-import { demergeMapper } from '../mapping/demerge.js';
+import { demergeMapper } from '../mapping/demerge-mapper.js';
 import { readMeaning } from './read-input.js';
 import { performWrite } from './write/perform-write.js';
 import type { WriteResult } from './results.js';

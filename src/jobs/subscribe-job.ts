@@ -1,9 +1,9 @@
-import { subscribeMapper } from '../mapping/subscribe.js';
+import { subscribeMapper } from '../mapping/subscribe-mapper.js';
+import { readMeaning } from './read-input.js';
+import { performWrite } from './write/perform-write.js';
 import type { WriteResult } from './results.js';
 import type { World } from './world.js';
-import { readMeaning } from './read-input.js';
 import type { SubscribeOptions } from './job-options.js';
-import { performWrite } from './write/perform-write.js';
 import type { WriteHooks, WriteRequest } from './write/write-request.js';
 
 /** Sets the subscription status of phone numbers, WhatsApp numbers and email addresses. */

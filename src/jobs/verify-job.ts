@@ -2,7 +2,7 @@ import { Gate } from '../bulk/adaptive-concurrency.js';
 import { exitCodes, EngagectlError, count } from '../errors.js';
 import { limits } from '../contract/limits.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
-import { subscribeMapper } from '../mapping/subscribe.js';
+import { subscribeMapper } from '../mapping/subscribe-mapper.js';
 import { uploadMapper } from '../mapping/upload.js';
 import { failureOf } from './failure-of.js';
 import { verifyDefaults, type VerifyOptions } from './job-options.js';

@@ -1,6 +1,6 @@
 import { phoneNumber } from '../contract/record-fields.js';
 import { shown } from './identity.js';
-import { instantOf } from './instants.js';
+import { instantOf } from './timestamps.js';
 import { JsonText } from '../text/json-parser.js';
 import {
   isPhoneType,
@@ -10,7 +10,7 @@ import {
 } from './upload-mapping.js';
 import type { Zone } from '../zone.js';
 import type { CellText } from '../text/text-slice.js';
-import type { RecordBuilder } from './record-builder.js';
+import type { RecordBuilder } from './record-block.js';
 
 /** Writes a text as a type; or says why it does not fit, to be read behind the text. */
 type Write = (text: CellText, records: RecordBuilder, zone: Zone) => string | undefined;

@@ -2,8 +2,8 @@ import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
 import { CellText } from '../text/text-slice.js';
 import { missingColumns } from './columns.js';
 import { keyFault } from './identity.js';
-import { faultOf, NamedValues } from './named-values.js';
-import { invalid, type Fault } from './record-builder.js';
+import { faultOf, NamedValues } from './row-values.js';
+import { invalid, type Fault } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
 
 export interface Identifier {

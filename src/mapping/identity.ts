@@ -2,7 +2,7 @@ import { limits, objectIdPattern } from '../contract/limits.js';
 import { keyOf, keySeeds } from './key-hash.js';
 import type { KeyPart } from '../text/record-hash.js';
 import type { CellText } from '../text/text-slice.js';
-import type { RecordBuilder } from './record-builder.js';
+import type { RecordBuilder } from './record-block.js';
 
 /** Takes the text as the record's key; says why it cannot be one. */
 export function takeKey(part: KeyPart, text: CellText, records: RecordBuilder): string | undefined {

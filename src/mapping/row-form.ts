@@ -1,8 +1,8 @@
 import { limits } from '../contract/limits.js';
-import { openProfileData } from './cell-row.js';
+import { openProfileData } from './flat-row.js';
 import { emptyValue } from './cell-types.js';
-import type { Column } from './columns.js';
 import { keySeeds } from './key-hash.js';
+import type { Column } from './columns.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** What the records of a CSV are like, as `wasm/csv-records.ts` reads it. */

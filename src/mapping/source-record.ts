@@ -1,5 +1,5 @@
 import { CellText } from '../text/text-slice.js';
-import { readJsonRecord } from './json-record.js';
+import { readJsonRecord } from './rejects-input.js';
 import { JsonText } from '../text/json-parser.js';
 import type { RowBlock } from '../input/row-block.js';
 

@@ -1,9 +1,9 @@
 import { CellText } from '../text/text-slice.js';
 import { keyParts } from '../text/record-hash.js';
 import { shown, takeKey, textFault } from './identity.js';
-import { epochDigits } from './instants.js';
+import { epochDigits } from './timestamps.js';
 import { token, type JsonText } from '../text/json-parser.js';
-import type { RecordBuilder } from './record-builder.js';
+import type { RecordBuilder } from './record-block.js';
 
 /** The one that orders the record comes last. */
 const keys = keyParts.toReversed();

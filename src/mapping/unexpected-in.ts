@@ -1,6 +1,6 @@
-import type { CellRow } from './cell-row.js';
 import { columnFault, type Column } from './columns.js';
 import { shown } from './identity.js';
+import type { CellRow } from './flat-row.js';
 import type { Expectations } from './upload-mapping.js';
 
 /** Values that a message lists. */

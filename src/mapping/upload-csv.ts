@@ -1,10 +1,10 @@
 import { allOf } from './all-of.js';
-import { writeHead, type CellRow, type Parts } from './cell-row.js';
+import { writeHead, type CellRow, type Parts } from './flat-row.js';
 import { CellText } from '../text/text-slice.js';
 import { writeString, writeTyped } from './cell-types.js';
 import { columnFault, columnsOf, type Column } from './columns.js';
 import { unexpectedIn } from './unexpected-in.js';
-import { invalid, RecordBuilder } from './record-builder.js';
+import { invalid, RecordBuilder } from './record-block.js';
 import { formOf } from './row-form.js';
 import { DONE, HEAD, RowWriter } from './row-writer.js';
 import type { Cells, RowBlock } from '../input/row-block.js';

@@ -1,10 +1,10 @@
 import { columnOf, type Role } from './columns.js';
-import { writeExportedEvent, writeExportedProfile } from './exported-record.js';
-import { readJsonRecord } from './json-record.js';
-import { JsonRow } from './json-row.js';
+import { writeExportedEvent, writeExportedProfile } from './api-records.js';
+import { readJsonRecord } from './rejects-input.js';
+import { JsonRow } from './upload-mapper.js';
 import { JsonText, token } from '../text/json-parser.js';
-import { invalid, RecordBuilder, type Fault } from './record-builder.js';
-import { misspelt } from './survey/spelling.js';
+import { invalid, RecordBuilder, type Fault } from './record-block.js';
+import { misspelt } from './preview/field-spelling.js';
 import { writeTypedRecord } from './typed-record.js';
 import { UploadCsv } from './upload-csv.js';
 import type { RowBlock } from '../input/row-block.js';

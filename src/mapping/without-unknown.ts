@@ -1,5 +1,5 @@
 import { CellText } from '../text/text-slice.js';
-import { unknownBefore } from './json-record.js';
+import { unknownBefore } from './rejects-input.js';
 import { pickedRecords } from './picked-records.js';
 import type { RowBlock } from '../input/row-block.js';
 import type { Mapper, RecordReject } from './records.js';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { demergeMapper } from '../../src/mapping/demerge.js';
+import { demergeMapper } from '../../src/mapping/demerge-mapper.js';
 import type { RowBlock } from '../../src/input/row-block.js';
 import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { subscribeMapper, type SubscribeMapping } from '../../src/mapping/subscribe.js';
+import { subscribeMapper, type SubscribeMapping } from '../../src/mapping/subscribe-mapper.js';
 import type { RowBlock } from '../../src/input/row-block.js';
 import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
 

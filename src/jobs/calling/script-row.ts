@@ -1,7 +1,7 @@
 import { validateCuid } from '../../calling/validate-cuid.js';
 import { CellText } from '../../text/text-slice.js';
-import { NamedValues } from '../../mapping/named-values.js';
-import { invalid, type Fault } from '../../mapping/record-builder.js';
+import { NamedValues } from '../../mapping/row-values.js';
+import { invalid, type Fault } from '../../mapping/record-block.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { Answer } from './answering.js';
 

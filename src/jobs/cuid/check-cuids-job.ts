@@ -1,6 +1,6 @@
 import { CellText } from '../../text/text-slice.js';
-import { NamedValues } from '../../mapping/named-values.js';
-import { invalid, type Fault } from '../../mapping/record-builder.js';
+import { NamedValues } from '../../mapping/row-values.js';
+import { invalid, type Fault } from '../../mapping/record-block.js';
 import { cuidFindings } from './cuid-rules.js';
 import { KnownCuids, type MetBefore, type Place } from './known-cuids.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../perform-rows.js';

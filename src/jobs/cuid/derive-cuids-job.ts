@@ -1,7 +1,7 @@
 import { EngagectlError } from '../../errors.js';
 import { CellText } from '../../text/text-slice.js';
-import { NamedValues } from '../../mapping/named-values.js';
-import { invalid, type Fault } from '../../mapping/record-builder.js';
+import { NamedValues } from '../../mapping/row-values.js';
+import { invalid, type Fault } from '../../mapping/record-block.js';
 import { openOutput, prepareOutputs } from '../../output/document-output.js';
 import { lineOf } from './check-cuids-job.js';
 import { cuidKey } from './cuid-key.js';

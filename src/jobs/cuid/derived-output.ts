@@ -4,7 +4,7 @@ import { outputOf } from '../output-of.js';
 import { DerivedRecords, type DerivedRows } from './derived-rows.js';
 import { DerivedTable } from './derived-table.js';
 import type { Inputs } from '../../input/inputs.js';
-import type { NamedValues } from '../../mapping/named-values.js';
+import type { NamedValues } from '../../mapping/row-values.js';
 import type { Words } from '../world.js';
 
 interface OutputWish {

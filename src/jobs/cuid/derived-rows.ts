@@ -2,7 +2,7 @@ import { JsonWriter } from '../../text/json-writer.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { RecordPage } from '../../output/output.js';
 import type { CuidMaker } from './cuid-maker.js';
-import type { NamedValues } from '../../mapping/named-values.js';
+import type { NamedValues } from '../../mapping/row-values.js';
 import type { Stretch } from '../../text/cuid-set.js';
 
 /** Rows as they were read, each with a cuid more. */

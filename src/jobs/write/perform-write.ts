@@ -10,7 +10,7 @@ import {
 import { writes } from '../../contract/endpoints.js';
 import { grouped } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
-import { shardedMapper } from '../../mapping/sharded-mapper.js';
+import { shardedMapper } from '../../mapping/sharding.js';
 import { withoutUnknown } from '../../mapping/without-unknown.js';
 import { zoneOf } from '../../zone.js';
 import { needRecords } from './need-records.js';

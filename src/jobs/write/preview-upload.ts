@@ -4,7 +4,7 @@ import { writes } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
 import { firstRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
-import { findingsOf, type Findings } from '../../mapping/survey/findings.js';
+import { findingsOf, type Findings } from '../../mapping/preview/findings.js';
 import { uploadMapper, type UploadMapping } from '../../mapping/upload.js';
 import { zoneOf } from '../../zone.js';
 import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';

@@ -1,6 +1,6 @@
-import { letters } from '../survey/spelling.js';
+import { letters } from '../preview/field-spelling.js';
 import type { UploadMapping } from '../upload-mapping.js';
-import type { SampledRows } from './column-sample.js';
+import type { SampledRows } from '../preview/column-inference.js';
 
 /** What identity columns are called, letters only: the likeliest first. */
 const names = [

@@ -1,6 +1,6 @@
 import { sourceRecord } from '../source-record.js';
 import { recordMarks } from '../upload.js';
-import { ColumnSample, type SampledRows } from './column-sample.js';
+import { ColumnSample, type SampledRows } from '../preview/column-inference.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { Zone } from '../../zone.js';
 

@@ -1,10 +1,10 @@
-import { writeHead, type CellRow, type Parts } from './cell-row.js';
+import { writeHead, type CellRow, type Parts } from './flat-row.js';
 import { CellText, sameBytes } from '../text/text-slice.js';
 import { emptyValue, writeTyped } from './cell-types.js';
 import { columnFault, columnOf, optionalColumns, sharedKey, type Column } from './columns.js';
 import { unexpectedIn } from './unexpected-in.js';
 import { token, type JsonText } from '../text/json-parser.js';
-import type { RecordBuilder } from './record-builder.js';
+import type { RecordBuilder } from './record-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Names remembered with what the options say about them; beyond that they are forgotten. */

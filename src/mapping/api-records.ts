@@ -1,11 +1,11 @@
-import { openEvent, openProfileData } from './cell-row.js';
+import { openEvent, openProfileData } from './flat-row.js';
 import { CellText } from '../text/text-slice.js';
 import { shown, takeKey } from './identity.js';
-import { exportedInstantOf } from './instants.js';
+import { exportedInstantOf } from './timestamps.js';
 import { JsonText, token } from '../text/json-parser.js';
 import { nameFault } from './typed-record.js';
 import type { KeyPart } from '../text/record-hash.js';
-import type { RecordBuilder } from './record-builder.js';
+import type { RecordBuilder } from './record-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Members of an exported profile beside profileData, and the profile fields they are uploaded as. */

@@ -1,7 +1,7 @@
 import { columnFault } from './columns.js';
-import { readJsonRecord } from './json-record.js';
+import { readJsonRecord } from './rejects-input.js';
 import { JsonText, token } from '../text/json-parser.js';
-import { invalid, type Fault } from './record-builder.js';
+import { invalid, type Fault } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
 import type { CellText } from '../text/text-slice.js';
 

@@ -2,7 +2,7 @@ import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
 import { CellText, sameBytes } from '../../text/text-slice.js';
 import { JsonText, token } from '../../text/json-parser.js';
-import { Field, Sightings, type JsonType, type Part, type Place } from './field.js';
+import { Field, Sightings, type JsonType, type Part, type Place } from '../survey/field.js';
 import type { RecordBlock } from '../records.js';
 
 /** Keys that are looked at; the others are passed over, so that memory stays flat. */

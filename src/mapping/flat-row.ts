@@ -1,9 +1,9 @@
 import { columnFault } from './columns.js';
 import { shown, takeKey, textFault } from './identity.js';
-import { instantOf } from './instants.js';
+import { instantOf } from './timestamps.js';
 import { token } from '../text/json-parser.js';
 import type { CellText } from '../text/text-slice.js';
-import type { RecordBuilder } from './record-builder.js';
+import type { RecordBuilder } from './record-block.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Where a row has the parts of a record: indexes of its cells, or -1. */

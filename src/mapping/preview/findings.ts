@@ -1,9 +1,9 @@
 import { columnOf } from '../columns.js';
+import { mistakesIn } from './quality-rules.js';
+import { mistake, type Mistake } from '../survey/mistake.js';
 import type { UploadMapping } from '../upload-mapping.js';
-import { mistakesIn } from './field-rules.js';
-import type { Field, JsonType, Look, Sighting } from './field.js';
-import { mistake, type Mistake } from './mistake.js';
-import type { Survey } from './survey.js';
+import type { Field, JsonType, Look, Sighting } from '../survey/field.js';
+import type { Survey } from './field-statistics.js';
 
 /** What is told of an input that was surveyed. */
 export interface Findings {

@@ -2,7 +2,7 @@ import { CellText } from '../text/text-slice.js';
 import { token, type JsonText } from '../text/json-parser.js';
 import { cellsOfLine, type Dialect } from './cells-of-line.js';
 import type { RowBlock } from '../input/row-block.js';
-import type { Fault } from './record-builder.js';
+import type { Fault } from './record-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
 const stageText = new CellText();

@@ -2,8 +2,8 @@ import { CellText } from '../text/text-slice.js';
 import { writeString } from './cell-types.js';
 import { missingColumns } from './columns.js';
 import { takeKey } from './identity.js';
-import { faultOf, NamedValues } from './named-values.js';
-import { invalid, RecordBuilder, type Fault } from './record-builder.js';
+import { faultOf, NamedValues } from './row-values.js';
+import { invalid, RecordBuilder, type Fault } from './record-block.js';
 import type { Mapper } from './records.js';
 
 export interface DemergeMapping {

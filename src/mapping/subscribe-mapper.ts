@@ -3,8 +3,8 @@ import { CellText } from '../text/text-slice.js';
 import { missingColumns } from './columns.js';
 import { shown, textFault } from './identity.js';
 import { keyOf, keySeeds } from './key-hash.js';
-import { faultOf, NamedValues } from './named-values.js';
-import { invalid, RecordBuilder, type Fault } from './record-builder.js';
+import { faultOf, NamedValues } from './row-values.js';
+import { invalid, RecordBuilder, type Fault } from './record-block.js';
 import type { KeyPlaces, Mapper } from './records.js';
 
 type SubscriptionType = keyof typeof subscriptionTypes;

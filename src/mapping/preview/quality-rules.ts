@@ -2,11 +2,11 @@ import { grouped } from '../../errors.js';
 import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
-import { mistake, type Mistake } from './mistake.js';
-import { isFlag, meantKey } from './spelling.js';
+import { mistake, type Mistake } from '../survey/mistake.js';
+import { isFlag, meantKey } from './field-spelling.js';
 import { keyParts } from '../../text/record-hash.js';
-import type { Field, Trait } from './field.js';
-import type { Survey } from './survey.js';
+import type { Field, Trait } from '../survey/field.js';
+import type { Survey } from './field-statistics.js';
 
 /** What is looked for in the fields of an input, and what is said of it. */
 interface FieldRule {

@@ -1,10 +1,10 @@
 import { profileFields } from '../../contract/record-fields.js';
 import { isOfRejects } from '../columns.js';
-import { isFlag, letters, meantKey } from '../survey/spelling.js';
-import { guessIdentity } from './guess-identity.js';
+import { isFlag, letters, meantKey } from './field-spelling.js';
+import { guessIdentity } from '../draft/guess-identity.js';
 import type { MappingFile } from '../mapping-file-schema.js';
 import type { UploadMapping } from '../upload-mapping.js';
-import type { ColumnSample, SampledRows } from './column-sample.js';
+import type { ColumnSample, SampledRows } from './column-inference.js';
 
 /** What columns of events are called that say when and what, letters only. */
 const eventWords = {

@@ -1,7 +1,7 @@
 import { CellText } from '../../text/text-slice.js';
-import { instantOf } from '../instants.js';
+import { instantOf } from '../timestamps.js';
 import { lookOf, type Look } from '../survey/field.js';
-import { letters } from '../survey/spelling.js';
+import { letters } from './field-spelling.js';
 import type { Zone } from '../../zone.js';
 import type { PlainType } from '../upload-mapping.js';
 
