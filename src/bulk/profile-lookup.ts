@@ -3,7 +3,7 @@ import { paths } from '../contract/endpoints.js';
 import { interruption } from '../errors.js';
 import { Intake } from './peekable-iterator.js';
 import type { Client } from '../client/client.js';
-import type { Identifier } from '../mapping/identifier.js';
+import type { Identifier } from '../mapping/identity.js';
 import type { Runtime } from '../runtime.js';
 import type { Budget } from './adaptive-concurrency.js';
 

@@ -1,7 +1,7 @@
 import { limits } from '../contract/limits.js';
 import type { OutputFormat } from '../output/formats.js';
 import type { ReadingOptions } from '../input/input-format.js';
-import type { Shard } from '../mapping/shard.js';
+import type { Shard } from '../mapping/sharding.js';
 
 export type { Shard };
 

@@ -4,9 +4,9 @@ import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/profil
 import { Tally } from '../bulk/outcomes/tally.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError, exitCodes, placeOf, someWere } from '../errors.js';
-import { isIdentifier, type Identifier } from '../mapping/identifier.js';
+import { isIdentifier, type Identifier } from '../mapping/identity.js';
 import { withReachability } from '../mapping/reachability.js';
-import { sourceRecord } from '../mapping/source-record.js';
+import { sourceRecord } from '../mapping/rejects-input.js';
 import { isStdout } from '../output/formats.js';
 import { datedOutput } from './export/dated-output.js';
 import { refuseFormat } from './output-of.js';

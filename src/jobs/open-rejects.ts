@@ -5,7 +5,7 @@ import { foreignExtension } from '../output/formats.js';
 import { rejectColumns, RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
 import { shardFile, shardName } from './shard-of.js';
-import type { Shard } from '../mapping/shard.js';
+import type { Shard } from '../mapping/sharding.js';
 import type { World } from './world.js';
 
 interface RejectsPlace {

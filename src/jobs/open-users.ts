@@ -1,6 +1,6 @@
 import { namedValues } from '../errors.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
-import { identifierReader, type IdentifierReader } from '../mapping/identifier.js';
+import { identifierReader, type IdentifierReader } from '../mapping/identity.js';
 import { inputOptions } from './read-input.js';
 import type { IdentifierKind } from '../contract/endpoints.js';
 import type { RowBlock } from '../input/row-block.js';

@@ -4,7 +4,7 @@ import { EngagectlError, exitCodes, grouped } from '../errors.js';
 import { firstRecords, type RowBlock } from '../input/row-block.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
 import { missingColumns } from '../mapping/columns.js';
-import { sourceRecord } from '../mapping/source-record.js';
+import { sourceRecord } from '../mapping/rejects-input.js';
 import { failureOf } from './failure-of.js';
 import { openRejects } from './open-rejects.js';
 import { inputOptions } from './read-input.js';

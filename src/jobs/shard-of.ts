@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import type { Shard } from '../mapping/shard.js';
 import { writes, type WriteEndpoint } from '../contract/endpoints.js';
+import type { Shard } from '../mapping/sharding.js';
 import type { Words, World } from './world.js';
 
 /** Of a shard in file names: `2-of-8`. */

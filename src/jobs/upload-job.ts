@@ -2,15 +2,15 @@ import { EngagectlError } from '../errors.js';
 import { zoneOf } from '../zone.js';
 import { uploadRemarks } from './write/upload-remarks.js';
 import { columnMapping } from '../mapping/mapping-file.js';
+import { uploadMapper } from '../mapping/upload-mapper.js';
+import { readMeaning } from './read-input.js';
+import { performWrite } from './write/perform-write.js';
 import type { MappingFile } from '../mapping/mapping-file-schema.js';
-import { uploadMapper } from '../mapping/upload.js';
 import type { UploadMapping } from '../mapping/upload-mapping.js';
 import type { Runtime } from '../runtime.js';
 import type { WriteResult } from './results.js';
 import type { Words, World } from './world.js';
-import { readMeaning } from './read-input.js';
 import type { UploadOptions } from './job-options.js';
-import { performWrite } from './write/perform-write.js';
 import type { WriteHooks, WriteRequest } from './write/write-request.js';
 
 /** What surrounds the records in a request body. */

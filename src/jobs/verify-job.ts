@@ -3,7 +3,7 @@ import { exitCodes, EngagectlError, count } from '../errors.js';
 import { limits } from '../contract/limits.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
 import { subscribeMapper } from '../mapping/subscribe-mapper.js';
-import { uploadMapper } from '../mapping/upload.js';
+import { uploadMapper } from '../mapping/upload-mapper.js';
 import { failureOf } from './failure-of.js';
 import { verifyDefaults, type VerifyOptions } from './job-options.js';
 import { inputOptions } from './read-input.js';

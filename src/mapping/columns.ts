@@ -1,7 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { nearest } from '../nearest.js';
 import { shellWord } from '../shell-word.js';
-import { likeliestIdentity } from './draft/guess-identity.js';
+import { likeliestIdentity } from './preview/column-inference.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 
 /** What a column gives to the record: a part of its own, a member of its data, or nothing. */

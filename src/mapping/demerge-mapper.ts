@@ -3,8 +3,7 @@ import { writeString } from './cell-types.js';
 import { missingColumns } from './columns.js';
 import { takeKey } from './identity.js';
 import { faultOf, NamedValues } from './row-values.js';
-import { invalid, RecordBuilder, type Fault } from './record-block.js';
-import type { Mapper } from './records.js';
+import { invalid, RecordBuilder, type Fault, type Mapper } from './record-block.js';
 
 export interface DemergeMapping {
   /** Column or member of the identity. */

@@ -1,8 +1,11 @@
 import { limits, objectIdPattern } from '../contract/limits.js';
-import { keyOf, keySeeds } from './key-hash.js';
+import { identifierKinds, type IdentifierKind } from '../contract/endpoints.js';
+import { CellText } from '../text/text-slice.js';
+import { missingColumns } from './columns.js';
+import { faultOf, NamedValues } from './row-values.js';
+import { invalid, type RecordBuilder, type Fault } from './record-block.js';
 import type { KeyPart } from '../text/record-hash.js';
-import type { CellText } from '../text/text-slice.js';
-import type { RecordBuilder } from './record-block.js';
+import type { RowBlock } from '../input/row-block.js';
 
 /** Takes the text as the record's key; says why it cannot be one. */
 export function takeKey(part: KeyPart, text: CellText, records: RecordBuilder): string | undefined {
@@ -51,3 +54,68 @@ function isTooLong({ bytes, start, end }: CellText): boolean {
   for (let at = start; at < end; at++) if ((bytes[at]! & 0xc0) !== 0x80) characters++;
   return characters > limits.identityLength;
 }
+
+const prime = 16_777_619;
+
+/** Seeds that keep the keys of different namespaces apart: "1" as identity and as objectId. */
+export const keySeeds = {
+  identity: -2_128_831_035,
+  objectId: 0x1000_0001,
+  FBID: 0x2000_0003,
+  GPID: 0x3000_0005,
+  subscription: 0x4000_0007,
+} as const;
+
+/** A text as the key of a record: its FNV-1a hash, 31 bit, as in `wasm/csv-records.ts`. */
+export function keyOf(bytes: Uint8Array, start: number, end: number, seed: number): number {
+  let hash = seed;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, prime);
+  return hash & 0x7fff_ffff;
+}
+
+export interface Identifier {
+  readonly by: IdentifierKind;
+  readonly value: string;
+}
+
+export interface IdentifierReader {
+  /** Throws E-COLUMN-MISSING when a CSV has no column to read from. */
+  check(header: readonly string[], source: string): void;
+  /** The row's identifier, or why it has none. */
+  read(rows: RowBlock, row: number): Identifier | Fault;
+}
+
+/** Rows to identifiers: of the kind `by`, else of the first kind that a row or header has. */
+export function identifierReader(by: IdentifierKind | undefined): IdentifierReader {
+  const kinds = by === undefined ? identifierKinds : [by];
+  const values = new NamedValues(kinds, true);
+  const text = new CellText();
+
+  const check = (header: readonly string[], source: string): void => {
+    if (kinds.some((kind) => header.includes(kind))) return;
+    const fix = 'give one of these columns, or a bare list with --by <kind>';
+    throw missingColumns(kinds, header, source, fix);
+  };
+
+  /** Of an object, or of a string that is the identifier. */
+  const read = (): Identifier | Fault => {
+    const isWhole = values.readWhole(text);
+    const kind = isWhole ? (by ?? 'identity') : kinds.find((kind) => values.has(kind));
+    if (kind === undefined) return invalid(`"${kinds.join('" or "')}" is missing`);
+    const fault = isWhole ? undefined : values.read(kind, text);
+    if (fault) return fault;
+    const textFault = keyFault(kind, text);
+    if (textFault !== undefined) return faultOf(kind, textFault);
+    return { by: kind, value: text.toString() };
+  };
+
+  return {
+    check,
+    read(rows, row) {
+      if (rows.cells) check(rows.cells.header, rows.source);
+      return values.to(rows, row) ?? read();
+    },
+  };
+}
+
+export const isIdentifier = (read: Identifier | Fault): read is Identifier => 'by' in read;

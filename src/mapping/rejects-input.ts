@@ -1,8 +1,8 @@
 import { CellText } from '../text/text-slice.js';
-import { token, type JsonText } from '../text/json-parser.js';
-import { cellsOfLine, type Dialect } from './cells-of-line.js';
+import { token, JsonText } from '../text/json-parser.js';
+import { CsvProgram, CsvScanner } from '../text/csv-scanner.js';
+import { pickedRecords, type Fault, type Mapper, type RecordReject } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
-import type { Fault } from './record-block.js';
 
 const stages = new Set(['parse', 'validate', 'service', 'unknown', 'notSent']);
 const stageText = new CellText();
@@ -95,4 +95,111 @@ function jsonFault({ bytes, fault, faultAt, start }: JsonText): string {
   const lines = before.toString('latin1', start).split(/\r\n|\n|\r/).length;
   const where = lines > 1 ? `line ${lines} of the record, column` : 'column';
   return `JSON ${fault}, at ${where} ${faultAt - lineStart + 1}`;
+}
+
+const nothing = Buffer.alloc(0);
+/** What stands between and around the cells, where it is not what RFC 4180 says. */
+export interface Dialect {
+  readonly delimiter?: string;
+  readonly quote?: string;
+  readonly escape?: string;
+}
+
+let program: CsvProgram | undefined;
+
+/** The cells of one CSV record, or why it has not as many as there are columns. */
+export function cellsOfLine(
+  line: string,
+  { delimiter = ',', quote = '"', escape = quote }: Dialect,
+  columns: number,
+): readonly string[] | string {
+  const bytes = Buffer.from(line);
+  const markers = {
+    delimiter: Buffer.from(delimiter),
+    quote: Buffer.from(quote),
+    escape: Buffer.from(escape),
+    comment: nothing,
+  };
+  const scanner = new CsvScanner((program ??= new CsvProgram()), markers);
+  scanner.begin(bytes, columns, true);
+  const { width, cells, fault } = scanner.scan(0);
+  if (fault) return String(fault.what);
+  if (width !== columns) {
+    return `${width === 1 ? '1 cell' : `${width} cells`}, but the header has ${columns}`;
+  }
+  const text = new CellText();
+  return Array.from({ length: columns }, (_, at) =>
+    text.ofCell(bytes, cells[2 * at]!, cells[2 * at + 1]!).toString(),
+  );
+}
+
+/** Holds back the rows of a rejects file of CSV that an earlier run may have sent: they stay unknown. */
+export function withoutUnknown(mapper: Mapper): Mapper {
+  const text = new CellText();
+  const isUnknown = ({ cells, bytes }: RowBlock, row: number): boolean => {
+    const column = cells?.header.indexOf('engagectl_error') ?? -1;
+    if (!cells || column < 0) return false;
+    const at = 2 * (row * cells.header.length + column);
+    const error = text.ofCell(bytes, cells.bounds[at]!, cells.bounds[at + 1]!).toString();
+    return error.startsWith('unknown: ');
+  };
+  return {
+    ...mapper,
+    map: (rows, picked) => {
+      const block = mapper.map(rows, picked);
+      if (!rows.cells?.header.includes('engagectl_error')) return block;
+      const unknown: RecordReject[] = [];
+      const known = pickedRecords(block, (index) => {
+        const row = block.row[index]!;
+        if (!isUnknown(rows, row)) return true;
+        unknown.push({ row, ...unknownBefore });
+        return false;
+      });
+      return { ...known, rejects: [...block.rejects, ...unknown] };
+    },
+  };
+}
+
+/** Most bytes of an unparsable text that a rejects file holds (contract §2, Rejects file). */
+const longestText = 64 * 1024;
+const json = new JsonText();
+const text = new CellText();
+
+/**
+ * What was read, as JSON text of one line: a CSV row as an object of strings by header, a JSON
+ * row as it was written, of a line of a rejects file the record within, so that it lies no deeper
+ * each time, and a text that is no JSON as a string of at most 64 KiB.
+ */
+export function sourceRecord(rows: RowBlock, row: number): string {
+  if (rows.cells) return csvRecord(rows, rows.cells, row);
+  const [start, end] = [rows.bounds[2 * row]!, rows.bounds[2 * row + 1]!];
+  const isRecord = readJsonRecord(json, rows, row, true) === undefined;
+  if (isRecord || json.read(rows.bytes, start, end) || json.repeatsKey) {
+    // a line end within JSON stands between tokens: strings hold none as they are
+    return json.bytes.toString('utf8', json.start, json.end).replace(/[\r\n]+/g, '');
+  }
+  return JSON.stringify(rows.bytes.toString('utf8', start, textEnd(rows.bytes, start, end)));
+}
+
+/** The end, or where the longest text of whole characters ends. */
+function textEnd(bytes: Buffer, start: number, end: number): number {
+  if (end - start <= longestText) return end;
+  let cut = start + longestText;
+  while ((bytes[cut]! & 0xc0) === 0x80) cut--;
+  return cut;
+}
+
+/** Every column, whether it was sent or not. */
+function csvRecord(
+  { bytes }: RowBlock,
+  { header, bounds }: NonNullable<RowBlock['cells']>,
+  row: number,
+): string {
+  const first = 2 * row * header.length;
+  const members = header.map((name, column) => {
+    const at = first + 2 * column;
+    const cell = text.ofCell(bytes, bounds[at]!, bounds[at + 1]!).toString();
+    return `${JSON.stringify(name)}:${JSON.stringify(cell)}`;
+  });
+  return `{${members.join(',')}}`;
 }

@@ -1,9 +1,7 @@
 import { isOfUser, keyOfRecord } from '../text/record-hash.js';
 import { ShardFinder, UNKNOWN_SHARD } from '../text/shard-finder.js';
-import { pickedRecords } from './picked-records.js';
+import { pickedRecords, type KeyPlaces, type Mapper, type RecordBlock } from './record-block.js';
 import type { RowBlock } from '../input/row-block.js';
-import type { KeyPlaces, Mapper, RecordBlock } from './records.js';
-import type { Shard } from './shard.js';
 
 /**
  * Maps the rows whose key falls to the shard, and no others. Where only the record tells the key, the
@@ -53,4 +51,11 @@ function shardsOf(
   if (cells) return finder.ofCells(bytes, count, cells, keyCells(cells.header)).slice();
   if (member !== undefined) return finder.ofTexts(bytes, count, bounds, member).slice();
   return new Int32Array(count); // of none it is known
+}
+
+/** One of several processes that share the records of an input. */
+export interface Shard {
+  /** From 1 on. */
+  readonly index: number;
+  readonly count: number;
 }

@@ -1,11 +1,9 @@
 import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
 import { CellText } from '../text/text-slice.js';
 import { missingColumns } from './columns.js';
-import { shown, textFault } from './identity.js';
-import { keyOf, keySeeds } from './key-hash.js';
+import { shown, textFault, keyOf, keySeeds } from './identity.js';
 import { faultOf, NamedValues } from './row-values.js';
-import { invalid, RecordBuilder, type Fault } from './record-block.js';
-import type { KeyPlaces, Mapper } from './records.js';
+import { invalid, RecordBuilder, type Fault, type KeyPlaces, type Mapper } from './record-block.js';
 
 type SubscriptionType = keyof typeof subscriptionTypes;
 type SubscriptionStatus = (typeof subscriptionStatuses)[keyof typeof subscriptionStatuses];

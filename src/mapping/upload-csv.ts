@@ -1,14 +1,19 @@
-import { allOf } from './all-of.js';
-import { writeHead, type CellRow, type Parts } from './flat-row.js';
+import {
+  allOf,
+  invalid,
+  RecordBuilder,
+  type RecordBlock,
+  type RecordReject,
+} from './record-block.js';
+import { writeHead, unexpectedIn, openProfileData, type CellRow, type Parts } from './flat-row.js';
 import { CellText } from '../text/text-slice.js';
-import { writeString, writeTyped } from './cell-types.js';
+import { writeString, writeTyped, emptyValue } from './cell-types.js';
 import { columnFault, columnsOf, type Column } from './columns.js';
-import { unexpectedIn } from './unexpected-in.js';
-import { invalid, RecordBuilder } from './record-block.js';
-import { formOf } from './row-form.js';
-import { DONE, HEAD, RowWriter } from './row-writer.js';
+import { limits } from '../contract/limits.js';
+import { keySeeds } from './identity.js';
+import { CsvProgram } from '../text/csv-scanner.js';
+import { JsonWriter } from '../text/json-writer.js';
 import type { Cells, RowBlock } from '../input/row-block.js';
-import type { RecordBlock, RecordReject } from './records.js';
 import type { UploadMapping } from './upload-mapping.js';
 
 /** Rows of CSVs to upload records, by the header of each; as a CellRow, the one being written. */
@@ -126,3 +131,162 @@ export class UploadCsv implements CellRow {
     return fault === undefined ? undefined : columnFault(name, fault);
   }
 }
+
+/** What the records of a CSV are like, as `wasm/csv-records.ts` reads it. */
+export interface RowForm {
+  /** Numbers of 32 bits, and behind them the texts that they tell place and length of. */
+  readonly bytes: Buffer;
+  readonly members: number;
+}
+
+const numberBytes = Int32Array.BYTES_PER_ELEMENT;
+const headNumbers = 7;
+const memberNumbers = 6;
+const opening = Buffer.from('{"identity":');
+
+/** The form of records from these columns. */
+export function formOf(columns: readonly Column[], options: UploadMapping): RowForm {
+  const data = [...columns.entries()].filter(([, { role }]) => role === 'data');
+  const texts: Buffer[] = [];
+  let at = numberBytes * (headNumbers + memberNumbers * data.length);
+  const placed = (text: Buffer | undefined): [place: number, length: number] => {
+    if (!text) return [at, 0];
+    texts.push(text);
+    at += text.length;
+    return [at - text.length, text.length];
+  };
+  const numbers = Int32Array.of(
+    keyColumn(columns, options),
+    limits.identityLength, // a key of so many bytes is surely not too long
+    keySeeds.identity,
+    ...[opening, openProfileData].flatMap(placed),
+    ...data.flatMap(([column, { type, prefix }]) => [
+      column,
+      kindOf(type),
+      ...[prefix, emptyValue(type, options)].flatMap(placed),
+    ]),
+  );
+  return { bytes: Buffer.concat([Buffer.from(numbers.buffer), ...texts]), members: data.length };
+}
+
+/** The column of the key, if the head of a record is that and nothing is judged by then; else -1. */
+function keyColumn(columns: readonly Column[], { kind, expected }: UploadMapping): number {
+  const isKeyedTwice = columns.some(({ role }) => role === 'objectId');
+  if (kind === 'event' || isKeyedTwice || expected) return -1;
+  return columns.findIndex(({ role }) => role === 'identity');
+}
+
+/** 0 for a string, 1 for a boolean, 2 for what is written here. */
+function kindOf(type: Column['type']): number {
+  if (type === undefined || type === 'string') return 0;
+  return type === 'boolean' ? 1 : 2;
+}
+
+/** Returned by `next` in place of a column. */
+export const DONE = -1;
+const FULL = -2;
+export const HEAD = -3;
+
+const numberBytes2 = Int32Array.BYTES_PER_ELEMENT;
+/** Of what stands behind the members. */
+const closing = 3;
+/** Of one byte: \\u0000. */
+const longestEscape = 6;
+
+/**
+ * Writes the rows of one block after the other to `out`, as records, but for what the caller has to
+ * write there. `wasm/csv-records.ts` does it, where the block was cut and its text and cells mostly
+ * still are.
+ */
+export class RowWriter {
+  readonly out = new JsonWriter((length) => this.#outOf(length));
+  #program = new CsvProgram();
+  #form: RowForm = { bytes: Buffer.alloc(0), members: 0 };
+  /** Where what is written begins. */
+  #outAt = 0;
+  /** Most that a row takes of what is written here: without its cells, and with them. */
+  #formBytes = 0;
+  #rowBytes = 0;
+
+  /** The form of the records of the blocks that follow. */
+  setForm(form: RowForm): void {
+    this.#form = form;
+    this.#formBytes = form.bytes.length + 2 * (form.members + 1) + closing;
+  }
+
+  /** Takes up these rows of a block; what was written before is lost. */
+  setBlock({ bytes }: RowBlock, { header, program, bounds }: Cells, rows: Int32Array): void {
+    if (program) this.#program = program;
+    const { code } = this.#program;
+    this.#program.hold(bytes, bounds);
+    const formAt = code.text.value + roundUp(bytes.length + 1, numberBytes2);
+    this.#outAt = formAt + this.#form.bytes.length;
+    this.#rowBytes = longestEscape * bytes.length + this.#formBytes;
+    this.out.length = 0;
+    this.out.bytes = this.#outOf(this.#rowBytes);
+    this.#form.bytes.copy(this.#program.bytes(formAt, this.#form.bytes.length));
+    this.#program.numbers(code.rows.value, rows.length).set(rows);
+    code.beginRecords(formAt, this.#outAt, rows.length, header.length, this.#form.members);
+  }
+
+  /**
+   * Writes on, behind what the caller wrote, until that has something to write: returns HEAD, for
+   * all before the members, or the column of a cell, of which it is the value; DONE at the end.
+   */
+  next(): number {
+    const { out } = this;
+    const { code } = this.#program;
+    for (;;) {
+      out.reserve(this.#rowBytes);
+      const last = this.#outAt + out.bytes.length - this.#rowBytes;
+      const stop = code.writeRows(this.#outAt + out.length, last);
+      this.#goTo(code.writtenEnd.value);
+      if (stop !== FULL) return stop;
+    }
+  }
+
+  /** Gives up the row. */
+  skip(): void {
+    const { code } = this.#program;
+    code.skipRow();
+    this.#goTo(code.writtenStart.value);
+  }
+
+  /** The row that is being written. */
+  get row(): number {
+    return this.#program.code.writtenRow.value;
+  }
+
+  /** Hash of its key, for who writes the head. */
+  set key(key: number) {
+    this.#program.code.writtenKey.value = key;
+  }
+
+  /** Records written. */
+  get count(): number {
+    return this.#program.code.writtenCount.value;
+  }
+
+  /** Of the records written their row, bounds in `out`, and key. */
+  get records(): Pick<RecordBlock, 'row' | 'bounds' | 'keys'> {
+    const { code } = this.#program;
+    const { count } = this;
+    return {
+      row: this.#program.numbers(code.rows.value, count).slice(),
+      bounds: this.#program.numbers(code.writtenBounds.value, 2 * count).slice(),
+      keys: this.#program.numbers(code.keys.value, count).slice(),
+    };
+  }
+
+  #goTo(place: number): void {
+    this.out.length = (place >>> 0) - this.#outAt;
+  }
+
+  /** What is written lies at the end of the memory. */
+  #outOf(length: number): Buffer {
+    this.#program.reserve(this.#outAt + length);
+    return this.#program.restFrom(this.#outAt);
+  }
+}
+
+const roundUp = (length: number, unit: number): number => Math.ceil(length / unit) * unit;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { openInputs } from '../../src/input/inputs.js';
-import { uploadMapper } from '../../src/mapping/upload.js';
+import { uploadMapper } from '../../src/mapping/upload-mapper.js';
 import { recordTexts } from '../support/row-blocks.js';
 import { uploadDefaults } from '../support/upload-mapping.js';
 

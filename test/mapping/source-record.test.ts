@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sourceRecord } from '../../src/mapping/source-record.js';
+import { sourceRecord } from '../../src/mapping/rejects-input.js';
 import { csvRows, jsonRows } from '../support/row-blocks.js';
 import { mapJson } from '../support/upload-mapping.js';
 

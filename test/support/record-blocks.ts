@@ -2,7 +2,7 @@ import { Gate } from '../../src/bulk/adaptive-concurrency.js';
 import type { Batch } from '../../src/bulk/write/batch.js';
 import type { WriteJob } from '../../src/bulk/write/write-job.js';
 import { plainOption } from '../../src/errors.js';
-import type { RecordBlock } from '../../src/mapping/records.js';
+import type { RecordBlock } from '../../src/mapping/record-block.js';
 import { Tally } from '../../src/bulk/outcomes/tally.js';
 import { RejectsFile } from '../../src/output/rejects-file.js';
 import { jsonRows } from './row-blocks.js';

@@ -1,4 +1,4 @@
-import type { RecordBlock } from '../../src/mapping/records.js';
+import type { RecordBlock } from '../../src/mapping/record-block.js';
 import type { RowBlock } from '../../src/input/row-block.js';
 
 /** A block as the CSV cutter makes it: cells that need it are quoted, with their quotes doubled. */

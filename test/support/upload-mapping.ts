@@ -1,6 +1,7 @@
 import { zoneOf } from '../../src/zone.js';
 import type { RowBlock } from '../../src/input/row-block.js';
-import { uploadMapper, type UploadMapping } from '../../src/mapping/upload.js';
+import { uploadMapper } from '../../src/mapping/upload-mapper.js';
+import type { UploadMapping } from '../../src/mapping/upload-mapping.js';
 import { csvRows, jsonRows, recordTexts } from './row-blocks.js';
 
 export type Options = Partial<UploadMapping>;

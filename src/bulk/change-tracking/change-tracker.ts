@@ -10,7 +10,7 @@ import { CommitQueue } from '../journal/journal.js';
 import { entryWords, found, type EntryHead, type KnownEntries } from './baseline-file.js';
 import { MemoryFiles, nameLine } from './baseline-store.js';
 import { EngagectlError } from '../../errors.js';
-import type { RecordBlock } from '../../mapping/records.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 import type { ChangeLog } from './change-log.js';
 import type { Batch } from '../write/batch.js';
 

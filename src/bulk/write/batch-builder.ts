@@ -1,6 +1,6 @@
 import { noKey, recordOf, type Batch, type BulkRecord } from './batch.js';
 import { Window } from './per-key-order.js';
-import type { RecordBlock } from '../../mapping/records.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Sender } from './send-queue.js';
 import type { WriteJob } from './write-job.js';
 

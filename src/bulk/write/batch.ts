@@ -1,5 +1,5 @@
 import type { RowBlock } from '../../input/row-block.js';
-import type { RecordBlock } from '../../mapping/records.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 
 const comma = 0x2c;
 

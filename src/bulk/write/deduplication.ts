@@ -1,6 +1,6 @@
 import { EngagectlError, grouped } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { RecordBlock } from '../../mapping/records.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 
 /** Identities shown before a demerge is confirmed. */
 const shownIdentities = 5;

@@ -1,4 +1,4 @@
-import type { RecordBlock } from '../../mapping/records.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 
 interface RequestLimits {
   readonly records: number;

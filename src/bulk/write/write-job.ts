@@ -4,7 +4,7 @@ import type { Shown } from '../../client/redact.js';
 import type { WriteAnswer } from '../../contract/response-schemas.js';
 import type { EngagectlError, OptionName } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { RecordBlock } from '../../mapping/records.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Runtime } from '../../runtime.js';
 import type { Budget } from '../adaptive-concurrency.js';
 import type { Tally } from '../outcomes/tally.js';

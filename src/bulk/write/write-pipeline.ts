@@ -7,7 +7,7 @@ import { Sender } from './send-queue.js';
 import { Settler } from './batch-sender.js';
 import type { EngagectlError } from '../../errors.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { RecordBlock } from '../../mapping/records.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 import type { Traffic, WriteJob } from './write-job.js';
 
 export interface WriteResult extends Traffic {

@@ -1,13 +1,13 @@
 import { EngagectlError, grouped, placeOf } from '../../errors.js';
-import type { Identifier } from '../../mapping/identifier.js';
 import { handedOver } from './handover.js';
+import { foreseen, type LibraryWorld } from './library-world.js';
+import { openSource } from './open-source.js';
+import type { Identifier } from '../../mapping/identity.js';
 import type { JobOptions, LookUpOptions } from '../job-options.js';
 import type { JsonObject, LookedUpUser, Source, UserIdentifier } from './library.js';
-import { foreseen, type LibraryWorld } from './library-world.js';
 import type { WantedUsers } from '../open-users.js';
 import type { ProfileSink } from '../look-up-job.js';
 import type { RejectedRecord } from '../results.js';
-import { openSource } from './open-source.js';
 
 type Options = LookUpOptions & JobOptions;
 

@@ -7,7 +7,7 @@ import { Again } from './again.js';
 import type { Client } from '../../client/client.js';
 import type { Connection, World } from '../world.js';
 import type { SentInput } from './read-sent.js';
-import type { Identifier } from '../../mapping/identifier.js';
+import type { Identifier } from '../../mapping/identity.js';
 
 /** What checks need to ask the service. */
 export interface Checking extends LookUpContext {

@@ -10,7 +10,7 @@ import {
 import { dateOf } from './same-value.js';
 import { folded, membersOfSent, userOf, type SentMembers, type SentRecord } from './sent.js';
 import type { Day } from '../../contract/dates.js';
-import type { Identifier } from '../../mapping/identifier.js';
+import type { Identifier } from '../../mapping/identity.js';
 import type { Zone } from '../../zone.js';
 
 /** Events that are equal in user, name, second and properties. There may be very many: it is small. */

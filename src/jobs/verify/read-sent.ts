@@ -2,7 +2,7 @@ import { Intake } from '../../bulk/peekable-iterator.js';
 import { EngagectlError } from '../../errors.js';
 import { firstRecords, type RowBlock } from '../../input/row-block.js';
 import { JsonText } from '../../text/json-parser.js';
-import { sourceRecord } from '../../mapping/source-record.js';
+import { sourceRecord } from '../../mapping/rejects-input.js';
 import { exactText } from '../../text/lossless-json.js';
 import { KeySample } from './key-sample.js';
 import { membersOfSent, type SentRecord } from './sent.js';
@@ -10,7 +10,7 @@ import { SentAddress } from './sent-address.js';
 import { SentUser } from './sent-user.js';
 import { keyParts } from '../../text/record-hash.js';
 import type { Inputs } from '../../input/inputs.js';
-import type { Mapper, RecordBlock } from '../../mapping/records.js';
+import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { EventBook } from './event-book.js';
 
 /** What is held in memory at most: distinct users or addresses, and distinct events. */

@@ -1,7 +1,7 @@
 import { isMap, parseExact } from '../../text/lossless-json.js';
 import { membersOfSent, userOf, type SentRecord } from './sent.js';
 import type { subscriptionTypes } from '../../contract/record-fields.js';
-import type { Identifier } from '../../mapping/identifier.js';
+import type { Identifier } from '../../mapping/identity.js';
 
 /** An address and what was last said of it. */
 export class SentAddress {

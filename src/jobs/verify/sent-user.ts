@@ -1,6 +1,6 @@
 import { isMap, type ExactJson } from '../../text/lossless-json.js';
 import { membersOfSent, userOf, type SentRecord } from './sent.js';
-import type { Identifier } from '../../mapping/identifier.js';
+import type { Identifier } from '../../mapping/identity.js';
 
 /** What one key of a user should be by now. */
 export interface Expected {

@@ -1,5 +1,5 @@
 import { isMap, parseExact, type ExactJson } from '../../text/lossless-json.js';
-import type { Identifier } from '../../mapping/identifier.js';
+import type { Identifier } from '../../mapping/identity.js';
 
 /** A record as it was sent, and where it was read. */
 export interface SentRecord {

@@ -1,7 +1,6 @@
 import { EngagectlError } from '../../errors.js';
 import { writeSynced } from '../../files/atomic-write.js';
-import { draftMapping } from '../../mapping/preview/mapping-inference.js';
-import { sampleRows } from '../../mapping/draft/sample-rows.js';
+import { draftMapping, sampleRows } from '../../mapping/preview/mapping-inference.js';
 import { fileError } from '../../files/file-errors.js';
 import { publish, findTarget, refuseTarget, type FileTarget } from '../../output/partial-file.js';
 import type { Inputs } from '../../input/inputs.js';

@@ -1,6 +1,6 @@
 import { Survey } from '../../mapping/preview/field-statistics.js';
 import type { RequestCount } from '../../bulk/write/request-count.js';
-import type { RecordBlock, RecordReject } from '../../mapping/records.js';
+import type { RecordBlock, RecordReject } from '../../mapping/record-block.js';
 
 /** Rejects that are told one by one; the others are counted by reason. */
 const toldRejects = 5;

@@ -5,7 +5,7 @@ import { exitCodes } from '../../errors.js';
 import { firstRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { findingsOf, type Findings } from '../../mapping/preview/findings.js';
-import { uploadMapper, type UploadMapping } from '../../mapping/upload.js';
+import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { zoneOf } from '../../zone.js';
 import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';
 import { writeDefaults, type UploadOptions } from '../job-options.js';
@@ -13,6 +13,7 @@ import { draftOf, draftTarget, writeDraft, type DraftWish } from './draft-mappin
 import { needRecords } from './need-records.js';
 import { inputOptions } from '../read-input.js';
 import { uploadFrame, uploadMapping } from '../upload-job.js';
+import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { World } from '../world.js';
 

@@ -1,7 +1,7 @@
 import { isPersonal } from '../../bulk/outcomes/personal-data.js';
 import { findingsOf } from '../../mapping/preview/findings.js';
 import { Survey } from '../../mapping/preview/field-statistics.js';
-import type { RecordBlock } from '../../mapping/records.js';
+import type { RecordBlock } from '../../mapping/record-block.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { Remark, Remarks } from './write-request.js';
 

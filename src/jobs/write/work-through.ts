@@ -9,7 +9,7 @@ import {
 } from '../../bulk/outcomes/journal-entries.js';
 import { write } from '../../bulk/write/write-pipeline.js';
 import { exitCodes } from '../../errors.js';
-import { sourceRecord } from '../../mapping/source-record.js';
+import { sourceRecord } from '../../mapping/rejects-input.js';
 import { openRejects } from '../open-rejects.js';
 import { tooFew } from './need-records.js';
 import { watched } from '../../bulk/request-history.js';
@@ -23,7 +23,7 @@ import { writeDefaults } from '../job-options.js';
 import { waitsOf } from '../world.js';
 import type { StreamMemory } from '../../bulk/change-tracking/change-tracker.js';
 import type { Traffic, WriteJob } from '../../bulk/write/write-job.js';
-import type { Mapper } from '../../mapping/records.js';
+import type { Mapper } from '../../mapping/record-block.js';
 import type { JobEnding } from '../job-hooks.js';
 import type { OpenRun } from '../run/open-run.js';
 import type { JobProgress, WriteResult } from '../results.js';

@@ -1,7 +1,7 @@
 import type { IdentitySurvey, IdentitySet } from '../../bulk/write/deduplication.js';
 import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/inputs.js';
-import type { Mapper, RecordBlock } from '../../mapping/records.js';
+import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { Zone } from '../../zone.js';
 import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks } from '../job-hooks.js';

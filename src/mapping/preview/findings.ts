@@ -1,9 +1,7 @@
 import { columnOf } from '../columns.js';
-import { mistakesIn } from './quality-rules.js';
-import { mistake, type Mistake } from '../survey/mistake.js';
+import { mistakesIn, mistake, type Mistake } from './quality-rules.js';
 import type { UploadMapping } from '../upload-mapping.js';
-import type { Field, JsonType, Look, Sighting } from '../survey/field.js';
-import type { Survey } from './field-statistics.js';
+import type { Field, JsonType, Look, Sighting, Survey } from './field-statistics.js';
 
 /** What is told of an input that was surveyed. */
 export interface Findings {

@@ -2,11 +2,9 @@ import { grouped } from '../../errors.js';
 import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import { profileFields } from '../../contract/record-fields.js';
-import { mistake, type Mistake } from '../survey/mistake.js';
 import { isFlag, meantKey } from './field-spelling.js';
 import { keyParts } from '../../text/record-hash.js';
-import type { Field, Trait } from '../survey/field.js';
-import type { Survey } from './field-statistics.js';
+import type { Field, Trait, Survey, Sighting } from './field-statistics.js';
 
 /** What is looked for in the fields of an input, and what is said of it. */
 interface FieldRule {
@@ -230,4 +228,31 @@ function countOf(count: number, all: number): string {
   if (all === 1) return 'the only value is';
   if (count === all) return `all ${grouped(all)} values are`;
   return `${grouped(count)} of ${grouped(all)} values ${count === 1 ? 'is' : 'are'}`;
+}
+
+/** Something in an input that is probably not meant so. */
+export interface Mistake {
+  /** Stable, for scripts. */
+  readonly id: string;
+  /** Of the input; null when it concerns whole records. */
+  readonly column: string | null;
+  /** Records or values that it concerns. */
+  readonly count: number;
+  readonly what: string;
+  readonly fix: string;
+  /** With which the service refuses such records; null where it takes them. */
+  readonly code: number | null;
+  /** Where it was seen first, if that is one place. */
+  readonly source: string | null;
+  readonly line: number | null;
+}
+
+/** A mistake that is the key of a column, or was seen in values or records. */
+export function mistake(
+  { id, column, what, fix, code }: Pick<Mistake, 'id' | 'column' | 'what' | 'fix' | 'code'>,
+  seen: Sighting | undefined,
+  count = 0,
+): Mistake {
+  const { source = null, line = null } = seen ?? {};
+  return { id, column, count: seen?.count ?? count, what, fix, code, source, line };
 }
