@@ -153,7 +153,7 @@ function readObject(json: JsonText, index: number): boolean {
 /** The one that orders the record comes last. */
 const keys = keyParts.toReversed();
 const [profile, event] = [Buffer.from('profile'), Buffer.from('event')];
-const text2 = new CellText();
+const typedText = new CellText();
 
 /** Checks the shape of a record that says its type, and passes it byte for byte. */
 export function writeTypedRecord(
@@ -161,7 +161,7 @@ export function writeTypedRecord(
   typeIndex: number,
   records: RecordBuilder,
 ): string | undefined {
-  const type = json.stringAt(typeIndex, text2);
+  const type = json.stringAt(typeIndex, typedText);
   records.isEvent = type?.is(event) === true;
   if (!records.isEvent && type?.is(profile) !== true) {
     return 'type is neither "profile" nor "event"';
@@ -182,7 +182,7 @@ function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
   for (const part of keys) {
     const index = json.find(part);
     if (index < 0) continue;
-    const value = json.stringAt(index, text2);
+    const value = json.stringAt(index, typedText);
     if (!value) return `${part} is no string: put it in quotes`;
     const fault = takeKey(part, value, records);
     if (fault !== undefined) return `${part}: ${fault}`;
@@ -194,7 +194,7 @@ function keyFault(json: JsonText, records: RecordBuilder): string | undefined {
 function tsFault(json: JsonText): string | undefined {
   const index = json.find('ts');
   if (index < 0) return undefined;
-  const value = text2.of(json.bytes, json.valueStart(index), json.valueEnd(index));
+  const value = typedText.of(json.bytes, json.valueStart(index), json.valueEnd(index));
   if (value.end - value.start <= epochDigits && /^\d+$/.test(value.toString())) return undefined;
   return `ts: ${shown(value)} is no number of epoch seconds with at most ${epochDigits} digits`;
 }
@@ -207,7 +207,7 @@ function eventFault(json: JsonText): string | undefined {
 
 /** Why a member cannot name an event. */
 export function nameFault(json: JsonText, index: number, member: string): string | undefined {
-  const value = json.stringAt(index, text2);
+  const value = json.stringAt(index, typedText);
   const fault = value ? textFault(value) : 'the value is no string';
   return fault === undefined ? undefined : `${member}: ${fault}`;
 }

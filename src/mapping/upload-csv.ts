@@ -187,7 +187,6 @@ export const DONE = -1;
 const FULL = -2;
 export const HEAD = -3;
 
-const numberBytes2 = Int32Array.BYTES_PER_ELEMENT;
 /** Of what stands behind the members. */
 const closing = 3;
 /** Of one byte: \\u0000. */
@@ -219,7 +218,7 @@ export class RowWriter {
     if (program) this.#program = program;
     const { code } = this.#program;
     this.#program.hold(bytes, bounds);
-    const formAt = code.text.value + roundUp(bytes.length + 1, numberBytes2);
+    const formAt = code.text.value + roundUp(bytes.length + 1, numberBytes);
     this.#outAt = formAt + this.#form.bytes.length;
     this.#rowBytes = longestEscape * bytes.length + this.#formBytes;
     this.out.length = 0;
