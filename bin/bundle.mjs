@@ -22,7 +22,7 @@ const built = join(root, 'build');
 
 /** Small parts of the client that others need as well, and that would be files of their own, 0.3 ms each. */
 const besidesTheClient = [
-  'jobs/open-connection',
+  'jobs/connection',
   'client/failure',
   'client/request-log',
   'client/client',
@@ -50,7 +50,7 @@ const groups = [
     'run',
     ({ id, dynamicImporters: importers }) =>
       (importers.includes(module('commands/upload-command')) && importers.length > 1) ||
-      ['jobs/upload-job', ...besidesTheClient].some((name) => id === module(name)),
+      ['jobs/write/upload', ...besidesTheClient].some((name) => id === module(name)),
   ),
 ];
 

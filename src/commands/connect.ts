@@ -2,13 +2,13 @@ import { zoneOf, type Zone } from '../zone.js';
 import { resolveAccount, type Account } from '../config/account.js';
 import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';
-import type { AccountCheck } from '../jobs/check-account.js';
-import type { Address } from '../jobs/open-connection.js';
-import type { Connection as JobConnection } from '../jobs/world.js';
-import type { Runtime } from '../runtime.js';
 import { messages, type Messages } from '../ui/messages.js';
-import type { Settings } from './settings.js';
 import { startLocalService } from './serve/start-local-service.js';
+import type { AccountCheck } from '../jobs/check-account.js';
+import type { Address } from '../jobs/connection.js';
+import type { Connection as JobConnection } from '../jobs/job-context.js';
+import type { Runtime } from '../runtime.js';
+import type { Settings } from './settings.js';
 
 /** An account to work with. Who connects, closes. */
 export interface Connection extends JobConnection {
@@ -34,7 +34,7 @@ export async function connect(
 ): Promise<Connection> {
   const [chosen] = await Promise.all([
     resolveAccount(settings, runtime),
-    import('../jobs/open-connection.js').then(({ loadClient }) => loadClient()), // meanwhile
+    import('../jobs/connection.js').then(({ loadClient }) => loadClient()), // meanwhile
   ]);
   return connectTo(chosen, settings, runtime, options);
 }
@@ -47,7 +47,7 @@ async function connectTo(
   { messages: said, maxInFlight, ...listeners }: ConnectOptions,
 ): Promise<Connection> {
   const zone = zoneOfAccount(chosen);
-  const { openConnection } = await import('../jobs/open-connection.js');
+  const { openConnection } = await import('../jobs/connection.js');
   const isLocal = chosen.region === localRegion;
   const service = isLocal
     ? await startLocalService(chosen, { runtime, messages: said })

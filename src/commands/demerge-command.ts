@@ -1,5 +1,5 @@
-import type { CommandSpec } from './command-spec.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
+import type { CommandSpec } from './command-spec.js';
 
 interface DemergeFlags extends WriteFlags {
   readonly identity: string;
@@ -30,7 +30,7 @@ export const command: CommandSpec<DemergeFlags> = {
   ],
   run: async (call) => {
     const [{ demerge }, { runWrite }, { confirmDemerge }] = await Promise.all([
-      import('../jobs/demerge-job.js'),
+      import('../jobs/write/demerge.js'),
       import('./job/run-write.js'),
       import('../ui/confirm-run.js'),
     ]);

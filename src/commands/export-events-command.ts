@@ -1,12 +1,12 @@
 import { InvalidArgumentError } from 'commander';
 import { limits } from '../contract/limits.js';
-import type { DayFileOptions, EventExportOptions } from '../jobs/job-options.js';
-import type { CommandSpec } from './command-spec.js';
 import { concurrencyOption } from './flags/concurrency-option.js';
 import { eventBatchSize, exportOptions, type ExportFlags } from './flags/export-flags.js';
-import type { OptionTable } from './flags/option-table.js';
 import { integer, notEmpty } from './flags/option-values.js';
 import { shardOptions, type ShardFlags } from './flags/shard-flags.js';
+import type { DayFileOptions, EventExportOptions } from '../jobs/job-options.js';
+import type { CommandSpec } from './command-spec.js';
+import type { OptionTable } from './flags/option-table.js';
 
 type EventFlags = Omit<EventExportOptions, 'shard'> &
   ExportFlags &
@@ -67,7 +67,7 @@ export const command: CommandSpec<EventFlags> = {
   ],
   run: async (call) => {
     const [{ exportEvents }, { runExport }] = await Promise.all([
-      import('../jobs/export-events-job.js'),
+      import('../jobs/export/export-events.js'),
       import('./job/run-export.js'),
     ]);
     await runExport(call, {

@@ -1,6 +1,6 @@
-import type { CommandSpec } from './command-spec.js';
 import { exportOptions, profileBatchSize, type ExportFlags } from './flags/export-flags.js';
 import { notEmpty } from './flags/option-values.js';
+import type { CommandSpec } from './command-spec.js';
 
 type ProfileFlags = ExportFlags & { readonly event: string };
 
@@ -28,7 +28,7 @@ export const command: CommandSpec<ProfileFlags> = {
   ],
   run: async (call) => {
     const [{ exportProfiles }, { runExport }] = await Promise.all([
-      import('../jobs/export-profiles-job.js'),
+      import('../jobs/export/export-profiles.js'),
       import('./job/run-export.js'),
     ]);
     await runExport(call, {

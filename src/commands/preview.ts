@@ -1,13 +1,13 @@
 import { shellWord } from '../shell-word.js';
 import { EngagectlError } from '../errors.js';
-import { previewUpload, type Preview } from '../jobs/write/preview-upload.js';
+import { previewUpload, type Preview } from '../jobs/write/preview.js';
 import { count, grouped } from '../ui/figures.js';
 import { messages } from '../ui/messages.js';
 import { showPreview } from '../ui/show-preview.js';
 import { commandLine, ofRehearsal } from './command-line.js';
-import type { Call } from './command-spec.js';
 import { needInput } from './flags/input-flags.js';
 import { jobWords } from './job/job-words.js';
+import type { Call } from './command-spec.js';
 import type { PreviewFlag, UploadFlags } from './upload-command.js';
 
 /** What a drafted mapping file says in their stead, and where it goes. */

@@ -1,7 +1,7 @@
-import type { CommandSpec } from './command-spec.js';
-import type { OptionTable } from './flags/option-table.js';
 import { choiceInAnyCase } from './flags/option-values.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
+import type { CommandSpec } from './command-spec.js';
+import type { OptionTable } from './flags/option-table.js';
 
 interface SubscribeFlags extends WriteFlags {
   readonly type?: 'phone' | 'whatsapp' | 'email';
@@ -46,7 +46,7 @@ export const command: CommandSpec<SubscribeFlags> = {
   ],
   run: async (call) => {
     const [{ subscribe }, { runWrite }] = await Promise.all([
-      import('../jobs/subscribe-job.js'),
+      import('../jobs/write/subscribe.js'),
       import('./job/run-write.js'),
     ]);
     await runWrite(call, {

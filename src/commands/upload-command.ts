@@ -1,10 +1,10 @@
 import { EngagectlError } from '../errors.js';
-import type { UploadOptions } from '../jobs/job-options.js';
-import type { CommandSpec } from './command-spec.js';
 import { mappingOptions, typeOption } from './flags/mapping-flags.js';
-import type { OptionRow, OptionTable } from './flags/option-table.js';
 import { notEmpty } from './flags/option-values.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
+import type { UploadOptions } from '../jobs/job-options.js';
+import type { CommandSpec } from './command-spec.js';
+import type { OptionRow, OptionTable } from './flags/option-table.js';
 
 export interface UploadFlags
   extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
@@ -69,7 +69,7 @@ export const command: CommandSpec<UploadFlags> = {
     refuseDraft(flags);
     // Together, since most of the time is waiting for small files to be read.
     const [{ upload }, { runWrite }] = await Promise.all([
-      import('../jobs/upload-job.js'),
+      import('../jobs/write/upload.js'),
       import('./job/run-write.js'),
     ]);
     const does = flags.type === 'event' ? 'adds events' : 'creates or updates user profiles';

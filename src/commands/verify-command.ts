@@ -94,8 +94,8 @@ export const command: CommandSpec<VerifyFlags> = {
     needInput(files, call);
     if (flags.settle && files.length === 0) throw noRejectsFile();
     const [{ verify }, { openRecordSink }, { runJob }] = await Promise.all([
-      import('../jobs/verify-job.js'),
-      import('../jobs/record-sink.js'),
+      import('../jobs/verify/verify.js'),
+      import('../jobs/record-output.js'),
       import('./job/run-job.js'),
     ]);
     const { overwrite = false } = flags;

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { EngagectlError, type ExitCode } from '../errors.js';
 import { makeFolder, syncFolder, writeSynced } from '../files/atomic-write.js';
 import { digest } from '../jobs/run/run-folder.js';
-import { shardName } from '../jobs/shard-of.js';
+import { shardName } from '../jobs/shard.js';
 import type { Shard } from '../jobs/job-options.js';
 
 /** What a fleet can do. */

@@ -1,13 +1,13 @@
-import { constants, copyFileSync, existsSync, readdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
-import type { Job } from 'bullmq';
+import { constants, copyFileSync, existsSync, readdirSync, renameSync } from 'node:fs';
 import { EngagectlError, interruption } from '../errors.js';
+import { shardName } from '../jobs/shard.js';
+import { WorkFolder, type FleetRun, type ShardResult } from './fleet-run.js';
+import { Lease, leasedOutcomes, LeasedSlot } from './lease.js';
+import type { Job } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 import type { Ports } from '../jobs/ports.js';
 import type { Runtime } from '../runtime.js';
-import { shardName } from '../jobs/shard-of.js';
-import { WorkFolder, type FleetRun, type ShardResult } from './fleet-run.js';
-import { Lease, leasedOutcomes, LeasedSlot } from './lease.js';
 import type { ShardJob, ShardProgress } from './shard-job.js';
 
 /** A shard as whoever knows the commands performs it. */

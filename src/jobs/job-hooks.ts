@@ -1,6 +1,6 @@
 import type { HistoryFigures } from '../bulk/request-history.js';
 import type { FirstReject, RejectKind } from '../bulk/outcomes/reject-samples.js';
-import type { JobProgress, RejectedRecord } from './results.js';
+import type { JobProgress, RejectedRecord } from './job-results.js';
 
 export type { FirstReject, HistoryFigures, RejectKind };
 

@@ -4,9 +4,9 @@ import { refusePlace } from '../files/path-checks.js';
 import { foreignExtension } from '../output/formats.js';
 import { rejectColumns, RejectsFile, type Reject } from '../output/rejects-file.js';
 import { EngagectlError } from '../errors.js';
-import { shardFile, shardName } from './shard-of.js';
+import { shardFile, shardName } from './shard.js';
 import type { Shard } from '../mapping/sharding.js';
-import type { World } from './world.js';
+import type { World } from './job-context.js';
 
 interface RejectsPlace {
   readonly job: string;

@@ -1,7 +1,7 @@
 import { namedValues } from '../errors.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
 import { identifierReader, type IdentifierReader } from '../mapping/identity.js';
-import { inputOptions } from './read-input.js';
+import { inputOptions } from './input-files.js';
 import type { IdentifierKind } from '../contract/endpoints.js';
 import type { RowBlock } from '../input/row-block.js';
 import type { Runtime } from '../runtime.js';

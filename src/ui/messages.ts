@@ -1,8 +1,8 @@
 import { asCalled } from '../as-called.js';
-import type { Said } from '../jobs/world.js';
-import type { Runtime } from '../runtime.js';
 import { inert, inertJson, jsonAnswer } from './inert.js';
 import { withoutPersonal, type PiiSettings } from './shortened.js';
+import type { Said } from '../jobs/job-context.js';
+import type { Runtime } from '../runtime.js';
 
 /** What the global options say about what is shown, and how. What is left out is off. */
 export interface DisplaySettings extends PiiSettings {

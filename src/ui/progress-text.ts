@@ -1,6 +1,6 @@
-import type { JobProgress } from '../jobs/results.js';
 import { bytesText, count, fitted, grouped, secondsText } from './figures.js';
 import { inert } from './inert.js';
+import type { JobProgress } from '../jobs/job-results.js';
 
 /** Where a run stands. The run changes it as it goes; the display looks at it now and then. */
 export interface ProgressState extends Omit<JobProgress, 'read' | 'slices'> {

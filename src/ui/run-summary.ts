@@ -1,5 +1,5 @@
 import type { Rehearsal } from '../jobs/job-options.js';
-import type { ExportResult, RunResult, VerifyResult, WriteResult } from '../jobs/results.js';
+import type { ExportResult, RunResult, VerifyResult, WriteResult } from '../jobs/job-results.js';
 
 /**
  * What a run came to, in the order of the contract (§2 for writes, §3 for exports). Figures that

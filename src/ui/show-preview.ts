@@ -1,8 +1,8 @@
-import type { Preview } from '../jobs/write/preview-upload.js';
-import type { Runtime } from '../runtime.js';
 import { aligned } from './aligned.js';
 import { bytesText, count, grouped, secondsText } from './figures.js';
 import { inert, inertJson, inertJsonText, versioned } from './inert.js';
+import type { Preview } from '../jobs/write/preview.js';
+import type { Runtime } from '../runtime.js';
 
 type Column = Preview['columns'][number];
 

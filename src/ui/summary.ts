@@ -1,10 +1,10 @@
 import { appendFile, constants } from 'node:fs/promises';
 import { asCalled } from '../as-called.js';
-import type { DayCounts, SettledCounts } from '../jobs/results.js';
-import type { Runtime } from '../runtime.js';
 import { bytesText, count, grouped, msText, secondsText } from './figures.js';
 import { headline, tells, verdict } from './headline.js';
 import { inert, inertJson, versioned } from './inert.js';
+import type { DayCounts, SettledCounts } from '../jobs/job-results.js';
+import type { Runtime } from '../runtime.js';
 import type { DisplaySettings, Messages } from './messages.js';
 import type { Summary } from './run-summary.js';
 

@@ -22,7 +22,7 @@ const mayImport: Readonly<Record<string, string>> = {
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, zone, errors, instead, shell-word, version, as-called, type runtime, import() service, import() calling, import() fleet, commander',
+    'jobs, ui, help, config, contract, text, zone, errors, instead, shell-word, version, as-called, type runtime, import() service, import() calling, import() fleet, commander',
   ui: 'errors, error-notes, version, as-called, files, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'nearest, errors, error-notes, as-called, type jobs, type runtime, commander',
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { collectRejects } from '../../src/jobs/write/collect-rejects.js';
+import { collectRejects } from '../../src/jobs/rejects.js';
 import { makeWorld } from '../support/world.js';
 
 it('puts very many rejects of two parts in the order of the input', async () => {

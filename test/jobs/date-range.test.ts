@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dateRange, daysOf } from '../../src/jobs/export/date-range.js';
+import { dateRange, daysOf } from '../../src/jobs/date-range.js';
 import { jobWords } from '../../src/commands/job/job-words.js';
 import { zoneOf } from '../../src/zone.js';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { EventBook } from '../../src/jobs/verify/event-book.js';
+import { EventBook } from '../../src/jobs/verify/sent-events.js';
 import { membersOfSent } from '../../src/jobs/verify/sent.js';
 import { zoneOf } from '../../src/zone.js';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KeySample } from '../../src/jobs/verify/key-sample.js';
-import { mostOf, percentUp, proofOf } from '../../src/jobs/verify/proof.js';
+import { mostOf, percentUp, proofOf } from '../../src/jobs/verify/confidence.js';
 import { keyOf, keySeeds } from '../../src/mapping/identity.js';
 
 describe('what a sample proves', () => {

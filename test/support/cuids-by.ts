@@ -1,4 +1,4 @@
-import { CuidMaker } from '../../src/jobs/cuid/cuid-maker.js';
+import { CuidMaker } from '../../src/jobs/cuid/cuid-derivation.js';
 import { CellText } from '../../src/text/text-slice.js';
 
 type Text = readonly [value: string, device?: string | undefined];

@@ -1,7 +1,7 @@
-import { openLines } from '../../jobs/record-sink.js';
-import type { Runtime } from '../../runtime.js';
+import { openLines } from '../../jobs/record-output.js';
 import { inertJson } from '../../ui/inert.js';
 import { jobWords } from '../job/job-words.js';
+import type { Runtime } from '../../runtime.js';
 
 /** Writes values to stdout, a line of JSON each, in their order and at once. */
 export class EventLines {

@@ -7,15 +7,15 @@ import {
   type CallRecord,
   type CallsAccount,
   type CallsWorld,
-} from '../../jobs/calling/kept-calls-job.js';
+} from '../../jobs/calling/call-log.js';
 import { datedOutput } from '../../jobs/export/dated-output.js';
-import type { FileOptions } from '../../jobs/job-options.js';
 import { inertJson, jsonAnswer } from '../../ui/inert.js';
 import { zoneOf } from '../../zone.js';
-import type { Call } from '../command-spec.js';
 import { jobWords } from '../job/job-words.js';
-import { isStdout } from '../../jobs/output-of.js';
+import { isStdout } from '../../jobs/output-options.js';
 import { withCalling, type CallingFlags } from './open-calling.js';
+import type { FileOptions } from '../../jobs/job-options.js';
+import type { Call } from '../command-spec.js';
 
 export interface LogFlags extends CallingFlags, FileOptions {
   /** Milliseconds before now. */

@@ -1,4 +1,4 @@
-import { lintInit } from '../../jobs/calling/lint-init-job.js';
+import { lintInit } from '../../jobs/calling/lint-init.js';
 import { inertJson, versioned } from '../../ui/inert.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';

@@ -1,18 +1,18 @@
 import path from 'node:path';
 import { stateFolder } from '../../config/standard-folders.js';
-import { checkCuid } from '../../jobs/calling/check-placement.js';
+import { checkCuid } from '../../jobs/calling/call-errors.js';
 import {
   listenForCalls,
-  type ListenOptions,
   readMissedActions,
-} from '../../jobs/calling/listen-job.js';
+  type ListenOptions,
+} from '../../jobs/calling/listen.js';
 import { EngagectlError, interruption } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/ask.js';
-import type { Call } from '../command-spec.js';
-import type { ListenFlags } from './call-command.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { withCalling } from './open-calling.js';
+import type { Call } from '../command-spec.js';
+import type { ListenFlags } from './call-command.js';
 
 /** `call listen`: events on stdout, a line each; what a phone would show on stderr. */
 export async function runListen(call: Call<ListenFlags>): Promise<void> {

@@ -1,10 +1,10 @@
-import type { Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
-import type { CallsAccount } from '../../jobs/calling/kept-calls-job.js';
 import { messages, type Messages } from '../../ui/messages.js';
+import { notEmpty } from '../flags/option-values.js';
+import type { Account } from '../../config/account.js';
+import type { CallsAccount } from '../../jobs/calling/call-log.js';
 import type { Call } from '../command-spec.js';
 import type { FlagsOf, OptionTable } from '../flags/option-table.js';
-import { notEmpty } from '../flags/option-values.js';
 
 export const callingOptions = [
   'Calling system:',

@@ -1,12 +1,12 @@
 import { CallError } from '../../jobs/calling/call-error.js';
-import { checkPlacement } from '../../jobs/calling/check-placement.js';
-import { placeCall, type PlaceResult } from '../../jobs/calling/place-call-job.js';
+import { checkPlacement } from '../../jobs/calling/call-errors.js';
+import { placeCall, type PlaceResult } from '../../jobs/calling/place-call.js';
 import { versioned } from '../../ui/inert.js';
 import { openVoice } from '../../jobs/calling/voice.js';
-import type { Call } from '../command-spec.js';
-import type { PlaceFlags } from './call-command.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { withCalling } from './open-calling.js';
+import type { Call } from '../command-spec.js';
+import type { PlaceFlags } from './call-command.js';
 
 /** `call place`: events on stdout, a line each, or with --json all of it in one object. */
 export async function runPlace(call: Call<PlaceFlags>): Promise<void> {

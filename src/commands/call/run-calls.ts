@@ -1,9 +1,9 @@
-import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls-job.js';
-import type { Call } from '../command-spec.js';
+import { runCalls, type RunCallsOptions } from '../../jobs/calling/run-calls.js';
 import { needInput } from '../flags/input-flags.js';
 import { runJob } from '../job/run-job.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { withCalling, type CallingFlags } from './open-calling.js';
+import type { Call } from '../command-spec.js';
 
 export type RunFlags = Omit<RunCallsOptions, 'files'> & CallingFlags;
 

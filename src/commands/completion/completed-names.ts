@@ -1,5 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
 import { configFolder, stateFolder } from '../../config/standard-folders.js';
 import type { Runtime } from '../../runtime.js';
 
@@ -44,7 +44,7 @@ export async function completedColumns(
   const current = (words.pop() ?? '').replace(/^--[a-z-]+=/, '');
   const file = words.find((word, at) => isTable(word) && !otherFiles.test(flagBefore(words, at)));
   if (file === undefined) return [];
-  const { readColumns } = await import('../../jobs/read-input.js');
+  const { readColumns } = await import('../../jobs/input-files.js');
   const delimiter = valueOf('--delimiter', words)?.replace(/^\\t$/, '\t');
   const encoding = valueOf('--encoding', words);
   const options = { ...(delimiter && { delimiter }), ...(encoding && { encoding }) };

@@ -1,8 +1,8 @@
-import type { CheckCuidsHooks, CheckCuidsOptions } from '../../jobs/cuid/check-cuids-job.js';
-import type { DeriveCuidsOptions } from '../../jobs/cuid/derive-cuids-job.js';
-import type { CommandSpec } from '../command-spec.js';
 import { inputOptions, needInput } from '../flags/input-flags.js';
 import { choice, notEmpty } from '../flags/option-values.js';
+import type { CheckCuidsHooks, CheckCuidsOptions } from '../../jobs/cuid/check-cuids.js';
+import type { DeriveCuidsOptions } from '../../jobs/cuid/derive-cuids.js';
+import type { CommandSpec } from '../command-spec.js';
 
 const input = 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin';
 
@@ -34,8 +34,8 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
     const settings = call.settings();
     const [{ checkCuids }, { openLines }, { inertJson }, { jobWords }, { runJob }] =
       await Promise.all([
-        import('../../jobs/cuid/check-cuids-job.js'),
-        import('../../jobs/record-sink.js'),
+        import('../../jobs/cuid/check-cuids.js'),
+        import('../../jobs/record-output.js'),
         import('../../ui/inert.js'),
         import('../job/job-words.js'),
         import('../job/run-job.js'),
@@ -95,7 +95,7 @@ const derive: CommandSpec<Omit<DeriveCuidsOptions, 'files'>> = {
     const { operands: files, flags, runtime } = call;
     needInput(files, call);
     const [{ deriveCuids }, { runJob }] = await Promise.all([
-      import('../../jobs/cuid/derive-cuids-job.js'),
+      import('../../jobs/cuid/derive-cuids.js'),
       import('../job/run-job.js'),
     ]);
     await runJob(

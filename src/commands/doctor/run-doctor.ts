@@ -1,15 +1,15 @@
 import { asCalled } from '../../as-called.js';
 import { EngagectlError, errorIds, exitCodes, mostSerious, type ErrorId } from '../../errors.js';
-import type { Runtime } from '../../runtime.js';
 import { inert, jsonAnswer } from '../../ui/inert.js';
-import type { Settings } from '../settings.js';
 import { resolveAccount, type Account } from '../../config/account.js';
-import { checkCertificate } from '../../jobs/doctor/certificate.js';
+import { checkCertificate } from '../../jobs/doctor/checks.js';
 import { libraryVersions } from '../../jobs/doctor/library-versions.js';
 import { checkName, checkProxy, type Warning } from '../../jobs/doctor/network.js';
 import { version } from '../../version.js';
 import { checkConfig, checkLock, checkState } from './check-folders.js';
 import { askOnce, checkClock } from './request.js';
+import type { Runtime } from '../../runtime.js';
+import type { Settings } from '../settings.js';
 
 /**
  * `doctor`: a line for each check as it is made, on stdout; with `--json` one object. `--quiet`

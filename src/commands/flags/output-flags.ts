@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander';
-import type { FileOptions } from '../../jobs/job-options.js';
-import { formatNames } from '../../jobs/output-of.js';
-import type { FlagsOf, OptionTable } from './option-table.js';
+import { formatNames } from '../../jobs/output-options.js';
 import { choice, notEmpty } from './option-values.js';
+import type { FileOptions } from '../../jobs/job-options.js';
+import type { FlagsOf, OptionTable } from './option-table.js';
 
 /** Flags of every command that writes records. */
 export interface OutputFlags extends FileOptions {

@@ -1,9 +1,9 @@
 import { EngagectlError } from '../../errors.js';
+import { shardText } from '../../jobs/shard.js';
+import { integer, matching } from './option-values.js';
 import type { Shard } from '../../jobs/job-options.js';
-import { shardText } from '../../jobs/shard-of.js';
 import type { Call } from '../command-spec.js';
 import type { OptionTable } from './option-table.js';
-import { integer, matching } from './option-values.js';
 import type { Settings } from '../settings.js';
 
 /** Flags of commands whose work several processes can share. */

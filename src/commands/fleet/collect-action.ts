@@ -1,16 +1,16 @@
 import path from 'node:path';
 import { EngagectlError, exitCodes, mostSerious } from '../../errors.js';
-import type { FleetCommand, ShardResult } from '../../fleet/fleet-run.js';
-import type { KnownRun } from '../../fleet/run-status.js';
 import { messages, type Messages } from '../../ui/messages.js';
-import type { Summary } from '../../ui/run-summary.js';
-import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import { showSummary } from '../../ui/summary.js';
-import type { Call } from '../command-spec.js';
-import type { CollectFlags } from './fleet-command.js';
 import { runNamed, withQueue } from './fleet-flags.js';
 import { collectExport } from './collect-export.js';
 import { commandWithin } from './command-within.js';
+import type { FleetCommand, ShardResult } from '../../fleet/fleet-run.js';
+import type { KnownRun } from '../../fleet/run-status.js';
+import type { Summary } from '../../ui/run-summary.js';
+import type { ReportedShard } from '../../ui/report/fleet-page.js';
+import type { Call } from '../command-spec.js';
+import type { CollectFlags } from './fleet-command.js';
 
 /** `fleet collect`: one summary, one rejects file, the files of an export. */
 export async function collect(call: Call<CollectFlags>): Promise<void> {
@@ -106,7 +106,7 @@ async function oneRejectsFile(
   results: readonly ShardResult[],
   { flags, runtime, program }: Call<CollectFlags>,
 ): Promise<string | null> {
-  const { collectRejects } = await import('../../jobs/write/collect-rejects.js');
+  const { collectRejects } = await import('../../jobs/rejects.js');
   const within = await commandWithin(run.argv, { program, runtime });
   const files = results.flatMap(({ rejectsFile }) => rejectsFile ?? []);
   const named = within.flags.rejects ?? `${within.files[0] ?? run.command}.rejects.ndjson`;

@@ -1,17 +1,17 @@
-import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { existsSync } from 'node:fs';
 import { EngagectlError } from '../../errors.js';
-import type { FleetRun, ShardResult } from '../../fleet/fleet-run.js';
-import type { KnownRun } from '../../fleet/run-status.js';
-import { dateRange } from '../../jobs/export/date-range.js';
+import { dateRange } from '../../jobs/date-range.js';
 import { datedOutput, type Today } from '../../jobs/export/dated-output.js';
-import { planEvents } from '../../jobs/export-events-job.js';
-import { isStdout, outputOf, refuseFormat } from '../../jobs/output-of.js';
+import { planEvents } from '../../jobs/export/export-events.js';
+import { isStdout, outputOf, refuseFormat } from '../../jobs/output-options.js';
 import { messages } from '../../ui/messages.js';
 import { zoneOf } from '../../zone.js';
-import type { Call } from '../command-spec.js';
 import { jobWords } from '../job/job-words.js';
 import { commandWithin, type FlagsWithin } from './command-within.js';
+import type { FleetRun, ShardResult } from '../../fleet/fleet-run.js';
+import type { KnownRun } from '../../fleet/run-status.js';
+import type { Call } from '../command-spec.js';
 import type { CollectFlags } from './fleet-command.js';
 
 /** Puts the slices of an export together; returns the name that was given for it. Throws E-USAGE, E-OUTPUT-EXISTS. */
@@ -20,7 +20,7 @@ export async function collectExport(
   results: readonly ShardResult[],
   { flags, runtime, program, settings }: Call<CollectFlags>,
 ): Promise<string> {
-  const { collectSlices } = await import('../../jobs/export/collect-slices.js');
+  const { collectSlices } = await import('../../jobs/export/merge-shards.js');
   const { flags: asked } = await commandWithin(run.argv, { program, runtime });
   const today = { zone: zoneOf(run.timezone ?? 'UTC'), now: runtime.now() };
   // The name that is given now says the format, else what was asked for.

@@ -1,17 +1,17 @@
-import { statSync } from 'node:fs';
 import path from 'node:path';
+import { statSync } from 'node:fs';
 import { EngagectlError } from '../../errors.js';
+import { messages } from '../../ui/messages.js';
+import { errorWithoutPersonal } from '../../ui/shortened.js';
+import { jobWorld } from '../job/job-world.js';
+import { commandWithin, type CommandWithin } from './command-within.js';
 import type { FleetRun } from '../../fleet/fleet-run.js';
 import type { ShardOutcome, ShardPart } from '../../fleet/running-shard.js';
 import type { HistoryFigures, JobHooks } from '../../jobs/job-hooks.js';
-import type { ExportResult, RunResult, WriteResult } from '../../jobs/results.js';
-import type { World } from '../../jobs/world.js';
-import { messages } from '../../ui/messages.js';
-import { errorWithoutPersonal } from '../../ui/shortened.js';
+import type { ExportResult, RunResult, WriteResult } from '../../jobs/job-results.js';
+import type { World } from '../../jobs/job-context.js';
 import type { Call } from '../command-spec.js';
-import { jobWorld } from '../job/job-world.js';
 import type { Settings } from '../settings.js';
-import { commandWithin, type CommandWithin } from './command-within.js';
 
 /** Performs shards by the jobs of the commands, with the accounts that this machine has. */
 export const shardPerformer =
@@ -62,9 +62,9 @@ async function writeShard(
     ...(flags.strict && { maxRejects: { records: 0 } }),
   };
   const job = {
-    upload: async () => (await import('../../jobs/upload-job.js')).upload,
-    subscribe: async () => (await import('../../jobs/subscribe-job.js')).subscribe,
-    demerge: async () => (await import('../../jobs/demerge-job.js')).demerge,
+    upload: async () => (await import('../../jobs/write/upload.js')).upload,
+    subscribe: async () => (await import('../../jobs/write/subscribe.js')).subscribe,
+    demerge: async () => (await import('../../jobs/write/demerge.js')).demerge,
   }[name as 'upload'];
   const perform = await job();
   return outcomeOf(await perform(request, world, hooksOf(part)));
@@ -75,7 +75,7 @@ async function exportSlice(
   part: ShardPart,
   world: World,
 ): Promise<ShardOutcome> {
-  const { exportEvents } = await import('../../jobs/export-events-job.js');
+  const { exportEvents } = await import('../../jobs/export/export-events.js');
   const extension = flags.output?.endsWith('.gz') === true ? 'ndjson.gz' : 'ndjson';
   const { format: _, columns: __, csvFormulas: ___, bom: ____, ...asked } = flags; // for who collects
   const request = {

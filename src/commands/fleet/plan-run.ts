@@ -1,14 +1,14 @@
+import path from 'node:path';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import path from 'node:path';
 import { constants, gunzipSync } from 'node:zlib';
 import { formatDay } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
-import { dateRange, daysOf, type DateRange } from '../../jobs/export/date-range.js';
-import { isStdout, refuseFormat } from '../../jobs/output-of.js';
+import { dateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
+import { isStdout, refuseFormat } from '../../jobs/output-options.js';
+import { jobWords } from '../job/job-words.js';
 import type { Connection } from '../connect.js';
 import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
-import { jobWords } from '../job/job-words.js';
 import type { Runtime } from '../../runtime.js';
 import type { CommandWithin } from './command-within.js';
 

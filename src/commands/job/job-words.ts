@@ -1,4 +1,4 @@
-import type { Words } from '../../jobs/world.js';
+import type { Words } from '../../jobs/job-context.js';
 
 /** How errors and notes of jobs call what a person types. */
 export const jobWords: Words = {

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { stateFolder } from '../../config/standard-folders.js';
-import type { World } from '../../jobs/world.js';
-import type { Runtime } from '../../runtime.js';
-import type { Messages } from '../../ui/messages.js';
 import { connect, type Connection } from '../connect.js';
 import { jobWordsOf, type RejectCommands } from './job-words.js';
+import type { World } from '../../jobs/job-context.js';
+import type { Runtime } from '../../runtime.js';
+import type { Messages } from '../../ui/messages.js';
 import type { Settings } from '../settings.js';
 
 /** Where the journals of unfinished runs are. Throws E-CONFIG where this user has no home. */

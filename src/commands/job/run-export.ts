@@ -1,15 +1,15 @@
 import { exitCodes, type EngagectlError } from '../../errors.js';
-import type { Shard } from '../../jobs/job-options.js';
-import type { ExportHooks } from '../../jobs/export/perform-export.js';
-import type { ExportResult } from '../../jobs/results.js';
-import type { World } from '../../jobs/world.js';
-import type { Messages } from '../../ui/messages.js';
 import { shellWord } from '../../shell-word.js';
-import type { Call } from '../command-spec.js';
-import type { ExportFlags } from '../flags/export-flags.js';
-import { isStdout } from '../../jobs/output-of.js';
+import { isStdout } from '../../jobs/output-options.js';
 import { runJob, sameGoesOn, saysWayOn } from './run-job.js';
 import { sharded, type ShardFlags } from '../flags/shard-flags.js';
+import type { Shard } from '../../jobs/job-options.js';
+import type { ExportHooks } from '../../jobs/export/run-export.js';
+import type { ExportResult } from '../../jobs/job-results.js';
+import type { World } from '../../jobs/job-context.js';
+import type { Messages } from '../../ui/messages.js';
+import type { Call } from '../command-spec.js';
+import type { ExportFlags } from '../flags/export-flags.js';
 
 /** An export as the command line asks for it. */
 interface ExportCommand<Flags> {

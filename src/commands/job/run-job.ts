@@ -1,21 +1,21 @@
 import { EngagectlError, exitCodes, placeOf } from '../../errors.js';
-import type { JobEnding, JobHooks, ToldRejects } from '../../jobs/job-hooks.js';
-import type { Rehearsal } from '../../jobs/job-options.js';
-import type { JobProgress, RunResult, WriteResult } from '../../jobs/results.js';
-import type { Runtime } from '../../runtime.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import { errorWithoutPersonal } from '../../ui/shortened.js';
 import { startProgress, type Progress as Display } from '../../ui/progress.js';
-import type { ProgressState } from '../../ui/progress-text.js';
 import { openReport, type WriteReport } from '../../ui/report/report-file.js';
 import { showSummary } from '../../ui/summary.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
-import type { ReportFlag } from '../flags/output-flags.js';
-import { isStdout } from '../../jobs/output-of.js';
-import type { Settings } from '../settings.js';
+import { isStdout } from '../../jobs/output-options.js';
 import { jobWords, type RejectCommands } from './job-words.js';
 import { grouped } from '../../ui/figures.js';
 import { annotate, rejectText, type AnnotationWorld } from '../../ui/annotations.js';
+import type { JobEnding, JobHooks, ToldRejects } from '../../jobs/job-hooks.js';
+import type { Rehearsal } from '../../jobs/job-options.js';
+import type { JobProgress, RunResult, WriteResult } from '../../jobs/job-results.js';
+import type { Runtime } from '../../runtime.js';
+import type { ProgressState } from '../../ui/progress-text.js';
+import type { ReportFlag } from '../flags/output-flags.js';
+import type { Settings } from '../settings.js';
 
 type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
 

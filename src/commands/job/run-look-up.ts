@@ -1,12 +1,12 @@
 import { EngagectlError } from '../../errors.js';
-import { isSingle, lookUp, type LookUpRequest, type ProfileSink } from '../../jobs/look-up-job.js';
-import type { WantedUsers } from '../../jobs/open-users.js';
-import { prettyJson } from '../../jobs/record-sink.js';
-import type { OutputStream, Runtime } from '../../runtime.js';
+import { isSingle, lookUp, type LookUpRequest, type ProfileSink } from '../../jobs/get-profiles.js';
+import { prettyJson } from '../../text/raw-json.js';
 import { inertJsonText } from '../../ui/inert.js';
-import type { CommandWorld } from './job-world.js';
-import { isStdout } from '../../jobs/output-of.js';
+import { isStdout } from '../../jobs/output-options.js';
 import { runJob } from './run-job.js';
+import type { WantedUsers } from '../../jobs/open-users.js';
+import type { OutputStream, Runtime } from '../../runtime.js';
+import type { CommandWorld } from './job-world.js';
 import type { Settings } from '../settings.js';
 
 export interface LookUpFlags extends Omit<LookUpRequest, 'users' | 'into'> {

@@ -1,16 +1,16 @@
-import type { Account } from '../../config/account.js';
 import { writes, type WriteEndpoint } from '../../contract/endpoints.js';
-import type { Rehearsal } from '../../jobs/job-options.js';
-import type { WriteResult } from '../../jobs/results.js';
-import type { WriteAbout, WriteHooks, WriteRequest } from '../../jobs/write/write-request.js';
-import type { World } from '../../jobs/world.js';
-import type { Runtime } from '../../runtime.js';
 import { confirmWrite } from '../../ui/confirm-run.js';
 import { commandLine, ofInput, ofRehearsal, ofWrite, type Typed } from '../command-line.js';
-import type { Call } from '../command-spec.js';
 import { needInput } from '../flags/input-flags.js';
 import { goesOn, runJob, saysWayOn } from './run-job.js';
 import { sharded } from '../flags/shard-flags.js';
+import type { Account } from '../../config/account.js';
+import type { Rehearsal } from '../../jobs/job-options.js';
+import type { WriteResult } from '../../jobs/job-results.js';
+import type { WriteAbout, WriteHooks, WriteRequest } from '../../jobs/write/write-request.js';
+import type { World } from '../../jobs/job-context.js';
+import type { Runtime } from '../../runtime.js';
+import type { Call } from '../command-spec.js';
 import type { WriteFlags } from '../flags/write-flags.js';
 
 /** A write as the command line asks for it. */

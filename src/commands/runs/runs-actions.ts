@@ -9,18 +9,18 @@ import {
 } from '../../jobs/run/run-folder.js';
 import { EngagectlError } from '../../errors.js';
 import { Instead } from '../../instead.js';
-import type { Runtime } from '../../runtime.js';
 import { aligned } from '../../ui/aligned.js';
 import { answer, messages } from '../../ui/messages.js';
 import { inert } from '../../ui/inert.js';
 import { forgetRuns, progressOf } from '../../jobs/run/forget-runs.js';
 import { confirm, mayAsk } from '../../ui/ask.js';
 import { flagsOf, withoutFlags } from '../command-line.js';
-import type { Call } from '../command-spec.js';
-import type { PruneFlags } from './runs-command.js';
 import { jobWords } from '../job/job-words.js';
 import { runsFolder } from '../job/job-world.js';
-import { readLedger, type LedgerLine } from '../../jobs/run/ledger.js';
+import { readLedger, type LedgerLine } from '../../jobs/run/sent-files-ledger.js';
+import type { Runtime } from '../../runtime.js';
+import type { Call } from '../command-spec.js';
+import type { PruneFlags } from './runs-command.js';
 import type { Settings } from '../settings.js';
 
 /** `runs list`: the unfinished ones, the oldest first; or those that are finished. */

@@ -1,6 +1,6 @@
 import { CallEvent } from '../../calling/call-event.js';
 import type { IncomingCall, SignedCall } from '../../calling/calling.js';
-import type { World } from '../world.js';
+import type { World } from '../job-context.js';
 import type { PhoneEvent } from './phone.js';
 
 /** What a phone does when it rings. */

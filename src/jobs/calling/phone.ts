@@ -14,8 +14,8 @@ import {
 } from '../../calling/calling.js';
 import { nodeEnv } from '../../calling/node-env.js';
 import { interruption } from '../../errors.js';
-import type { World } from '../world.js';
 import { CallError } from './call-error.js';
+import type { World } from '../job-context.js';
 
 /** The calling system, and the account in it. */
 export interface CallingAccount {

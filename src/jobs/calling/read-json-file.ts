@@ -3,7 +3,7 @@ import { EngagectlError } from '../../errors.js';
 import { readText } from '../../files/read-file.js';
 import { whyOf } from '../../files/file-errors.js';
 import { parseJsonFile } from '../../text/json-parser.js';
-import type { World } from '../world.js';
+import type { World } from '../job-context.js';
 
 type JsonRuntime = Pick<World['runtime'], 'cwd' | 'signal'>;
 

@@ -1,10 +1,10 @@
 import { CallEvent, isTerminal } from '../../calling/call-event.js';
-import type { World } from '../world.js';
 import { Answering } from './answering.js';
 import { CallError } from './call-error.js';
 import { openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
-import { placeCall } from './place-call-job.js';
-import { answerOf, type ScriptRow } from './script-row.js';
+import { placeCall } from './place-call.js';
+import { answerOf, type ScriptRow } from './call-script.js';
+import type { World } from '../job-context.js';
 
 /** What came of a call of a script. */
 export interface RehearsedCall {

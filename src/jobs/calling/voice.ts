@@ -4,7 +4,7 @@ import { readWav, resampled, writeWav, type Sound } from '../../calling/wav.js';
 import { EngagectlError } from '../../errors.js';
 import { whyOf, fileError } from '../../files/file-errors.js';
 import type { MediaAdapter } from '../../calling/calling.js';
-import type { World } from '../world.js';
+import type { World } from '../job-context.js';
 
 export interface VoiceOptions {
   /** WAV file that is said to the other side. */

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
 import { readText } from '../../files/read-file.js';
 import { whyOf } from '../../files/file-errors.js';
-import type { World } from '../world.js';
+import type { World } from '../job-context.js';
 
 /** Characters of the shortest key that cannot be found by trying. */
 const fewest = 16;

@@ -1,11 +1,11 @@
 import { EngagectlError } from '../../errors.js';
 import { isStdout, type OutputOptions } from '../../output/formats.js';
-import { outputOf } from '../output-of.js';
+import { outputOf } from '../output-options.js';
 import { DerivedRecords, type DerivedRows } from './derived-rows.js';
 import { DerivedTable } from './derived-table.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { NamedValues } from '../../mapping/row-values.js';
-import type { Words } from '../world.js';
+import type { Words } from '../job-context.js';
 
 interface OutputWish {
   readonly files: readonly string[];

@@ -1,7 +1,7 @@
 import { JsonWriter } from '../../text/json-writer.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { RecordPage } from '../../output/output.js';
-import type { CuidMaker } from './cuid-maker.js';
+import type { CuidMaker } from './cuid-derivation.js';
 import type { NamedValues } from '../../mapping/row-values.js';
 import type { Stretch } from '../../text/cuid-set.js';
 

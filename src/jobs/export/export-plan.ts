@@ -1,17 +1,11 @@
 import path from 'node:path';
-import {
-  documentsPlanned,
-  filesOf,
-  meaningOf,
-  slicesOf,
-  type Exporting,
-} from './export-documents.js';
-import { changed } from '../run/unfinished-run.js';
-import { filesToFetch, type FileSlices } from './wanted-days.js';
+import { documentsPlanned, filesOf, meaningOf, slicesOf, type Exporting } from './export-files.js';
+import { changed } from '../run/resume.js';
+import { filesToFetch, type FileSlices } from './missing-days.js';
 import type { ExportEntry, ExportPlan, SliceOfFile } from '../../bulk/export/export-journal.js';
-import type { DateRange } from './date-range.js';
+import type { DateRange } from '../date-range.js';
 import type { OpenRun } from '../run/open-run.js';
-import type { World } from '../world.js';
+import type { World } from '../job-context.js';
 
 /** What a run writes. */
 export interface PlannedExport extends DateRange {

@@ -1,4 +1,7 @@
-import { exportOf } from './export-of.js';
+import { exportOf } from './account.js';
+import { LibraryWorld, type RuntimeOf } from './library-context.js';
+import { lookUpUser, lookUpUsers } from './look-up-users.js';
+import { startVerify, startWrite } from './start-run.js';
 import type {
   DemergeOptions,
   JobOptions,
@@ -6,10 +9,7 @@ import type {
   UploadOptions,
   WriteOptions,
 } from '../job-options.js';
-import type { Account, ConnectOptions, Source } from './library.js';
-import { LibraryWorld, type RuntimeOf } from './library-world.js';
-import { lookUpUser, lookUpUsers } from './look-up-users.js';
-import { startVerify, startWrite } from './start-run.js';
+import type { Account, ConnectOptions, Source } from './api.js';
 
 /** An account to work with. Nothing is sent yet; each job is loaded when it is used. */
 export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Account {
@@ -20,17 +20,19 @@ export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Accoun
     (source: Source, options?: Options & JobOptions) =>
       startWrite(library, load, { source, options: { ...(options as Options & JobOptions) } });
   return {
-    upload: write<UploadOptions>(async () => (await import('../upload-job.js')).upload),
-    subscribe: write<SubscribeOptions>(async () => (await import('../subscribe-job.js')).subscribe),
-    demerge: write<DemergeOptions>(async () => (await import('../demerge-job.js')).demerge),
+    upload: write<UploadOptions>(async () => (await import('../write/upload.js')).upload),
+    subscribe: write<SubscribeOptions>(
+      async () => (await import('../write/subscribe.js')).subscribe,
+    ),
+    demerge: write<DemergeOptions>(async () => (await import('../write/demerge.js')).demerge),
     exportProfiles: (query) =>
       exportOf(library, query, async (request, world, hooks) => {
-        const { exportProfiles } = await import('../export-profiles-job.js');
+        const { exportProfiles } = await import('../export/export-profiles.js');
         return exportProfiles({ ...query, ...request }, world, hooks);
       }),
     exportEvents: (query) =>
       exportOf(library, query, async (request, world, hooks) => {
-        const { exportEvents } = await import('../export-events-job.js');
+        const { exportEvents } = await import('../export/export-events.js');
         return exportEvents({ ...query, ...request }, world, hooks);
       }),
     verify: (source, options = {}) => startVerify(library, source, options),

@@ -1,13 +1,13 @@
 import { EngagectlError, grouped, placeOf } from '../../errors.js';
 import { handedOver } from './handover.js';
-import { foreseen, type LibraryWorld } from './library-world.js';
+import { foreseen, type LibraryWorld } from './library-context.js';
 import { openSource } from './open-source.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { JobOptions, LookUpOptions } from '../job-options.js';
-import type { JsonObject, LookedUpUser, Source, UserIdentifier } from './library.js';
+import type { JsonObject, LookedUpUser, Source, UserIdentifier } from './api.js';
 import type { WantedUsers } from '../open-users.js';
-import type { ProfileSink } from '../look-up-job.js';
-import type { RejectedRecord } from '../results.js';
+import type { ProfileSink } from '../get-profiles.js';
+import type { RejectedRecord } from '../job-results.js';
 
 type Options = LookUpOptions & JobOptions;
 
@@ -65,7 +65,7 @@ async function* lookUpAll(
     const rejected = (record: RejectedRecord) => {
       if (record.stage === 'parse' || record.stage === 'validate') faults.push(record);
     };
-    const { lookUp } = await import('../look-up-job.js');
+    const { lookUp } = await import('../get-profiles.js');
     const { error } = await foreseen(
       lookUp({ ...options, users, into }, world, { rejected }),
       world,

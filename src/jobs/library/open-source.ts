@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Source } from './library.js';
+import type { Source } from './api.js';
 import type { ReadOptions } from '../job-options.js';
 
 /** What a job reads: files, or a stream in the place of standard input. */

@@ -1,12 +1,12 @@
 import { EngagectlError } from '../../errors.js';
-import type { JobOptions, WriteOptions, VerifyOptions } from '../job-options.js';
-import type { Source, WriteRun, VerifyDifference, VerifyRun } from './library.js';
-import { runOf, type LibraryWorld } from './library-world.js';
-import type { WriteHooks, WriteRequest } from '../write/write-request.js';
-import { RejectsQueue } from './rejects-queue.js';
-import type { WriteResult, RejectedRecord } from '../results.js';
+import { runOf, type LibraryWorld } from './library-context.js';
+import { RejectsQueue } from './async-channel.js';
 import { openSource } from './open-source.js';
-import type { World } from '../world.js';
+import type { JobOptions, WriteOptions, VerifyOptions } from '../job-options.js';
+import type { Source, WriteRun, VerifyDifference, VerifyRun } from './api.js';
+import type { WriteHooks, WriteRequest } from '../write/write-request.js';
+import type { WriteResult, RejectedRecord } from '../job-results.js';
+import type { World } from '../job-context.js';
 
 type WriteJob<Options> = (
   request: WriteRequest & Options,
@@ -64,7 +64,7 @@ export function startVerify(
     abort: () => Promise.resolve(),
   };
   const work = runOf(world, async (begun) => {
-    const { verify } = await import('../verify-job.js');
+    const { verify } = await import('../verify/verify.js');
     const request = { ...(format && { inputFormat: format }), ...options, files };
     return verify({ ...request, into: () => Promise.resolve(sink) }, world, { begun });
   });

@@ -5,8 +5,8 @@ import { KnownTexts, type MatchedText } from '../../input/digest-check.js';
 import type { WriteEntry } from '../../bulk/outcomes/journal-entries.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { Position, TextDigest } from '../../input/row-block.js';
-import type { LedgerLine, LedgerSource } from './ledger.js';
-import type { Words } from '../world.js';
+import type { LedgerLine, LedgerSource } from './sent-files-ledger.js';
+import type { Words } from '../job-context.js';
 
 /** An input that is, or begins with, what another run sent. */
 interface SentInput extends MatchedText {

@@ -8,7 +8,7 @@ import {
   writeEntries,
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
-import type { Words } from '../world.js';
+import type { Words } from '../job-context.js';
 import type { SettledCounts } from '../../bulk/outcomes/outcome-counts.js';
 
 /**

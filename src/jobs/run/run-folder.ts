@@ -6,7 +6,7 @@ import { createJournal } from '../../bulk/journal/journal.js';
 import { EngagectlError } from '../../errors.js';
 import { makeFolder, syncFolder, writeSynced } from '../../files/atomic-write.js';
 import { lockRun } from '../../files/file-lock.js';
-import type { Words } from '../world.js';
+import type { Words } from '../job-context.js';
 import type { Runtime } from '../../runtime.js';
 
 /** What a run is, without secrets: written once, at its beginning. */

@@ -1,12 +1,12 @@
 import { lookUp, type LookUpContext, type Wanted } from '../../bulk/profile-lookup.js';
-import { checkEvents } from './check-events.js';
+import { checkEvents } from './check-sent.js';
 import { compareAddress } from './compare-address.js';
-import { compareUser } from './compare-user.js';
+import { compareUser } from './compare.js';
 import { untold, type Verdict } from './verdict.js';
 import { Again } from './again.js';
 import type { Client } from '../../client/client.js';
-import type { Connection, World } from '../world.js';
-import type { SentInput } from './read-sent.js';
+import type { Connection, World } from '../job-context.js';
+import type { SentInput } from './sent-input.js';
 import type { Identifier } from '../../mapping/identity.js';
 
 /** What checks need to ask the service. */

@@ -1,5 +1,5 @@
 import { isMap, parseExact, exactText } from '../../text/lossless-json.js';
-import type { SettledCounts } from '../results.js';
+import type { SettledCounts } from '../job-results.js';
 import type { SentRecord } from './sent.js';
 import type { Verdict } from './verdict.js';
 

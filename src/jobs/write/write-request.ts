@@ -5,8 +5,8 @@ import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { Zone } from '../../zone.js';
 import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks } from '../job-hooks.js';
-import type { WriteResult } from '../results.js';
-import type { Connection, World } from '../world.js';
+import type { WriteResult } from '../job-results.js';
+import type { Connection, World } from '../job-context.js';
 
 /** What makes one write different from the others. */
 export interface WriteKind {

@@ -9,7 +9,7 @@ import {
 import { whyRejected } from '../why-rejected.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Rehearsal } from '../job-options.js';
-import type { Words } from '../world.js';
+import type { Words } from '../job-context.js';
 
 interface EndedWrite {
   readonly stopped: EngagectlError | undefined;

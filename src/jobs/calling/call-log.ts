@@ -1,0 +1,131 @@
+import { createCallsClient, type CallsClient } from '../../client/calling-client.js';
+import { failureError } from '../../client/failure.js';
+import { Waits, withRetry, type RetryPolicy } from '../../client/retry.js';
+import { EngagectlError } from '../../errors.js';
+import { openRecordSink } from '../record-output.js';
+import { tellingOf } from '../connection.js';
+import { checkCallingAccount } from './call-error.js';
+import type { FileOptions } from '../job-options.js';
+import type { World } from '../job-context.js';
+import type { CallingAccount } from './phone.js';
+
+/** What requests to the calling system need besides its account. */
+export interface CallsAccount extends CallingAccount {
+  readonly headerPrefix: string;
+  readonly timeoutMs: number;
+  readonly policy: RetryPolicy;
+}
+
+export type CallsWorld = Pick<World, 'runtime' | 'said' | 'words'>;
+
+/** A call as the calling system keeps it. Times in milliseconds since 1970. */
+export interface CallRecord {
+  readonly callId?: string;
+  readonly callerCuid?: string;
+  readonly calleeCuid?: string;
+  readonly callContext?: string;
+  readonly status?: string;
+  readonly endedAt?: number;
+  readonly actions?: Readonly<Record<string, string>>;
+}
+
+/** Calls placed from this time on, oldest first. */
+export async function listCalls(
+  since: number,
+  account: CallsAccount,
+  world: CallsWorld,
+): Promise<readonly CallRecord[]> {
+  const { runtime, said } = world;
+  const { random, sleep, monotonic, signal } = runtime;
+  return withClient(account, world, (client) =>
+    withRetry(async (stop) => client.list(since, stop), {
+      policy: account.policy,
+      runtime: { random, sleep, monotonic },
+      signal,
+      waits: new Waits(new URL(account.url).host, { monotonic, log: (line) => said.verbose(line) }),
+      counts: { requests: 0, retries: 0 },
+      what: 'GET /call/v1/calls',
+    }),
+  );
+}
+
+/** Writes them as the exports write records. */
+export async function logCalls(
+  { since, output, ...how }: FileOptions & { readonly since: number; readonly output?: string },
+  account: CallsAccount,
+  world: CallsWorld,
+): Promise<number> {
+  const calls = await listCalls(since, account, world);
+  const sink = await openRecordSink(output, how, world);
+  try {
+    for (const call of calls) await sink.write(Buffer.from(JSON.stringify(call)));
+    await sink.finish();
+  } finally {
+    await sink.abort();
+  }
+  for (const warning of sink.warnings) world.said.warn(warning);
+  return calls.length;
+}
+
+/** Clicks a button of a missed call's notification. Throws E-NOT-FOUND where there is no such button. */
+export async function clickMissed(
+  callId: string,
+  actionId: string,
+  account: CallsAccount,
+  world: CallsWorld,
+): Promise<void> {
+  await withClient(account, world, async (client) => {
+    const made = await client.click(callId, actionId, world.runtime.signal);
+    if (made.ok) return;
+    const { failure } = made;
+    const status = failure.kind === 'refused' ? failure.status : 0;
+    const what = `POST ${account.url}/call/v1/missed`;
+    if (status !== 404 && status !== 409) throw failureError(failure, { what, attempts: 1 });
+    const why =
+      status === 409
+        ? 'a button of this notification was clicked before'
+        : 'there is no such button';
+    throw new EngagectlError(
+      'E-NOT-FOUND',
+      `action ${actionId} of call ${callId} cannot be clicked`,
+      {
+        why,
+        fix: 'engagectl call missed list shows calls and their actions',
+      },
+    );
+  });
+}
+
+async function withClient<T>(
+  { url, accountId, passcode, headerPrefix, timeoutMs }: CallsAccount,
+  { runtime: { env, now, monotonic }, said }: CallsWorld,
+  work: (client: CallsClient) => Promise<T>,
+): Promise<T> {
+  const client = await createCallsClient({
+    baseUrl: url,
+    accountId,
+    passcode,
+    headerPrefix,
+    timeoutMs,
+    maxInFlight: 1,
+    env,
+    now,
+    monotonic,
+    onRequest: tellingOf(said),
+  });
+  try {
+    return await work(client);
+  } catch (error) {
+    throw error instanceof EngagectlError && error.id === 'E-CREDENTIALS' ? notLetIn(error) : error;
+  } finally {
+    await client.close();
+  }
+}
+
+/** In the words of the calling system: its account has an API key, and no passcode. */
+const notLetIn = (cause: EngagectlError): EngagectlError =>
+  new EngagectlError('E-CREDENTIALS', 'the calling system did not let this account in', {
+    why: 'wrong account id or API key',
+    fix: checkCallingAccount,
+    cause,
+  });

@@ -1,0 +1,128 @@
+import { CallEvent } from '../../calling/call-event.js';
+import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
+import { aborted } from '../aborted.js';
+import { CallCourse } from './call-course.js';
+import { CallError } from './call-error.js';
+import { openPhone, type CallingAccount, type PhoneEvent, type PhoneOptions } from './phone.js';
+import type { CallProperties, SignedCall } from '../../calling/calling.js';
+import type { World } from '../job-context.js';
+
+export interface PlaceOptions extends PhoneOptions {
+  readonly to: string;
+  readonly context: string;
+  readonly properties?: CallProperties;
+  /** Milliseconds after which a call that nobody answers is cancelled. */
+  readonly cancelAfter?: number;
+  /** Milliseconds after which a call in progress is ended. */
+  readonly hangupAfter?: number;
+}
+
+export interface PlaceResult {
+  readonly cuid: string;
+  readonly to: string;
+  /** Null when the call was never placed. */
+  readonly callId: string | null;
+  /** The last event, or the name of the error for which the call was not placed. */
+  readonly ending: string;
+  readonly wasInProgress: boolean;
+  readonly events: readonly PhoneEvent[];
+  readonly seconds: number;
+  readonly exitCode: ExitCode;
+  readonly error: EngagectlError | undefined;
+}
+
+/** For which nothing may be heard of a call that was placed: ringing and connecting take 40 s. */
+const longestSilence = 60_000;
+/** For which the end of a call may take that was hung up. */
+const longestEnd = 20_000;
+
+/**
+ * Places a call and follows it to its end. The signal hangs up. Throws what the caller was not let
+ * in for; what becomes of the call is the result.
+ */
+export async function placeCall(
+  options: PlaceOptions,
+  account: CallingAccount,
+  world: Pick<World, 'runtime' | 'said'>,
+  heard: (event: PhoneEvent) => void = () => undefined,
+): Promise<PlaceResult> {
+  const { runtime } = world;
+  const { cuid, to, context: callContext } = options;
+  const started = runtime.monotonic();
+  const course = new CallCourse(
+    { direction: 'Outgoing', calleeCuid: to, callContext, begins: CallEvent.CallIsPlaced },
+    heard,
+  );
+  const phone = await openPhone(options, account, world, course);
+  try {
+    const failure = await follow(phone, options, world, course);
+    await phone.whenIdle();
+    const { events, wasInProgress } = course;
+    const error = failure ?? verdict(to, course);
+    return {
+      cuid,
+      to,
+      callId: events[0]?.callId ?? null,
+      ending: course.ending ?? nameOf(failure),
+      wasInProgress,
+      events,
+      seconds: Math.round(runtime.monotonic() - started) / 1000,
+      exitCode: error?.exitCode ?? exitCodes.ok,
+      error,
+    };
+  } finally {
+    phone.close();
+  }
+}
+
+/** Undefined when the call came to an end that it was told of. */
+async function follow(
+  phone: SignedCall,
+  { to, context, properties, cancelAfter, hangupAfter }: PlaceOptions,
+  { runtime: { signal, sleep } }: Pick<World, 'runtime'>,
+  course: CallCourse,
+): Promise<EngagectlError | undefined> {
+  const over = new AbortController();
+  const after = async (milliseconds: number) =>
+    sleep(milliseconds, over.signal).then(ignore, ignore);
+  const hangup = () => phone.hangup();
+  signal.throwIfAborted();
+  signal.addEventListener('abort', hangup, { once: true });
+  try {
+    const { error } = await phone.call(to, context, properties);
+    if (error && signal.aborted) throw signal.reason;
+    if (error) return new CallError(error, `the call to ${to} was not placed`);
+    if (cancelAfter !== undefined) {
+      void after(cancelAfter).then(() => void (!course.isAnswered && hangup()));
+    }
+    await Promise.race([course.over, course.inProgress, after(longestSilence)]);
+    if (!course.isOver && course.wasInProgress) {
+      const longEnough = hangupAfter === undefined ? [] : [after(hangupAfter)];
+      await Promise.race([course.over, aborted(signal), ...longEnough]);
+      if (!course.isOver) hangup();
+      await Promise.race([course.over, after(longestEnd)]);
+    }
+    return course.isOver ? undefined : silence(to);
+  } finally {
+    over.abort();
+    signal.removeEventListener('abort', hangup);
+  }
+}
+
+const ignore = () => undefined;
+
+const silence = (to: string): EngagectlError =>
+  new EngagectlError('E-UNAVAILABLE', `nothing more was heard of the call to ${to}`, {
+    why: 'the calling system is out of reach',
+    fix: 'call again when it can be reached',
+  });
+
+const nameOf = (failure: EngagectlError | undefined): string =>
+  failure instanceof CallError ? failure.answered.errorName : 'NO_NETWORK';
+
+/** A call was what it should be when it was in progress, and ended. */
+function verdict(to: string, { ending, wasInProgress }: CallCourse): EngagectlError | undefined {
+  if (ending === CallEvent.Ended && wasInProgress) return undefined;
+  const how = ending === CallEvent.Ended ? 'Ended before it was in progress' : ending;
+  return new EngagectlError('E-CALL', `the call to ${to}: ${how}`);
+}

@@ -1,0 +1,200 @@
+import { CellText } from '../../text/text-slice.js';
+import { NamedValues } from '../../mapping/row-values.js';
+import { invalid, type Fault } from '../../mapping/record-block.js';
+import { cuidFindings } from './cuid-rules.js';
+import { KnownCuids, type MetBefore, type Place } from './known-cuids.js';
+import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../row-job.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
+import type { CuidFinding, CuidRule } from '../../calling/validate-cuid.js';
+import type { RowBlock } from '../../input/row-block.js';
+import type { JobHooks } from '../job-hooks.js';
+import type { World } from '../job-context.js';
+
+export interface CheckCuidsOptions extends RowsOptions {
+  /** Column of the cuid; default `cuid`. */
+  readonly column?: string;
+  /** Warnings are errors. */
+  readonly strict?: boolean;
+}
+
+/** Rules of one cuid, of cuids among each other, and that a row could be read at all. */
+export type CheckRule = CuidRule | MetBefore['how'] | 'unreadable';
+
+/** A row of which something is to be said. */
+export interface CheckedCuid extends Place {
+  /** At most 200 characters of it; null where the row has none. */
+  readonly cuid: string | null;
+  readonly severity: 'error' | 'warning';
+  readonly rules: readonly CheckRule[];
+  readonly message: string;
+  /** Where the same cuid, or its twin, stands. */
+  readonly first?: Place;
+}
+
+interface CheckFigures {
+  /** Rows; they are accepted. */
+  readonly warnings: number;
+  /** Rows by what is to be said of them. */
+  readonly rules: Readonly<Partial<Record<CheckRule, number>>>;
+}
+export type CheckCuidsResult = RowsResult & CheckFigures;
+
+export interface CheckCuidsHooks extends JobHooks<CheckCuidsResult> {
+  /** Is told of rows with errors or warnings; what it returns is waited for. */
+  readonly found?: (rows: readonly CheckedCuid[]) => Promise<void>;
+}
+
+/** Checks each cuid of an input by itself and against the others. */
+export async function checkCuids(
+  options: CheckCuidsOptions,
+  world: World,
+  hooks: CheckCuidsHooks = {},
+): Promise<CheckCuidsResult> {
+  const { column = 'cuid' } = options;
+  const kind = {
+    name: 'cuid check',
+    columns: [column],
+    fix: 'name the column with --column <column>',
+    rejected: 'have no good cuid',
+  };
+  const known = new KnownCuids(world.runtime.random);
+  return performRows(
+    kind,
+    { options, world, hooks },
+    (tally) => new CuidChecker({ ...options, column, tally, known, found: hooks.found }),
+  );
+}
+
+interface Finding extends Pick<CuidFinding, 'severity' | 'message'> {
+  readonly rule: CheckRule;
+}
+
+/** Why something is to be said of a row. */
+interface Doubt {
+  readonly cuid: string | null;
+  readonly findings: readonly Finding[];
+  readonly first?: Place;
+  readonly stage?: Fault['stage'];
+}
+
+interface CheckerParts {
+  readonly column: string;
+  readonly strict?: boolean;
+  readonly tally: Tally;
+  readonly known: KnownCuids;
+  readonly found: CheckCuidsHooks['found'] | undefined;
+}
+
+class CuidChecker implements RowsTaker<CheckFigures> {
+  readonly #parts: CheckerParts;
+  readonly #values: NamedValues<string>;
+  readonly #text = new CellText();
+  readonly #rules: Partial<Record<CheckRule, number>> = {};
+  #warnings = 0;
+
+  constructor(parts: CheckerParts) {
+    this.#parts = parts;
+    this.#values = new NamedValues([parts.column], true);
+  }
+
+  async take(rows: RowBlock): Promise<void> {
+    const { tally, known, found } = this.#parts;
+    const { source } = rows;
+    const checked: CheckedCuid[] = [];
+    for (const fault of rows.faults) {
+      tally.fault(rows, fault);
+      checked.push(
+        this.#checked(unreadable({ error: fault.error, stage: 'parse' }), {
+          source,
+          line: fault.line,
+        }),
+      );
+    }
+    let first = 0;
+    for (const [row, doubt] of [...this.#doubtsIn(rows)].toSorted(([a], [b]) => a - b)) {
+      const said = this.#checked(doubt, { source, line: rows.lines[row]! });
+      checked.push(said);
+      if (said.severity === 'warning') continue;
+      const stage = doubt.stage === 'parse' ? 'parse' : 'validate';
+      tally.turnDown(rows, row, { stage, error: errorOf(said) });
+      if (row > first) tally.accept(rows, first, row - first);
+      first = row + 1;
+    }
+    if (rows.count > first) tally.accept(rows, first, rows.count - first);
+    known.refuseTooMany();
+    if (checked.length > 0) await found?.(checked);
+  }
+
+  more(): CheckFigures {
+    return { warnings: this.#warnings, rules: this.#rules };
+  }
+
+  /** Rows of which something is to be said. */
+  #doubtsIn(rows: RowBlock): ReadonlyMap<number, Doubt> {
+    const { known } = this.#parts;
+    const doubts = new Map<number, Doubt>();
+    const { bytes } = rows;
+    known.begin(rows, { bytes, start: 0, end: bytes.length });
+    for (let row = 0; row < rows.count; row += 1) {
+      const fault = this.#values.to(rows, row) ?? this.#read();
+      if (fault) {
+        doubts.set(row, unreadable(fault));
+        continue;
+      }
+      const findings = cuidFindings(this.#text);
+      if (findings.length > 0) doubts.set(row, { cuid: this.#text.toString(), findings });
+      if (!this.#text.isEmpty) known.put(rows, row, this.#text);
+    }
+    known.meet(({ row, cuid }, met) => {
+      const findings = [...(doubts.get(row)?.findings ?? []), ofMet(met, rows.source)];
+      doubts.set(row, { cuid, findings, first: met.first });
+    });
+    return doubts;
+  }
+
+  #read(): Fault | undefined {
+    const { column } = this.#parts;
+    if (this.#values.isNamed) return this.#values.readOptional(column, this.#text);
+    if (this.#values.readWhole(this.#text)) return undefined;
+    return invalid('a record is a JSON object or string');
+  }
+
+  /** Counts what is to be said of a row. */
+  #checked({ cuid, findings, first }: Doubt, place: Place): CheckedCuid {
+    const { strict = false } = this.#parts;
+    const isError = strict || findings.some(({ severity }) => severity === 'error');
+    if (!isError) this.#warnings += 1;
+    for (const { rule } of findings) this.#rules[rule] = (this.#rules[rule] ?? 0) + 1;
+    return {
+      ...place,
+      cuid: cuid !== null && cuid.length > 200 ? `${cuid.slice(0, 200)}…` : cuid,
+      severity: isError ? 'error' : 'warning',
+      rules: findings.map(({ rule }) => rule),
+      message: findings.map(({ message }) => message).join('; '),
+      ...(first && { first }),
+    };
+  }
+}
+
+function unreadable({ error, stage }: Pick<Fault, 'error' | 'stage'>): Doubt {
+  const finding = { rule: 'unreadable', severity: 'error', message: error } as const;
+  return { cuid: null, findings: [finding], stage };
+}
+
+/** Of two rows with one cuid, or with twins, the second one is told. */
+function ofMet(met: MetBefore, source: string): Finding {
+  const { how } = met;
+  if (how === 'duplicate') {
+    return { rule: how, severity: 'error', message: `is the same as on ${lineOf(met, source)}` };
+  }
+  const message = `differs by case alone from that on ${lineOf(met, source)}`;
+  return { rule: how, severity: 'warning', message };
+}
+
+/** Where the first of the two stands, for who knows the source of the second. */
+export const lineOf = ({ first }: MetBefore, source: string): string =>
+  first.source === source ? `line ${first.line}` : `${first.source}:${first.line}`;
+
+/** As the rejects file says it. */
+const errorOf = ({ rules, message }: Pick<CheckedCuid, 'rules' | 'message'>): string =>
+  rules.includes('unreadable') ? message : `the cuid ${message} (${rules.join(', ')})`;

@@ -1,0 +1,212 @@
+import { EngagectlError } from '../../errors.js';
+import { CellText } from '../../text/text-slice.js';
+import { NamedValues } from '../../mapping/row-values.js';
+import { invalid, type Fault } from '../../mapping/record-block.js';
+import { openOutput, prepareOutputs } from '../../output/document-output.js';
+import { lineOf } from './check-cuids.js';
+import { cuidKey } from './cuid-key.js';
+import { CuidMaker } from './cuid-derivation.js';
+import { derivedOutput } from './derived-output.js';
+import { KnownCuids, type MetBefore } from './known-cuids.js';
+import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../row-job.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
+import type { RowBlock } from '../../input/row-block.js';
+import type { OutputOptions } from '../../output/formats.js';
+import type { Output } from '../../output/output.js';
+import type { JobHooks } from '../job-hooks.js';
+import type { World } from '../job-context.js';
+import type { DerivedRows } from './derived-rows.js';
+
+export interface DeriveCuidsOptions extends RowsOptions {
+  /** Column of what names the user. */
+  readonly from: string;
+  /** Column of what tells the devices of a user apart. */
+  readonly deviceColumn?: string;
+  /** Default: `hash` for emails and phones, and with a key file; else `slug`. */
+  readonly style?: 'slug' | 'hash';
+  /** File of the key of `hash`. */
+  readonly keyFile?: string;
+  /** Undefined is stdout. */
+  readonly output?: string;
+  readonly overwrite?: boolean;
+  readonly fresh?: boolean;
+}
+
+interface DeriveFigures {
+  readonly style: 'slug' | 'hash' | null;
+  readonly bytes: number;
+  /** Null where the rows did not go to a file. */
+  readonly output: string | null;
+}
+export type DeriveCuidsResult = RowsResult & DeriveFigures;
+
+/** Adds to each row of an input the cuid that comes of one of its columns. */
+export async function deriveCuids(
+  options: DeriveCuidsOptions,
+  world: World,
+  hooks: JobHooks<DeriveCuidsResult> = {},
+): Promise<DeriveCuidsResult> {
+  const { from, deviceColumn } = options;
+  const key = await cuidKey(options, world);
+  const columns = deviceColumn === undefined ? [from] : [from, deviceColumn];
+  const kind = {
+    name: 'cuid derive',
+    columns,
+    fix: 'name columns as the header does',
+    rejected: 'got no cuid',
+  };
+  return performRows(kind, { options, world, hooks }, async (tally, inputs) => {
+    const values = new NamedValues([...columns, 'cuid'], true);
+    const { rows, output } = derivedOutput(options, { inputs, values }, world.words);
+    await prepareOutputs([output], world.runtime, { ownPartials: false });
+    return new CuidDeriver({ options, key, world, tally, values, rows, output });
+  });
+}
+
+interface DeriverParts {
+  readonly options: DeriveCuidsOptions;
+  readonly key: Buffer | undefined;
+  readonly world: World;
+  readonly tally: Tally;
+  readonly values: NamedValues<string>;
+  readonly rows: DerivedRows;
+  readonly output: OutputOptions;
+}
+
+class CuidDeriver implements RowsTaker<DeriveFigures> {
+  readonly #parts: DeriverParts;
+  readonly #known: KnownCuids;
+  readonly #value = new CellText();
+  readonly #device = new CellText();
+  readonly #hasDevice: boolean;
+  readonly #maker: CuidMaker;
+  #style: 'slug' | 'hash' | undefined;
+  #output: Output | undefined;
+
+  constructor(parts: DeriverParts) {
+    this.#parts = parts;
+    this.#known = new KnownCuids(parts.world.runtime.random);
+    this.#hasDevice = parts.options.deviceColumn !== undefined;
+    this.#maker = new CuidMaker(parts.key);
+  }
+
+  async take(rows: RowBlock): Promise<void> {
+    const { tally, rows: derived } = this.#parts;
+    for (const fault of rows.faults) tally.fault(rows, fault);
+    const faults = new Map<number, Fault>();
+    const taken = this.#takeValues(rows, faults);
+    this.#make(rows, taken, faults);
+    const turnedDown = [...faults.keys()].toSorted((a, b) => a - b);
+    for (const row of turnedDown) {
+      const fault = faults.get(row)!;
+      tally.turnDown(rows, row, { ...fault, stage: stageOf(fault) });
+    }
+    this.#known.refuseTooMany();
+    const kept: number[] = [];
+    for (let index = 0; index < taken.length; index += 1) {
+      if (!faults.has(taken[index]!)) kept.push(index);
+    }
+    const output = await this.#opened();
+    await output.writePage(derived.page({ rows, taken, kept, made: this.#maker }));
+    let first = 0;
+    for (const row of [...turnedDown, rows.count]) {
+      if (row > first) tally.accept(rows, first, row - first);
+      first = row + 1;
+    }
+  }
+
+  async finish(): Promise<void> {
+    const output = await this.#opened();
+    await output.seal();
+    await output.publish();
+  }
+
+  async close(): Promise<void> {
+    await this.#output?.abort();
+  }
+
+  more(): DeriveFigures {
+    const { path = null } = this.#parts.output;
+    const style = this.#style ?? null;
+    return { style, bytes: this.#output?.bytes ?? 0, output: path };
+  }
+
+  /** Makes cuids of what was handed over; says which rows cannot have theirs. */
+  #make(rows: RowBlock, taken: readonly number[], faults: Map<number, Fault>): void {
+    this.#maker.make();
+    this.#known.begin(rows, this.#maker.cuids);
+    for (let index = 0; index < taken.length; index += 1) {
+      this.#known.put(rows, taken[index]!, this.#maker.cuid(index));
+    }
+    this.#known.meet(({ row, cuid }, met) => {
+      faults.set(row, invalid(collision(cuid, met, rows.source)));
+    });
+  }
+
+  /** Hands over of what cuids are made; returns of which rows. */
+  #takeValues(rows: RowBlock, faults: Map<number, Fault>): readonly number[] {
+    const { values, rows: derived } = this.#parts;
+    const taken: number[] = [];
+    this.#maker.begin(rows.count);
+    for (let row = 0; row < rows.count; row += 1) {
+      const fault = values.to(rows, row) ?? this.#read();
+      if (fault) {
+        faults.set(row, fault);
+        continue;
+      }
+      this.#style ??= this.#chosen(this.#value);
+      this.#maker.put(this.#value, this.#hasDevice ? this.#device : undefined);
+      derived.hold();
+      taken.push(row);
+    }
+    return taken;
+  }
+
+  #read(): Fault | undefined {
+    const { values, options } = this.#parts;
+    const { from, deviceColumn } = options;
+    if (!values.isNamed) return invalid('a record is a JSON object');
+    if (values.has('cuid')) return invalid('the record has a "cuid" already');
+    const fault = values.read(from, this.#value);
+    if (fault) return fault;
+    if (this.#value.isEmpty) return invalid(`column "${from}": the value is empty`);
+    return deviceColumn === undefined ? undefined : values.readOptional(deviceColumn, this.#device);
+  }
+
+  /** The style that is asked for, else the one that fits the first value. */
+  #chosen(first: CellText): 'slug' | 'hash' {
+    const { options, key, world } = this.#parts;
+    const { from, style } = options;
+    if (key) return 'hash';
+    if (style === undefined && holdsContacts(from, first.toString())) throw needsKey(from, world);
+    return 'slug';
+  }
+
+  async #opened(): Promise<Output> {
+    const { output, world } = this.#parts;
+    this.#output ??= await openOutput(output, world.runtime);
+    return this.#output;
+  }
+}
+
+const stageOf = ({ stage }: Fault) => (stage === 'parse' ? 'parse' : 'validate');
+
+function collision(cuid: string, met: MetBefore, source: string): string {
+  const place = lineOf(met, source);
+  return met.how === 'duplicate'
+    ? `the cuid would be ${cuid}, as on ${place}: one user twice, or two that this style does not tell apart`
+    : `the cuid would be ${cuid}, which differs by case alone from that on ${place}`;
+}
+
+const needsKey = (from: string, { words }: World): EngagectlError =>
+  new EngagectlError('E-USAGE', `column "${from}" holds email addresses or phone numbers`, {
+    why: 'a cuid is seen by the other party of a call',
+    fix: `hide them with ${words.option('keyFile', '<file>')}, or show them with ${words.option('style', 'slug')}`,
+  });
+
+const contactName = /e-?mail|phone|mobile|msisdn|whatsapp|(?:^|[^a-z])tel(?:$|[^a-z])/i;
+const contactValue = /@|^(?:\+|00)[\d\s().-]{7,}$/;
+
+/** By its name, or by its first value: a cuid is seen by the other party of a call. */
+const holdsContacts = (column: string, first: string): boolean =>
+  contactName.test(column) || contactValue.test(first);

@@ -1,0 +1,92 @@
+import { addDays, dayOf, dayToUtc, formatDay, type Day } from '../contract/dates.js';
+import { EngagectlError } from '../errors.js';
+import { didYouMean } from '../nearest.js';
+import { todayOf, type Today } from './export/dated-output.js';
+import type { Words } from './job-context.js';
+
+/** Whole days, both inclusive. */
+export interface DateRange {
+  readonly from: Day;
+  readonly to: Day;
+}
+
+/**
+ * `YYYY-MM-DD`, `YYYYMMDD`, `today`, `yesterday` or `7d` (that many days before today) as days of
+ * the account's zone; `last-week`, `last-month` and `this-month` as their first or last day. `now` is
+ * in milliseconds. Throws E-DATE.
+ */
+export function dateRange(
+  { from, to }: { readonly from: string; readonly to: string },
+  when: Today,
+  { option }: Words,
+): DateRange {
+  const today = todayOf(when);
+  const [first, last] = [option('from'), option('to')];
+  const range = {
+    from: spanOf(from, today)?.from ?? parseDay(first, from, today),
+    to: spanOf(to, today)?.to ?? parseDay(last, to, today),
+  };
+  if (range.from <= range.to) return range;
+  if (from === 'this-month' && to === from) throw noDayYet(today);
+  throw new EngagectlError(
+    'E-DATE',
+    `${first} ${formatDay(range.from)} lies after ${last} ${formatDay(range.to)}`,
+    { why: 'a range runs from the earlier to the later day', fix: `exchange ${first} and ${last}` },
+  );
+}
+
+/** Each day of the range, in order. */
+export function daysOf({ from, to }: DateRange): Day[] {
+  const count = (dayToUtc(to) - dayToUtc(from)) / 86_400_000 + 1;
+  return Array.from({ length: count }, (_, index) => addDays(from, index));
+}
+
+/** The days that a word stands for; weeks begin on Monday, and this month ends yesterday. */
+function spanOf(word: string, today: Day): DateRange | undefined {
+  const thisMonth = firstOfMonth(today);
+  const lastOfMonth = addDays(thisMonth, -1);
+  const thisWeek = addDays(today, -weekdayOf(today));
+  switch (word) {
+    case 'last-week':
+      return { from: addDays(thisWeek, -7), to: addDays(thisWeek, -1) };
+    case 'last-month':
+      return { from: firstOfMonth(lastOfMonth), to: lastOfMonth };
+    case 'this-month':
+      return { from: thisMonth, to: addDays(today, -1) };
+    default:
+      return undefined;
+  }
+}
+
+const firstOfMonth = (day: Day): Day => day - (day % 100) + 1;
+
+/** 0 is Monday. */
+const weekdayOf = (day: Day): number => (new Date(dayToUtc(day)).getUTCDay() + 6) % 7;
+
+function parseDay(name: string, text: string, today: Day): Day {
+  if (text === 'today') return today;
+  if (text === 'yesterday') return addDays(today, -1);
+  const daysAgo = /^(\d{1,5})d$/.exec(text)?.[1];
+  if (daysAgo !== undefined) return addDays(today, -Number(daysAgo));
+  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? /^(\d{4})(\d{2})(\d{2})$/.exec(text);
+  if (parts === null) throw badDate(`${name} "${text}" is no date${didYouMean(text, words)}`);
+  const [, year, month, day] = parts.map(Number);
+  const found = dayOf(year ?? 0, month ?? 0, day ?? 0);
+  // Date.UTC would read a year below 100 as one of the 20th century.
+  if (found === undefined || found < 1000_01_01) throw badDate(`${name} ${text} does not exist`);
+  return found;
+}
+
+const words = ['today', 'yesterday', 'last-week', 'last-month', 'this-month'];
+
+const badDate = (message: string): EngagectlError =>
+  new EngagectlError('E-DATE', message, {
+    why: 'a date is a day of the calendar, or a word for one',
+    fix: 'use YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d for seven days before today, last-week, last-month or this-month',
+  });
+
+const noDayYet = (today: Day): EngagectlError =>
+  new EngagectlError('E-DATE', 'this-month has no full day yet', {
+    why: `it ends yesterday, and today is ${formatDay(today)}`,
+    fix: 'from last-month to yesterday there is always a day',
+  });

@@ -1,0 +1,25 @@
+import { performExport, type ExportHooks } from './run-export.js';
+import type { ProfileExportOptions } from '../job-options.js';
+import type { ExportRequest } from './export-files.js';
+import type { ExportResult } from '../job-results.js';
+import type { World } from '../job-context.js';
+
+/** Exports the profiles of all users who did the event, by one cursor. */
+export const exportProfiles = (
+  request: ExportRequest & ProfileExportOptions,
+  world: World,
+  hooks?: ExportHooks,
+): Promise<ExportResult> =>
+  performExport(
+    {
+      name: 'export-profiles',
+      reads: 'profiles',
+      meaning: { '--event': request.event },
+      concurrency: 2, // one cursor, one page ahead
+      plan: (range, output) => [{ ...range, eventName: request.event, file: output }],
+      restarts: false,
+    },
+    request,
+    world,
+    hooks,
+  );

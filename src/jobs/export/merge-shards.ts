@@ -1,0 +1,84 @@
+import { createReadStream } from 'node:fs';
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { openOutput, prepareOutputs } from '../../output/document-output.js';
+import type { OutputOptions } from '../../output/formats.js';
+import type { Encoding, Output, RecordPage } from '../../output/output.js';
+import type { World } from '../job-context.js';
+
+/** A document, and the files of NDJSON that make it up, in their order: all gzipped, or none. */
+export interface CollectedDocument {
+  readonly options: OutputOptions;
+  readonly slices: readonly string[];
+}
+
+const chunkBytes = 1 << 20;
+
+/**
+ * Puts slices together, each document in its format. One has its name once it is whole. Throws
+ * E-OUTPUT-EXISTS, E-FILE-WRITE and what reading throws.
+ */
+export async function collectSlices(
+  documents: readonly CollectedDocument[],
+  { runtime, said }: Pick<World, 'runtime' | 'said'>,
+): Promise<void> {
+  const options = documents.map((document) => ({ ...document.options, fresh: true }));
+  await prepareOutputs(options, runtime, { ownPartials: false });
+  for (const document of documents) {
+    const plain = asItIs(document);
+    const output = await openOutput(plain ?? document.options, runtime);
+    try {
+      await fill(output, document.slices, plain ? chunksOf : pagesOf);
+    } finally {
+      await output.abort();
+    }
+    for (const warning of output.warnings) said.warn(warning);
+  }
+}
+
+async function fill(
+  output: Output,
+  slices: readonly string[],
+  read: (slice: string) => AsyncGenerator<RecordPage>,
+): Promise<void> {
+  for (const slice of slices) {
+    for await (const page of read(slice)) await output.writePage(page);
+  }
+  await output.seal();
+  await output.publish();
+}
+
+const isGzipped = (slice: string): boolean => slice.endsWith('.gz');
+
+/** Bytes follow each other as they are; members of gzip may, too. Undefined: they have to be read. */
+function asItIs({ options, slices }: CollectedDocument): OutputOptions | undefined {
+  const isSame = slices.every((slice) => isGzipped(slice) === options.gzip);
+  const encoding: Encoding = { page: ({ bytes }) => bytes };
+  return options.format === 'ndjson' && isSame ? { ...options, gzip: false, encoding } : undefined;
+}
+
+async function* chunksOf(slice: string): AsyncGenerator<RecordPage> {
+  for await (const chunk of createReadStream(slice, { highWaterMark: chunkBytes })) {
+    yield { bytes: chunk as Buffer, bounds: new Int32Array(0), count: 1 };
+  }
+}
+
+/** A record is a line. */
+async function* pagesOf(slice: string): AsyncGenerator<RecordPage> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of textOf(slice)) {
+    const bytes = Buffer.concat([rest, chunk as Buffer]);
+    const bounds: number[] = [];
+    let from = 0;
+    for (let end = 0; (end = bytes.indexOf(0x0a, from)) >= 0; from = end + 1)
+      bounds.push(from, end);
+    rest = Buffer.from(bytes.subarray(from)); // who writes the page may use its buffer
+    yield { bytes, bounds: Int32Array.from(bounds), count: bounds.length / 2 };
+  }
+}
+
+function textOf(slice: string): Readable {
+  const file = createReadStream(slice, { highWaterMark: chunkBytes });
+  if (!isGzipped(slice)) return file;
+  return pipeline(file, createGunzip({ chunkSize: chunkBytes }), () => undefined); // who reads is told
+}

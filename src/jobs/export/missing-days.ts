@@ -1,0 +1,125 @@
+import { addDays, type Day } from '../../contract/dates.js';
+import { EngagectlError, grouped } from '../../errors.js';
+import { sizeOfOutput } from '../../output/document-output.js';
+import { todayOf, type Today } from './dated-output.js';
+import type { SliceOfFile } from '../../bulk/export/export-journal.js';
+import type { ExportState } from '../../bulk/export/export-job.js';
+import type { DateRange } from '../date-range.js';
+import type { DayFileOptions } from '../job-options.js';
+import type { DayCounts } from '../job-results.js';
+import type { Words, World } from '../job-context.js';
+
+/** The slices of one file. */
+export type FileSlices = readonly SliceOfFile[];
+
+/** Throws E-USAGE for what needs a file a day, and has none. */
+export function refuseDays(
+  options: DayFileOptions,
+  output: string | undefined,
+  { option }: Words,
+): void {
+  const { missing, refresh, minRecords, overwrite } = options;
+  const asked =
+    (missing && option('missing')) ||
+    (refresh !== undefined && option('refresh')) ||
+    (minRecords !== undefined && option('minRecords'));
+  if (!asked) return;
+  if (!output?.includes('{day}')) {
+    throw new EngagectlError('E-USAGE', `${asked} needs a file a day`, {
+      why: 'the files say which days are there',
+      fix: `write ${option('output', "'charged/{day}.ndjson.gz'")}, with {day} in the name`,
+    });
+  }
+  if (refresh !== undefined && !missing) {
+    throw new EngagectlError('E-USAGE', `${asked} goes with ${option('missing')}`, {
+      why: 'without it all days are fetched',
+      fix: `add ${option('missing')}; or replace all days with ${option('overwrite')}`,
+    });
+  }
+  if (missing && overwrite) {
+    throw new EngagectlError('E-USAGE', `${asked} leaves alone what is there`, {
+      why: `${option('overwrite')} would replace it`,
+      fix: `say which days are replaced: ${option('refresh', '3d')}`,
+    });
+  }
+}
+
+/** Throws E-DATE where the last day is not over: its file would never be completed. */
+export function refuseToday({ to }: DateRange, today: Today, { option }: Words): void {
+  if (to < todayOf(today)) return;
+  const missing = option('missing');
+  throw new EngagectlError('E-DATE', `${missing} takes days that are over`, {
+    why: `today in ${today.zone.name} is not, and its file would count as complete tomorrow`,
+    fix: `end the range with ${option('to', 'yesterday')}`,
+  });
+}
+
+/** The files to write: those that are not there, and those of the last days, which are replaced. */
+export async function filesToFetch(
+  files: readonly FileSlices[],
+  { refresh = 0, to }: { readonly refresh: number | undefined; readonly to: Day },
+  world: World,
+): Promise<FileSlices[]> {
+  const refreshed = addDays(to, -refresh);
+  const wanted: FileSlices[] = [];
+  for (const slices of files) {
+    const bytes = await sizeOfOutput(slices[0]!.file, world.runtime, world.words.option);
+    const isOld = slices[0]!.from <= refreshed;
+    if (bytes === undefined) wanted.push(slices);
+    // An empty file may be what a full disk left of a copy: in doubt it is fetched again.
+    else if (bytes === 0 || !isOld) wanted.push(slices.map(replacing));
+  }
+  return wanted;
+}
+
+const replacing = (slice: SliceOfFile): SliceOfFile => ({ ...slice, replaces: true });
+
+interface Counted {
+  /** Names of the files that are wanted. */
+  readonly wanted: ReadonlySet<string | undefined>;
+  /** The documents of the run. */
+  readonly files: readonly FileSlices[];
+}
+
+/** What became of the files, each counted once. */
+export function dayCounts(
+  { wanted, files }: Counted,
+  { published, short }: Pick<ExportState, 'published' | 'short'>,
+): DayCounts {
+  const ends = new Map<string | undefined, 'fetched' | 'refreshed' | 'short' | 'missing'>();
+  for (const [index, slices] of files.entries()) {
+    const [{ file, replaces = false } = {}] = slices;
+    if (short.has(index)) ends.set(file, 'short');
+    else if (!published.has(index)) ends.set(file, 'missing');
+    else ends.set(file, replaces && ends.get(file) !== 'fetched' ? 'refreshed' : 'fetched');
+  }
+  const all = new Set([...wanted, ...ends.keys()]);
+  const count = (end: string) => [...ends.values()].filter((one) => one === end).length;
+  return {
+    wanted: all.size,
+    present: all.size - ends.size,
+    fetched: count('fetched'),
+    refreshed: count('refreshed'),
+    short: count('short'),
+  };
+}
+
+/** Undefined where every day has the records it must have. */
+export function shortDays(
+  files: readonly FileSlices[],
+  { short }: Pick<ExportState, 'short'>,
+  { minRecords, words }: { readonly minRecords: number; readonly words: Words },
+): EngagectlError | undefined {
+  if (short.size === 0) return undefined;
+  const names = [...short].map((index) => files[index]![0]!.file!);
+  const shown = names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '');
+  const what = short.size === 1 ? 'file has' : 'files have';
+  return new EngagectlError(
+    'E-SHORT',
+    `${grouped(short.size)} ${what} fewer than ${grouped(minRecords)} records: ${shown}`,
+    {
+      why: 'the service may not have all of these days yet, or the event was not sent',
+      fix: `they count as missing: fetch them again later, or lower ${words.option('minRecords')}`,
+    },
+  );
+}

@@ -1,0 +1,229 @@
+import path from 'node:path';
+import { runExport } from '../../bulk/export/export-documents.js';
+import { startState, type ExportState } from '../../bulk/export/export-job.js';
+import { exportEntries, type ExportEntry } from '../../bulk/export/export-journal.js';
+import { Gate } from '../../bulk/adaptive-concurrency.js';
+import { formatDay } from '../../contract/dates.js';
+import { EngagectlError, exitCodes } from '../../errors.js';
+import { isStdout } from '../../output/formats.js';
+import { findTarget } from '../../output/partial-file.js';
+import { dateRange, type DateRange } from '../date-range.js';
+import { datedArgv, datedOutput } from './dated-output.js';
+import {
+  exportWork,
+  filesOf,
+  meaningOf,
+  slicesOf,
+  type Exporting,
+  type ExportKind,
+  type ExportRequest,
+  type ExportWork,
+} from './export-files.js';
+import { exportPlan, type PlannedExport } from './export-plan.js';
+import { refuseFormat } from '../output-options.js';
+import { exportDefaults } from '../job-options.js';
+import { failureOf } from '../failure-of.js';
+import { openRun, unkeptRun, type OpenRun } from '../run/open-run.js';
+import { digest } from '../run/run-folder.js';
+import { shardText, slotsOf } from '../shard.js';
+import { dayCounts, refuseToday, shortDays } from './missing-days.js';
+import { watched } from '../../bulk/request-history.js';
+import { waitsOf, type World } from '../job-context.js';
+import { reservedEventNames, unexportableEvents } from '../../contract/error-codes.js';
+import { didYouMean } from '../../nearest.js';
+import type { JobEnding, JobHooks } from '../job-hooks.js';
+import type { ExportResult, JobProgress } from '../job-results.js';
+
+export type ExportHooks = JobHooks<ExportResult>;
+
+/**
+ * Does an export from its options to its result. Throws what was in the way before anything was
+ * asked for; from then on what goes wrong is part of the result.
+ */
+export async function performExport(
+  kind: ExportKind,
+  request: ExportRequest,
+  world: World,
+  hooks: ExportHooks = {},
+): Promise<ExportResult> {
+  refuseFormat(request.output, request, world.words);
+  const isAlone = world.ports?.budget !== undefined || request.limit !== undefined;
+  const slots = isAlone ? 1 : slotsOf(request.shard, kind.concurrency, world.words);
+  const connection = await world.connect();
+  try {
+    // What relative dates and `{date}` refer to.
+    const today = { zone: connection.zone, now: world.runtime.now() };
+    const output = datedOutput(request.output, today);
+    const argv = datedArgv(world.argv, request.output, output);
+    const dated = { ...request, output };
+    const exporting = { kind, request: dated, world: { ...world, argv }, hooks, connection, slots };
+    const range = dateRange(request, today, world.words);
+    if (request.missing) refuseToday(range, today, world.words);
+    if (request.limit !== undefined) refuseManyFiles(kind, dated, { range, words: world.words });
+    return await runConnected(exporting, range);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Which records are the first is known of one document alone. Throws E-USAGE. */
+function refuseManyFiles(
+  kind: ExportKind,
+  request: ExportRequest,
+  { range, words }: { readonly range: DateRange; readonly words: World['words'] },
+): void {
+  const isOne = filesOf(slicesOf(kind, request, range)).length <= 1;
+  if (isOne && !request.missing && !request.shard) return;
+  const limit = words.option('limit', String(request.limit));
+  throw new EngagectlError('E-USAGE', `${limit} takes the first records of one file`, {
+    why: 'among several files, or shards, it would be unclear which are the first',
+    fix: `write one file, or leave out ${words.option('limit')}`,
+  });
+}
+
+async function runConnected(exporting: Exporting, asked: DateRange) {
+  const { kind, world, hooks } = exporting;
+  const { zone } = exporting.connection;
+  const run = await openRunOf(exporting);
+  let keep = run.kept?.resumed === true;
+  try {
+    const plan = await exportPlan(run, exporting, asked);
+    const days = `${formatDay(plan.from)} to ${formatDay(plan.to)}, ${zone.name}`;
+    world.said.note(`${kind.name}: ${days}${keep ? `, going on with run ${run.id}` : ''}`);
+    const work = await exportWork(exporting, plan.files, run);
+    keep = true;
+    const ending = await perform(exporting, run, { ...work, ...plan });
+    const isTold = (await hooks.ended?.(ending)) ?? true;
+    keep = ending.result.unfinished || (!isTold && isKept(work));
+    return { ...ending.result, unfinished: keep };
+  } finally {
+    run.close({ keep });
+  }
+}
+
+/** What goes to a file is kept; a pipe cannot be gone on with. */
+async function openRunOf(exporting: Exporting): Promise<OpenRun<ExportEntry>> {
+  const { kind, request, world, connection } = exporting;
+  const { accountId, host } = connection;
+  const { resume, fresh, output = '', into } = request;
+  if (into) return unkeptRun(world);
+  const target = await findTarget(request.output, {
+    cwd: world.runtime.cwd,
+    option: world.words.option,
+  });
+  if (target.kind === 'file') {
+    const files = [path.resolve(world.runtime.cwd, output)];
+    const options = digest(meaningOf(exporting));
+    const shard = request.shard && shardText(request.shard);
+    const wanted = { command: kind.name, accountId, host, files, options, resume, fresh, shard };
+    return openRun({ ...wanted, exports: true }, exportEntries, world);
+  }
+  const name = target.kind === 'stdout' ? 'standard output' : target.name;
+  if (resume) world.said.warn(`${name} cannot be resumed: the export starts from its beginning`);
+  return unkeptRun(world);
+}
+
+async function perform(
+  { request, world, connection, hooks, slots }: Exporting,
+  run: OpenRun<ExportEntry>,
+  work: ExportWork & PlannedExport,
+): Promise<JobEnding<ExportResult>> {
+  const { runtime, said } = world;
+  const state = { ...startState(), ...work.log.earlier.counts };
+  const started = runtime.monotonic();
+  const waits = waitsOf(connection, world);
+  const { client, history } = watched(connection.client, {
+    isWanted: hooks.history === true,
+    records: () => state.records,
+    runtime,
+  });
+  const exported = runExport({
+    ...work,
+    client,
+    policy: connection.policy,
+    runtime,
+    signal: runtime.signal,
+    option: world.words.option,
+    waits,
+    verbose: (line) => said.verbose(line),
+    warn: (text) => said.warn(text),
+    state,
+    budget: world.ports?.budget?.() ?? new Gate(slots),
+    scanners: [],
+    pollIntervalMs: request.pollInterval ?? exportDefaults.pollInterval,
+    pendingTimeoutMs: request.pendingTimeout ?? exportDefaults.pendingTimeout,
+  });
+  hooks.begun?.(() => progressOf(state, waits.text));
+  const failure = withNearestEvent(await failureOf(exported, runtime.signal), work.files.flat());
+  const { minRecords } = work;
+  const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
+  const { records, pages, requests, retries, pendingMs, bytes } = state;
+  return {
+    result: {
+      run: run.id,
+      accountId: connection.accountId,
+      from: formatDay(work.from),
+      to: formatDay(work.to),
+      timezone: connection.zone.name,
+      records,
+      pages,
+      requests,
+      retries,
+      pendingSeconds: inSeconds(pendingMs),
+      bytes,
+      seconds: inSeconds(runtime.monotonic() - started),
+      output: request.into || isStdout(request.output) ? null : namedOutput(request, run),
+      ...((request.missing || minRecords > 0) && { days: dayCounts(work, state) }),
+      exitCode: error?.exitCode ?? exitCodes.ok,
+      error,
+      unfinished: failure !== undefined && isKept(work),
+    },
+    history: history(),
+    wasResumed: work.resumed,
+  };
+}
+
+const progressOf = (
+  { records, bytesReceived: bytes, slices, slicesDone, note }: ExportState,
+  wait: string | undefined,
+): JobProgress => ({
+  read: records,
+  records,
+  rejected: 0,
+  bytes,
+  totalBytes: undefined,
+  inFlight: 0,
+  slices: [slicesDone, slices],
+  waiting: wait ?? note,
+});
+
+/** The name that was asked for; where a shard has one file of its own, that. */
+function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportEntry>) {
+  const first = shard && kept?.read()[0];
+  const documents = first?.kind === 'plan' ? first.plan.documents : [];
+  return documents.length === 1 ? documents[0]!.file : (output ?? null);
+}
+
+/** There is something to go on with, and something to go on from. */
+const isKept = ({ log }: ExportWork): boolean => log.resumable && !log.isEmpty;
+
+const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;
+
+const unexportable = new Set<string>(unexportableEvents);
+/** Events that the service itself makes for every account, and the one of every purchase. */
+const common = ['Charged', ...reservedEventNames].filter((name) => !unexportable.has(name));
+
+/**
+ * The service's refusal of an event name (contract §13), with the nearest one that can be known here:
+ * the service lists none, so that it is one of those that all accounts have.
+ */
+function withNearestEvent(
+  error: EngagectlError | undefined,
+  asked: readonly { readonly eventName: string }[],
+): EngagectlError | undefined {
+  if (!error) return undefined;
+  const { id, message, details } = error;
+  if (id !== 'E-USAGE' || !/\binvalid event\b/i.test(message)) return error;
+  const wrong = asked.find(({ eventName }) => message.includes(eventName))?.eventName ?? '';
+  return new EngagectlError(id, `${message}${didYouMean(wrong, common)}`, details);
+}

@@ -1,0 +1,227 @@
+import { Gate } from '../bulk/adaptive-concurrency.js';
+import { Intake } from '../bulk/peekable-iterator.js';
+import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/profile-lookup.js';
+import { Tally } from '../bulk/outcomes/tally.js';
+import { limits } from '../contract/limits.js';
+import { EngagectlError, exitCodes, placeOf, someWere } from '../errors.js';
+import { isIdentifier, type Identifier } from '../mapping/identity.js';
+import { withReachability } from '../mapping/reachability.js';
+import { sourceRecord } from '../mapping/rejects-input.js';
+import { isStdout } from '../output/formats.js';
+import { datedOutput } from './export/dated-output.js';
+import { refuseFormat } from './output-options.js';
+import { failureOf } from './failure-of.js';
+import { openRejects } from './open-rejects.js';
+import { unkeptRun } from './run/open-run.js';
+import { openUsers, type Users, type WantedUsers } from './open-users.js';
+import { openRecordSink, type RecordSink } from './record-output.js';
+import { whyRejected } from './why-rejected.js';
+import { waitsOf, type Connection, type World } from './job-context.js';
+import type { Waits } from '../client/retry.js';
+import type { RowBlock } from '../input/row-block.js';
+import type { FileOptions, LookUpOptions } from './job-options.js';
+import type { JobHooks } from './job-hooks.js';
+import type { JobProgress, LookUpResult } from './job-results.js';
+
+export interface LookUpRequest extends LookUpOptions, FileOptions {
+  readonly users: WantedUsers;
+  /** File for the identifiers that nobody has. */
+  readonly rejects?: string;
+  /** Undefined is stdout, unless the profiles go `into` something else. */
+  readonly output?: string;
+  readonly into?: ProfileSink | undefined;
+}
+
+/** Takes whom nobody has, too, and whom each profile was asked for as. */
+export interface ProfileSink extends Omit<RecordSink, 'write'> {
+  write(record: Buffer | undefined, user: Identifier): Promise<void>;
+}
+
+type LookUpHooks = JobHooks<LookUpResult>;
+
+interface LookingUp {
+  readonly request: LookUpRequest;
+  readonly world: World;
+  readonly users: Users;
+  readonly connection: Connection;
+  readonly tally: Tally;
+  readonly traffic: { requests: number; retries: number };
+  readonly waits: Waits;
+}
+
+/**
+ * Looks users up, in their order. Throws what was in the way before anything was asked for; from
+ * then on what goes wrong is part of the result.
+ */
+export async function lookUp(
+  request: LookUpRequest,
+  world: World,
+  hooks: LookUpHooks = {},
+): Promise<LookUpResult> {
+  refuseFormat(request.output, request, world.words);
+  const users = await openUsers(request.users, request, world.runtime);
+  let connection: Connection | undefined;
+  try {
+    const tally = openTally(request, users, { world, hooks });
+    connection = await world.connect();
+    const output = datedOutput(request.output, { zone: connection.zone, now: world.runtime.now() });
+    const dated = { ...request, ...(output !== undefined && { output }) };
+    const traffic = { requests: 0, retries: 0 };
+    const waits = waitsOf(connection, world);
+    const looking = { request: dated, world, users, connection, tally, traffic, waits };
+    return await perform(looking, hooks);
+  } finally {
+    await users.close();
+    await connection?.close();
+  }
+}
+
+/** A single user that nobody is told on the spot, and needs no file. */
+export const isSingle = (users: WantedUsers): boolean =>
+  'values' in users && users.values.length === 1;
+
+function openTally(
+  { users: wanted, rejects: named }: LookUpRequest,
+  users: Users,
+  { world, hooks }: { readonly world: World; readonly hooks: LookUpHooks },
+) {
+  const files = 'input' in wanted ? [wanted.input] : [];
+  // Only an input has a place beside which the rejects can lie.
+  const first = files.length === 0 ? 'stdin' : users.first;
+  return new Tally({
+    rejects: openRejects({ job: 'get-profile', named, files, first, heard: hooks.rejected }, world),
+    sourceRecord,
+    listNotSent: users.totalBytes === undefined,
+  });
+}
+
+async function perform(looking: LookingUp, hooks: LookUpHooks): Promise<LookUpResult> {
+  const { request, world, users, connection, tally, traffic } = looking;
+  const { runtime, said } = world;
+  const started = runtime.monotonic();
+  const sink = request.into ?? (await openRecordSink(request.output, request, world));
+  const named = 'input' in request.users ? users.first : undefined;
+  hooks.begun?.(() => progressOf(looking), named);
+  const work = async () => {
+    try {
+      await lookUpAll(looking, sink);
+      await sink.finish();
+    } finally {
+      await sink.abort();
+      if (!isSingle(request.users)) await tally.close();
+    }
+  };
+  const failure = await failureOf(work(), runtime.signal);
+  tally.assertBalanced();
+  for (const warning of sink.warnings) said.warn(warning);
+  const error = failure ?? notFound(looking);
+  const onStdout = request.into !== undefined || isStdout(request.output);
+  const result: LookUpResult = {
+    run: unkeptRun(world).id,
+    accountId: connection.accountId,
+    ...tally.counts,
+    ...traffic,
+    bytes: sink.bytes,
+    seconds: Math.round(runtime.monotonic() - started) / 1000,
+    rejectsFile: tally.rejects.exists && !isSingle(request.users) ? tally.rejects.path : null,
+    output: onStdout ? null : (request.output ?? null),
+    exitCode: error?.exitCode ?? exitCodes.ok,
+    error,
+    unfinished: false,
+  };
+  const told = isSingle(request.users) ? undefined : tally;
+  await hooks.ended?.({ result, told, wasResumed: false });
+  return result;
+}
+
+async function lookUpAll(looking: LookingUp, sink: ProfileSink): Promise<void> {
+  const { request, world, connection, traffic } = looking;
+  const results = lookUpEach(wantedOf(looking), {
+    client: connection.client,
+    policy: connection.policy,
+    runtime: world.runtime,
+    budget: new Gate(request.concurrency ?? limits.othersInFlight),
+    waits: looking.waits,
+    counts: traffic,
+  });
+  for await (const result of results) await settle(looking, result, sink);
+  world.runtime.signal.throwIfAborted();
+}
+
+/** Where a user was asked for. */
+interface Place {
+  readonly rows: RowBlock;
+  readonly row: number;
+}
+
+/** Rows that name a user. The others are turned down on the way. */
+async function* wantedOf({
+  request,
+  world,
+  users,
+  tally,
+}: LookingUp): AsyncGenerator<Wanted<Place>> {
+  const { limit = Number.POSITIVE_INFINITY } = request;
+  let taken = 0;
+  for await (const rows of new Intake(users.blocks()).until(world.runtime.signal)) {
+    for (const fault of rows.faults) {
+      if (taken === limit) return;
+      taken += 1;
+      tally.counts.read += 1;
+      tally.fault(rows, fault);
+    }
+    for (let row = 0; row < rows.count; row += 1) {
+      if (taken === limit) return;
+      taken += 1;
+      const read = users.reader.read(rows, row);
+      if (isIdentifier(read)) {
+        const place = placeOf(rows.source, rows.lines[row]!);
+        yield { identifier: read, place, origin: { rows, row } };
+        continue;
+      }
+      tally.counts.read += 1;
+      tally.turnDown(rows, row, read);
+    }
+  }
+}
+
+async function settle(
+  { request, tally }: LookingUp,
+  { answer, identifier, origin: { rows, row } }: LookedUp<Place>,
+  sink: ProfileSink,
+): Promise<void> {
+  tally.counts.read += 1;
+  if (!answer) {
+    tally.turnDown(rows, row, { stage: 'notSent', error: 'the run stopped before' });
+  } else if (answer.record) {
+    tally.accept(rows, row);
+    const { record } = answer;
+    await sink.write(request.reachability ? withReachability(record) : record, identifier);
+  } else {
+    tally.turnDown(rows, row, {
+      stage: 'service',
+      error: `no user has ${identifier.by} ${JSON.stringify(identifier.value)}`,
+    });
+    await sink.write(undefined, identifier);
+  }
+  if (!isSingle(request.users)) await tally.log.commit();
+}
+
+function notFound({ tally }: LookingUp): EngagectlError | undefined {
+  const { rejected, read } = tally.counts;
+  if (rejected === 0) return undefined;
+  return new EngagectlError('E-NOT-FOUND', `${someWere(rejected, read, 'users')} not found`, {
+    why: whyRejected(tally.samples, 'unknown to the service'),
+    fix: `see ${tally.rejects.path} for which, and why`,
+  });
+}
+
+const progressOf = ({ users, tally, waits }: LookingUp): JobProgress => ({
+  read: tally.counts.read,
+  records: tally.counts.read - tally.counts.notSent,
+  rejected: tally.counts.rejected,
+  bytes: users.bytesRead(tally.counts.read),
+  totalBytes: users.totalBytes === 0 ? undefined : users.totalBytes,
+  inFlight: 0,
+  waiting: waits.text,
+});

@@ -1,0 +1,83 @@
+import { EngagectlError } from '../../errors.js';
+import type { Run } from './api.js';
+import type { RejectedRecord } from '../job-results.js';
+
+/** Rejects that may wait to be read; while more do, nothing more is read of the input. */
+const mostWaiting = 10_000;
+
+/** Rejects on their way to who reads them. */
+export class RejectsQueue<T = RejectedRecord> {
+  #waiting: T[] = [];
+  #reader: 'none' | 'reading' | 'gone' = 'none';
+  #isLost = false;
+  #isEnded = false;
+  #wake: (() => void)[] = [];
+
+  add(record: T): void {
+    if (this.#reader === 'none' && this.#waiting.length >= mostWaiting) this.#isLost = true;
+    if (this.#reader === 'gone' || this.#isLost) this.#waiting = [];
+    else this.#waiting.push(record);
+    this.#changed();
+  }
+
+  /** Resolves when there is room for the rejects of another block. */
+  async ready(): Promise<void> {
+    while (this.#reader === 'reading' && this.#waiting.length >= mostWaiting) await this.#change();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#changed();
+  }
+
+  async *#read(): AsyncGenerator<T> {
+    if (this.#reader !== 'none') throw readBefore();
+    if (this.#isLost) throw tooMany();
+    this.#reader = 'reading';
+    try {
+      for (;;) {
+        const some = this.#waiting;
+        this.#waiting = [];
+        this.#changed();
+        yield* some;
+        if (this.#waiting.length > 0) continue;
+        if (this.#isEnded) return;
+        await this.#change();
+      }
+    } finally {
+      this.#reader = 'gone';
+      this.#changed();
+    }
+  }
+
+  /** The run that these are of: they end with it, and who reads them is thrown what it throws. */
+  of<Result>(run: Run<Result>): Run<Result> & { readonly lines: () => AsyncGenerator<T> } {
+    const result = run.result.finally(() => this.end());
+    return { ...run, result, lines: () => this.#readBeside(result) };
+  }
+
+  async *#readBeside(result: Promise<unknown>): AsyncGenerator<T> {
+    result.catch(() => undefined); // thrown here as well
+    yield* this.#read();
+    await result;
+  }
+
+  async #change(): Promise<void> {
+    return new Promise((resolve) => void this.#wake.push(resolve));
+  }
+
+  #changed(): void {
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+}
+
+const readBefore = (): EngagectlError =>
+  new EngagectlError('E-USAGE', 'the rejects of a run can be read once', {
+    fix: 'keep what was read, or name a file with the option rejects',
+  });
+
+const tooMany = (): EngagectlError =>
+  new EngagectlError('E-TOO-MANY', `more than ${mostWaiting} rejects before they were asked for`, {
+    why: 'they do not stay in memory',
+    fix: 'ask for rejects() when the run begins, or name a file with the option rejects',
+  });

@@ -1,0 +1,153 @@
+import { Intake } from '../bulk/peekable-iterator.js';
+import { Tally } from '../bulk/outcomes/tally.js';
+import { EngagectlError, exitCodes, grouped } from '../errors.js';
+import { firstRecords, type RowBlock } from '../input/row-block.js';
+import { openInputs, type Inputs } from '../input/inputs.js';
+import { missingColumns } from '../mapping/columns.js';
+import { sourceRecord } from '../mapping/rejects-input.js';
+import { failureOf } from './failure-of.js';
+import { openRejects } from './open-rejects.js';
+import { inputOptions } from './input-files.js';
+import { runId } from './run/run-id.js';
+import type { JobHooks } from './job-hooks.js';
+import type { ReadOptions } from './job-options.js';
+import type { JobProgress, RunResult } from './job-results.js';
+import type { World } from './job-context.js';
+
+export interface RowsOptions extends ReadOptions {
+  readonly files: readonly string[];
+  /** File for the rows that are turned down. */
+  readonly rejects?: string;
+}
+
+/** read = accepted + rejected, unless something stopped it. */
+export interface RowsResult extends RunResult {
+  readonly read: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  /** Null when there was nothing to write into one. */
+  readonly rejectsFile: string | null;
+}
+
+/** A job on the rows of an input that asks the service for nothing. */
+export interface RowsKind {
+  readonly name: string;
+  /** What every CSV must have, and how to say that it is called otherwise. */
+  readonly columns: readonly string[];
+  readonly fix: string;
+  /** Of rows that were turned down. */
+  readonly rejected: string;
+}
+
+/** What takes the rows, and accounts for each of them. */
+export interface RowsTaker<More> {
+  take(rows: RowBlock): Promise<void>;
+  /** All rows were taken. */
+  finish?(): Promise<void>;
+  /** Lets go of everything; harmless after `finish`. */
+  close?(): Promise<void>;
+  more(): More;
+}
+
+/**
+ * Works through an input. Throws what was in the way before the first row; from then on what goes
+ * wrong is part of the result.
+ */
+export async function performRows<More extends object>(
+  kind: RowsKind,
+  { options, world, hooks }: Performing<RowsResult & More>,
+  open: (tally: Tally, inputs: Inputs) => Promise<RowsTaker<More>> | RowsTaker<More>,
+): Promise<RowsResult & More> {
+  const { files, rejects: named } = options;
+  const { runtime } = world;
+  const inputs = await openInputs(inputOptions(files, options, kind.columns[0]), runtime);
+  try {
+    for (const { header, source } of inputs.headers) checkHeader(kind, header, source);
+    const place = { job: kind.name.replace(' ', '-'), named, files, first: inputs.first };
+    const rejects = openRejects({ ...place, heard: hooks.rejected }, world);
+    const tally = new Tally({ rejects, sourceRecord, listNotSent: false });
+    const taker = await open(tally, inputs);
+    const started = runtime.monotonic();
+    hooks.begun?.(() => progressOf(inputs, tally), inputs.first);
+    const failure = await failureOf(
+      takeAll({ options, world, inputs, tally, taker }),
+      runtime.signal,
+    );
+    // Of the block that was in hand.
+    if (failure) tally.counts.notSent = tally.counts.read - settled(tally.counts);
+    tally.assertBalanced();
+    const error = failure ?? verdict(kind, tally);
+    const { read, accepted, rejected } = tally.counts;
+    const result = {
+      run: runId(runtime),
+      accountId: null,
+      read,
+      accepted,
+      rejected,
+      ...taker.more(),
+      requests: 0,
+      retries: 0,
+      seconds: Math.round(runtime.monotonic() - started) / 1000,
+      rejectsFile: rejects.exists ? rejects.path : null,
+      exitCode: error?.exitCode ?? exitCodes.ok,
+      error,
+      unfinished: false,
+    };
+    await hooks.ended?.({ result, told: tally, wasResumed: false });
+    return result;
+  } finally {
+    await inputs.close();
+  }
+}
+
+interface Performing<Result> {
+  readonly options: RowsOptions;
+  readonly world: World;
+  readonly hooks: JobHooks<Result>;
+}
+
+interface Taking<More> extends Pick<Performing<never>, 'options' | 'world'> {
+  readonly inputs: Inputs;
+  readonly tally: Tally;
+  readonly taker: RowsTaker<More>;
+}
+
+async function takeAll<More>({ options, world, inputs, tally, taker }: Taking<More>) {
+  const { limit } = options;
+  const blocks = inputs.blocks();
+  const wanted = limit === undefined ? blocks : firstRecords(blocks, limit);
+  const { signal } = world.runtime;
+  try {
+    for await (const rows of new Intake(wanted).until(signal)) {
+      tally.counts.read += rows.count + rows.faults.length;
+      await taker.take(rows);
+      await tally.log.commit();
+    }
+    signal.throwIfAborted();
+    await taker.finish?.();
+  } finally {
+    await taker.close?.();
+    await tally.close();
+  }
+}
+
+const settled = ({ accepted, rejected }: Tally['counts']): number => accepted + rejected;
+
+function checkHeader({ columns, fix }: RowsKind, header: readonly string[], source: string): void {
+  const missing = columns.filter((column) => !header.includes(column));
+  if (missing.length > 0) throw missingColumns(missing, header, source, fix);
+}
+
+function verdict({ rejected: what }: RowsKind, { counts, rejects }: Tally) {
+  const { read, rejected } = counts;
+  if (rejected === 0) return undefined;
+  return new EngagectlError('E-REJECTED', `${grouped(rejected)} of ${grouped(read)} rows ${what}`, {
+    fix: `correct them in the input; ${rejects.path} says where and why`,
+  });
+}
+
+function progressOf(inputs: Inputs, { counts: { read, rejected } }: Tally): JobProgress {
+  const { totalBytes } = inputs;
+  const bytes = inputs.bytesRead();
+  return { read, records: read, rejected, bytes, totalBytes, inFlight: 0, waiting: undefined };
+}

@@ -1,0 +1,54 @@
+import path from 'node:path';
+import { EngagectlError } from '../errors.js';
+import { writes, type WriteEndpoint } from '../contract/endpoints.js';
+import type { Shard } from '../mapping/sharding.js';
+import type { Words, World } from './job-context.js';
+
+/** Of a shard in file names: `2-of-8`. */
+export const shardName = ({ index, count }: Shard): string => `${index}-of-${count}`;
+
+/** As a person types it: `2/8`. */
+export const shardText = ({ index, count }: Shard): string => `${index}/${count}`;
+
+/** Of `2/8`, how many there are: those of another number, or none, hold some of the same records. */
+export const shardCount = (shard: string | undefined): string | undefined => shard?.split('/')[1];
+
+/** A file's name with the shard's before its extension: `users.2-of-8.ndjson.gz`. */
+export function shardFile(file: string, shard: Shard | undefined): string {
+  if (!shard) return file;
+  const base = path.basename(file);
+  const [, stem = base, extension = ''] =
+    /^(.+?)((?:\.rejects)?\.[^.]+(?:\.gz)?)$/i.exec(base) ?? [];
+  return `${file.slice(0, file.length - base.length)}${stem}.${shardName(shard)}${extension}`;
+}
+
+/**
+ * A shard's part of the requests that an account may have in flight. Throws E-USAGE for more shards
+ * than there are requests, and for one that is none of them.
+ */
+export function slotsOf(shard: Shard | undefined, budget: number, { option }: Words): number {
+  if (!shard) return budget;
+  const { index, count } = shard;
+  if (!(Number.isInteger(index) && Number.isInteger(count) && index >= 1 && index <= count)) {
+    throw new EngagectlError('E-USAGE', `${option('shard', shardText(shard))} is none`, {
+      fix: `${option('shard', '1/8')} is the first of eight`,
+    });
+  }
+  if (count <= budget) return Math.floor(budget / count);
+  throw new EngagectlError('E-USAGE', `${count} shards share ${budget} requests in flight`, {
+    why: 'the account may have no more, and each shard needs one',
+    fix: `take at most ${budget} shards`,
+  });
+}
+
+/** Most requests that a write has in flight; `concurrency` is that of all shards. Throws E-USAGE. */
+export function writeSlots(
+  name: WriteEndpoint,
+  { concurrency, shard }: { readonly concurrency?: number; readonly shard?: Shard | undefined },
+  { ports, words }: Pick<World, 'ports' | 'words'>,
+): number {
+  const { inFlight, mostInFlight } = writes[name];
+  return ports?.budget
+    ? 1
+    : slotsOf(shard, concurrency ?? (shard ? mostInFlight : inFlight), words);
+}

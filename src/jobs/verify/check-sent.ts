@@ -1,0 +1,147 @@
+import { exactText, parseExact } from '../../text/lossless-json.js';
+import { performExport } from '../export/run-export.js';
+import { Again } from './again.js';
+import { membersOfSent, type SentRecord } from './sent.js';
+import type { LookUpContext } from '../../bulk/profile-lookup.js';
+import type { Client } from '../../client/client.js';
+import type { SliceOfFile } from '../../bulk/export/export-journal.js';
+import type { Output } from '../../output/output.js';
+import type { Connection, World } from '../job-context.js';
+import type { EqualEvents, EventBook, EventDays } from './sent-events.js';
+import type { Verdict } from './verdict.js';
+
+interface Exporting extends Pick<LookUpContext, 'counts'> {
+  readonly client: Client;
+  readonly world: World;
+  readonly connection: Connection;
+  /** Milliseconds. */
+  readonly within: number;
+  readonly pendingTimeout: number | undefined;
+  readonly concurrency: number;
+}
+
+/** Exports the days of the events, and again those that are not whole while there is time. */
+export async function* checkEvents(book: EventBook, exporting: Exporting): AsyncGenerator<Verdict> {
+  if (book.size === 0) return;
+  const again = new Again(exporting.within, exporting.world.runtime);
+  let days = book.daysOf(book.all());
+  for (;;) {
+    for (const one of days) await exportDays(one, book, exporting);
+    const differing = book.differing();
+    if (differing.length === 0 || !again.isLeft) break;
+    await again.pause();
+    days = book.daysOf(differing);
+    book.forget(days);
+  }
+  for (const event of book.all()) yield* verdictsOf(event, book);
+}
+
+/** The days of one name, each by a cursor of its own. A name that nobody ever did has no events. */
+async function exportDays(
+  { name, days }: EventDays,
+  book: EventBook,
+  { world, connection, client, counts, pendingTimeout, concurrency }: Exporting,
+): Promise<void> {
+  const sorted = [...days].toSorted((a, b) => a - b);
+  const slices = sorted.map((day): SliceOfFile => ({
+    eventName: name,
+    from: day,
+    to: day,
+    file: undefined,
+  }));
+  const [first = '', last = ''] = [sorted[0], sorted.at(-1)].map(String);
+  const kind = {
+    name: 'export-events' as const,
+    reads: 'events' as const,
+    meaning: {},
+    concurrency,
+    plan: () => slices,
+    restarts: true,
+  };
+  const request = {
+    from: first,
+    to: last,
+    eventSummaries: false,
+    profileProperties: false,
+    ...(pendingTimeout !== undefined && { pendingTimeout }),
+    into: eventsInto(name, book),
+  };
+  const result = await performExport(kind, request, quiet(world, { ...connection, client }));
+  counts.requests += result.requests;
+  counts.retries += result.retries;
+  if (result.error && !isUnknownEvent(result.error.message)) throw result.error;
+}
+
+/** How a name is answered that no user ever did (service-facts, Answers). */
+const isUnknownEvent = (message: string): boolean => /\bInvalid event\b/i.test(message);
+
+/** The connection stays open, and what an export says of itself is not said. */
+const quiet = (world: World, connection: Connection): World => ({
+  ...world,
+  said: { ...world.said, note: () => undefined },
+  connect: () => Promise.resolve({ ...connection, close: () => Promise.resolve() }),
+});
+
+/** Puts every event of a page into the book. */
+function eventsInto(name: string, book: EventBook): Output {
+  let records = 0;
+  const mark = () => ({ bytes: 0, crc: 0, records });
+  return {
+    name: 'the comparison',
+    rewindable: false,
+    warnings: [],
+    bytes: 0,
+    writePage: ({ bytes, bounds, count }) => {
+      for (let at = 0; at < count; at += 1) {
+        book.find(name, parseExact(bytes.toString('utf8', bounds[2 * at], bounds[2 * at + 1])));
+      }
+      records += count;
+      return Promise.resolve();
+    },
+    checkpoint: mark,
+    rewind: () => Promise.reject(new Error('what was compared cannot be taken back')),
+    seal: () => Promise.resolve(mark()),
+    sync: () => Promise.resolve(),
+    publish: () => Promise.resolve(),
+    abort: () => Promise.resolve(),
+  };
+}
+
+/** Of equal events as many are the same as were found; the others are missing or have other properties. */
+function* verdictsOf(event: EqualEvents, book: EventBook): Generator<Verdict> {
+  const { sent, found } = event;
+  const records = [event.record, ...(event.others ?? [])];
+  const about = { what: 'events', untold: [], foldedKeys: 0 } as const;
+  if (found === sent) {
+    yield { ...about, verdict: 'same', count: sent, records, differences: [] };
+    return;
+  }
+  const { identity, near } = book.wordsOf(event);
+  const place = ({ source, line }: SentRecord) => ({ source, line, identity, key: event.name });
+  if (found > sent) {
+    const words = { sent: times(sent), found: times(found), verdict: 'different' } as const;
+    const differences = [{ ...place(event.record), ...words }];
+    yield { ...about, verdict: 'different', count: sent, records, differences };
+    return;
+  }
+  if (found > 0) {
+    const those = records.slice(0, found);
+    yield { ...about, verdict: 'same', count: found, records: those, differences: [] };
+  }
+  for (let at = found; at < sent; at += 1) {
+    const record = records[at] ?? event.record;
+    const other = near();
+    const verdict = other === undefined ? 'missing' : 'different';
+    const words = { sent: eventText(event), found: other ?? 'null', verdict } as const;
+    const differences = [{ ...place(record), ...words }];
+    yield { ...about, verdict, count: 1, records: [record], differences };
+  }
+}
+
+const times = (count: number): string => `{"times":${count}}`;
+
+/** Time and properties, as they were sent. */
+function eventText({ record }: EqualEvents): string {
+  const shown = [...membersOfSent(record)].filter(([key]) => key === 'ts' || key === 'evtData');
+  return exactText(new Map(shown));
+}

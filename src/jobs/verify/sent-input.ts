@@ -1,0 +1,191 @@
+import { Intake } from '../../bulk/peekable-iterator.js';
+import { EngagectlError } from '../../errors.js';
+import { firstRecords, type RowBlock } from '../../input/row-block.js';
+import { JsonText } from '../../text/json-parser.js';
+import { sourceRecord } from '../../mapping/rejects-input.js';
+import { exactText } from '../../text/lossless-json.js';
+import { KeySample } from './key-sample.js';
+import { membersOfSent, type SentRecord } from './sent.js';
+import { SentAddress } from './sent-address.js';
+import { SentUser } from './sent-records.js';
+import { keyParts } from '../../text/record-hash.js';
+import type { Inputs } from '../../input/inputs.js';
+import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
+import type { EventBook } from './sent-events.js';
+
+/** What is held in memory at most: distinct users or addresses, and distinct events. */
+const mostKeys = 500_000;
+
+interface Reading {
+  readonly mapper: Mapper;
+  /** What the records are. */
+  readonly kind: 'upload' | 'subscribe';
+  /** Users or addresses of the sample. */
+  readonly size: number;
+  readonly seed: number;
+  /** Take the lines of a rejects file whose outcome is unknown, and no others. */
+  readonly settle: boolean;
+  readonly limit: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** What an input says was sent. */
+export class SentInput {
+  /** Records, unreadable ones included; of a rejects file those that are to be settled. */
+  read = 0;
+  /** Records that would not be sent. */
+  rejected = 0;
+  readonly users: KeySample<SentUser>;
+  readonly addresses: KeySample<SentAddress>;
+  readonly events: EventBook;
+  /** Records that cannot be looked for, by why. */
+  readonly untold: { readonly record: SentRecord; readonly why: string }[] = [];
+  readonly #reading: Reading;
+  readonly #json = new JsonText();
+
+  constructor(reading: Reading, events: EventBook) {
+    this.#reading = reading;
+    this.events = events;
+    this.users = new KeySample<SentUser>(reading);
+    this.addresses = new KeySample<SentAddress>(reading);
+  }
+
+  /** All that is looked for. */
+  *records(): Generator<SentRecord> {
+    for (const { record } of this.untold) yield record;
+    for (const user of this.users.values()) yield* user.records;
+    for (const address of this.addresses.values()) yield* address.records;
+    for (const event of this.events.all()) yield* [event.record, ...(event.others ?? [])];
+  }
+
+  /** Reads all of it, once. Throws E-TOO-MANY for more than can be held. */
+  async readAll(inputs: Inputs): Promise<void> {
+    await this.#read(inputs, (rows) => {
+      if (!this.#reading.settle) this.read += rows.count + rows.faults.length;
+      if (!this.#reading.settle) this.rejected += rows.faults.length;
+      this.#add(this.#reading.mapper.map(rows));
+    });
+  }
+
+  /** Reads the events again, of days that had to wait. */
+  async readEvents(inputs: Inputs): Promise<void> {
+    await this.#read(inputs, (rows) => {
+      const records = this.#reading.mapper.map(rows);
+      for (let at = 0; at < records.count; at += 1) {
+        if (records.kinds[at] !== 1 || this.#isOfOtherDay(records, at)) continue;
+        this.#addEvent(this.#recordAt(records, at, undefined));
+      }
+    });
+  }
+
+  async #read(inputs: Inputs, add: (rows: RowBlock) => void): Promise<void> {
+    const { limit, signal } = this.#reading;
+    const blocks = inputs.blocks();
+    const rows = limit === undefined ? blocks : firstRecords(blocks, limit);
+    for await (const block of new Intake(rows).until(signal)) {
+      add(block);
+      this.#refuseTooMany();
+    }
+    signal.throwIfAborted();
+  }
+
+  #add(block: RecordBlock): void {
+    for (const reject of block.rejects) this.#addReject(block.rows, reject);
+    for (let at = 0; at < block.count; at += 1) {
+      const isEvent = block.kinds[at] === 1;
+      const isWanted = isEvent || this.#sample.wants(block.keys[at]!);
+      if (isWanted) this.#addRecord(block, at, isEvent);
+    }
+  }
+
+  #addReject(rows: RowBlock, { row, error }: RecordBlock['rejects'][number]): void {
+    if (!this.#reading.settle) {
+      this.rejected += 1;
+      return;
+    }
+    const text = this.#openRow(rows, row);
+    if (text === undefined) return;
+    this.read += 1;
+    this.untold.push({ record: { ...placeOf(rows, row), text: '{}', row: text }, why: error });
+  }
+
+  #addRecord(block: RecordBlock, at: number, isEvent: boolean): void {
+    const { rows, row: rowOf } = block;
+    const row = rowOf[at]!;
+    const line = this.#reading.settle ? this.#openRow(rows, row) : undefined;
+    if (this.#reading.settle && line === undefined) return;
+    if (line !== undefined) this.read += 1;
+    const record = this.#recordAt(block, at, line);
+    const hash = block.keys[at]!;
+    if (isEvent) {
+      const why = this.#addEvent(record);
+      if (why !== undefined) this.untold.push({ record, why });
+      return;
+    }
+    const members = membersOfSent(record);
+    if (this.#reading.kind === 'upload') {
+      const key = keyParts.find((name) => members.has(name)) ?? '';
+      const user = `${key} ${exactText(members.get(key) ?? null)}`;
+      this.users.of(user, hash, () => new SentUser()).add(record);
+    } else {
+      const [type = null, value = null] = ['type', 'value'].map((name) => members.get(name));
+      const address = `${exactText(type)} ${exactText(value)}`;
+      const sent = this.addresses.of(address, hash, () => new SentAddress(record));
+      sent.add(record, sourceRecord(rows, row));
+    }
+  }
+
+  #addEvent(record: SentRecord): string | undefined {
+    return this.events.add(record, membersOfSent(record));
+  }
+
+  /** Told without reading the whole of it: most events of a reading are not of its days. */
+  #isOfOtherDay({ json, bounds }: RecordBlock, at: number): boolean {
+    const text = this.#json;
+    if (!text.read(json, bounds[2 * at]!, bounds[2 * at + 1]!)) return false;
+    const ts = text.find('ts');
+    if (ts < 0) return false;
+    const seconds = Number(json.toString('latin1', text.valueStart(ts), text.valueEnd(ts)));
+    return this.events.isOfOtherDay(seconds);
+  }
+
+  #recordAt(
+    { rows, row, json, bounds }: RecordBlock,
+    at: number,
+    line: string | undefined,
+  ): SentRecord {
+    const text = json.toString('utf8', bounds[2 * at], bounds[2 * at + 1]);
+    return { ...placeOf(rows, row[at]!), text, row: line };
+  }
+
+  get #sample(): KeySample<unknown> {
+    return this.#reading.kind === 'upload' ? this.users : this.addresses;
+  }
+
+  /** The line of a rejects file, if its outcome is unknown. */
+  #openRow({ bytes, bounds }: RowBlock, row: number): string | undefined {
+    const line = bytes.toString('utf8', bounds[2 * row], bounds[2 * row + 1]).trim();
+    return isUnknown(line) ? line : undefined;
+  }
+
+  #refuseTooMany(): void {
+    if (this.#sample.count <= mostKeys && this.events.size <= mostKeys) return;
+    throw new EngagectlError('E-TOO-MANY', `more than ${mostKeys} different records to compare`, {
+      why: 'they are held in memory: of events in a file, one day at a time',
+      fix: 'compare a sample of the users; give events as files, and not by a pipe',
+    });
+  }
+}
+
+function placeOf({ source, lines }: RowBlock, row: number) {
+  return { source, line: lines[row] ?? 0 };
+}
+
+/** Whether it is a line of a rejects file whose outcome is unknown. */
+function isUnknown(line: string): boolean {
+  try {
+    return (JSON.parse(line) as { readonly stage?: unknown } | null)?.stage === 'unknown';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,242 @@
+import { Gate } from '../../bulk/adaptive-concurrency.js';
+import { exitCodes, EngagectlError, count } from '../../errors.js';
+import { limits } from '../../contract/limits.js';
+import { openInputs, type Inputs } from '../../input/inputs.js';
+import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
+import { uploadMapper } from '../../mapping/upload-mapper.js';
+import { failureOf } from '../failure-of.js';
+import { verifyDefaults, type VerifyOptions } from '../job-options.js';
+import { inputOptions } from '../input-files.js';
+import { runId } from '../run/run-id.js';
+import { uploadMapping } from '../write/upload.js';
+import { checkAll, type Checking } from './check-all.js';
+import { EventBook } from './sent-events.js';
+import { proven } from './confidence.js';
+import { SentInput } from './sent-input.js';
+import { Settlement } from './settlement.js';
+import { differenceText } from './verdict.js';
+import { VerdictTally } from './verdict-tally.js';
+import { watched } from '../../bulk/request-history.js';
+import { waitsOf, type Connection, type World } from '../job-context.js';
+import type { Waits } from '../../client/retry.js';
+import type { JobHooks } from '../job-hooks.js';
+import type { JobProgress, VerifyResult } from '../job-results.js';
+import type { RecordSink } from '../record-output.js';
+
+/** Where lines go: differences, or what could not be settled. */
+type LineSink = Pick<RecordSink, 'write' | 'finish' | 'abort'>;
+
+export interface VerifyRequest extends VerifyOptions {
+  readonly files: readonly string[];
+  /** Undefined is stdout, unless the lines go `into` something else. */
+  readonly output?: string | undefined;
+  readonly into: () => Promise<LineSink>;
+}
+
+export type VerifyHooks = JobHooks<VerifyResult>;
+
+/** Different events to hold in memory at a time. */
+const mostEvents = 100_000;
+
+const nothingOpen = 'no record of unknown outcome; a rejects file has such lines';
+
+interface Verifying {
+  readonly request: VerifyRequest;
+  readonly world: World;
+  readonly hooks: VerifyHooks;
+  readonly connection: Connection;
+  readonly sent: SentInput;
+  readonly seed: number;
+}
+
+/**
+ * Reads back what an input says was sent. Throws what was in the way before anything was asked for;
+ * from then on what goes wrong is part of the result.
+ */
+export async function verify(
+  request: VerifyRequest,
+  world: World,
+  hooks: VerifyHooks = {},
+): Promise<VerifyResult> {
+  const mapping = request.subscriptions ? undefined : await uploadMapping(mapped(request), world);
+  const inputs = await openInputs(readingOf(request), world.runtime);
+  let connection: Connection | undefined;
+  try {
+    connection = await world.connect();
+    const { zone } = connection;
+    const mapper = mapping
+      ? uploadMapper({ ...mapping, zone })
+      : subscribeMapper({ ...request.subscriptions, retryUnknown: request.settle === true });
+    for (const { header, source } of inputs.headers) mapper.check(header, source);
+    const seed = request.seed ?? Math.floor(world.runtime.random() * 2 ** 32);
+    const reading = {
+      mapper,
+      kind: mapping ? ('upload' as const) : ('subscribe' as const),
+      size: sizeOf(request),
+      seed,
+      settle: request.settle === true,
+      limit: request.limit,
+      signal: world.runtime.signal,
+    };
+    // A pipe cannot be read again, and what is to be settled is held whole.
+    const isOnce = inputs.totalBytes === undefined || request.settle === true;
+    const book = new EventBook({ zone, most: isOnce ? undefined : mostEvents });
+    const sent = new SentInput(reading, book);
+    return await perform({ request, world, hooks, connection, sent, seed }, inputs);
+  } finally {
+    await inputs.close();
+    await connection?.close();
+  }
+}
+
+/** Times of now are another time today, so that `ts: now` compares nothing. */
+const mapped = ({ settle, subscriptions: _, ...options }: VerifyRequest) => ({
+  ...options,
+  retryUnknown: settle === true,
+});
+
+const readingOf = (request: VerifyRequest) => {
+  const { type, status } = request.subscriptions ?? {};
+  return inputOptions(request.files, request, type && status && 'value');
+};
+
+const sizeOf = ({ all, settle, sample }: VerifyRequest): number =>
+  all || settle ? Number.POSITIVE_INFINITY : (sample ?? verifyDefaults.sample);
+
+async function perform(verifying: Verifying, inputs: Inputs): Promise<VerifyResult> {
+  const { request, world, hooks, connection, sent } = verifying;
+  const { runtime } = world;
+  const started = runtime.monotonic();
+  const tally = new VerdictTally();
+  const settlement = request.settle ? new Settlement() : undefined;
+  const counts = { requests: 0, retries: 0 };
+  const waits = waitsOf(connection, world);
+  const { client, history } = watched(connection.client, {
+    isWanted: hooks.history === true,
+    records: () => tally.checked,
+    runtime,
+  });
+  hooks.begun?.(() => progressOf(verifying, { tally, inputs, waits }), inputs.first);
+  const { within = 0, concurrency = limits.othersInFlight, pendingTimeout } = request;
+  const readAgain = async () => {
+    const again = await openInputs(readingOf(request), runtime);
+    try {
+      await sent.readEvents(again);
+    } finally {
+      await again.close();
+    }
+  };
+  const { policy } = connection;
+  const asking = { client, policy, runtime, waits, counts, budget: new Gate(concurrency) };
+  const how = { within, pendingTimeout, concurrency };
+  const checking = { sent, world, connection, readAgain, ...asking, ...how };
+  const work = async () => {
+    await sent.readAll(inputs);
+    await writeVerdicts(checking, { tally, settlement, sink: await request.into() });
+  };
+  const failure = await failureOf(work(), runtime.signal);
+  for (const line of tally.notes()) world.said.warn(line);
+  if (settlement && sent.read === 0) world.said.warn(`${inputs.first}: ${nothingOpen}`);
+  const error = failure ?? verdictError(tally, settlement, request.output);
+  const result = {
+    run: runId(runtime),
+    accountId: connection.accountId,
+    read: sent.read,
+    rejected: sent.rejected,
+    ...tally.counts,
+    ...(settlement && { settled: settlement.counts }),
+    seed: verifying.seed,
+    ...proven(tally, sent, failure === undefined),
+    ...counts,
+    seconds: Math.round(runtime.monotonic() - started) / 1000,
+    output: request.output ?? null,
+    exitCode: error?.exitCode ?? exitCodes.ok,
+    error,
+    unfinished: false,
+  };
+  await hooks.ended?.({ result, history: history(), wasResumed: false });
+  return result;
+}
+
+/** What is read counts until the first answer; from then on what was looked at. */
+function progressOf(
+  { sent }: Verifying,
+  { tally, inputs, waits }: { tally: VerdictTally; inputs: Inputs; waits: Waits },
+): JobProgress {
+  return {
+    read: sent.read,
+    records: tally.checked,
+    rejected: tally.differing,
+    bytes: inputs.bytesRead(),
+    totalBytes: undefined,
+    inFlight: 0,
+    waiting: waits.text,
+  };
+}
+
+interface Writing {
+  readonly tally: VerdictTally;
+  readonly settlement: Settlement | undefined;
+  readonly sink: LineSink;
+}
+
+/** Counts what was found out, and writes what differs or stays open. */
+async function writeVerdicts(
+  checking: Checking,
+  { tally, settlement, sink }: Writing,
+): Promise<void> {
+  const writeAll = async (lines: Iterable<Buffer>) => {
+    for (const line of lines) await sink.write(line);
+  };
+  try {
+    settlement?.begin(checking.sent.records());
+    try {
+      for await (const verdict of checkAll(checking)) {
+        tally.add(verdict);
+        const differences = verdict.differences.map((one) => Buffer.from(differenceText(one)));
+        await writeAll(settlement ? settlement.settle(verdict) : differences);
+      }
+    } finally {
+      if (settlement) await writeAll(settlement.leave());
+    }
+    await sink.finish();
+  } finally {
+    await sink.abort();
+  }
+}
+
+function verdictError(
+  tally: VerdictTally,
+  settlement: Settlement | undefined,
+  output: string | undefined,
+): EngagectlError | undefined {
+  if (settlement) return openError(settlement, output);
+  if (tally.differing === 0) return undefined;
+  const { different, missing, checked } = tally.counts;
+  return new EngagectlError(
+    'E-DIFFERENT',
+    `${tally.differing} of ${checked} are not as they were sent: ${different} different, ${missing} missing`,
+    {
+      why: 'the upload rejected them, somebody changed them since, or reads still lag behind writes',
+      fix: 'the lines of the differences say which, where, and what was found',
+    },
+  );
+}
+
+function openError(
+  { counts }: Settlement,
+  output = 'the lines written',
+): EngagectlError | undefined {
+  const { absent, unknown } = counts;
+  if (unknown > 0) {
+    return new EngagectlError('E-UNKNOWN', `of ${count(unknown, 'record')} it cannot be told`, {
+      why: 'the service does not show what would decide it',
+      fix: `${output} says why, record by record`,
+    });
+  }
+  if (absent === 0) return undefined;
+  return new EngagectlError('E-DIFFERENT', `${count(absent, 'record')} not found`, {
+    why: 'their request was not processed',
+    fix: `send them: give ${output} to the same command as before`,
+  });
+}

@@ -1,0 +1,216 @@
+import { EngagectlError, count } from '../../errors.js';
+import { pipedBefore, refuseOtherParts, sentBefore, type SentBefore } from '../run/already-sent.js';
+import {
+  appendLedger,
+  ledgerOf,
+  readLedger,
+  type LedgerLine,
+  type LedgerSource,
+} from '../run/sent-files-ledger.js';
+import { folderOfRuns } from '../run/open-run.js';
+import { digest } from '../run/run-folder.js';
+import { shardCount, shardText } from '../shard.js';
+import type { OnceKind } from '../../bulk/outcomes/outcome-counts.js';
+import type { Inputs } from '../../input/inputs.js';
+import type { TextDigests } from '../../input/text-digest.js';
+import type { Remembered } from './change-tracking.js';
+import type { WriteResult } from '../job-results.js';
+import type { World } from '../job-context.js';
+import type { Writing, WriteRequest } from './write-request.js';
+
+/** A write, as the ledger knows it. */
+type LedgerRun = Pick<
+  LedgerLine,
+  'command' | 'accountId' | 'host' | 'meaning' | 'shard' | 'stream'
+>;
+
+interface LedgerPlace {
+  /** The folder of runs that it belongs to. */
+  readonly runs: string;
+  /** The run itself, where it begins now. */
+  readonly made: string | undefined;
+  readonly world: World;
+  /** What was sent before may be sent again. */
+  readonly again: boolean;
+  /** The events of its stream are remembered one by one: those that were accepted are not sent. */
+  readonly remembers: boolean;
+  /** What stands for standard input, where that has a name. */
+  readonly pipe: string | undefined;
+}
+
+interface FinishedRun {
+  readonly result: WriteResult;
+  /** Of all inputs that were read to their end, by any part of the run. */
+  readonly digests: TextDigests;
+  readonly once: ReadonlySet<OnceKind>;
+  /** Records that the run began behind. */
+  readonly before: number;
+  /** Its folder is there, and can stay. */
+  readonly isKept: boolean;
+}
+
+/** Undefined for a rehearsal, and where there is no place for a ledger. */
+export function openLedger(
+  { kind, request, world, connection, rehearsal }: Writing,
+  {
+    made,
+    remembered,
+  }: { readonly made: string | undefined; readonly remembered: Remembered | undefined },
+) {
+  if (!connection || rehearsal !== undefined) return undefined;
+  const runs = folderOfRuns(world);
+  if (runs === undefined) return undefined;
+  const { accountId, host } = connection;
+  const meaning = digest(kind.meaning);
+  const shard = request.shard && { shard: shardText(request.shard) };
+  const stream = remembered && { stream: remembered.stream };
+  const run = { command: kind.name, accountId, host, meaning, ...shard, ...stream };
+  const again = request.again === true;
+  return new RunLedger(run, {
+    runs,
+    made,
+    again,
+    world,
+    remembers: remembered?.knowsEvents === true,
+    pipe: request.runName === undefined ? undefined : pipeName(request),
+  });
+}
+
+/** What a write asks of the ledger before it begins, and tells it at its end. */
+export class RunLedger {
+  /** Thrown before records go out that must not be sent twice: nobody can tell whether they were. */
+  readonly refused: EngagectlError | undefined;
+  readonly #isDamaged: boolean;
+  readonly #run: LedgerRun;
+  readonly #place: LedgerPlace;
+  /** Of runs whose records would do harm, sent again by this command. */
+  readonly #lines: readonly LedgerLine[];
+  /** The same of runs that sent other parts, which hold some of the same records. */
+  readonly #otherParts: readonly LedgerLine[];
+
+  constructor(run: LedgerRun, place: LedgerPlace) {
+    this.#run = run;
+    this.#place = place;
+    const { runs, made, again, world } = place;
+    const { lines, damage } = readLedger(runs, (line) => this.#doesHarm(line), made);
+    this.#lines = lines.filter(({ shard }) => shard === run.shard);
+    this.#otherParts = lines.filter(({ shard }) => shardCount(shard) !== shardCount(run.shard));
+    this.#isDamaged = damage !== undefined;
+    if (damage === undefined) return;
+    const error = unreadable(ledgerOf(runs), damage, world);
+    world.said.note(`${error.message}: ${damage}; users and subscriptions are sent all the same`);
+    if (!again) this.refused = error;
+  }
+
+  /**
+   * What of the inputs a run that begins now need not send; of a pipe only of one that is kept. Throws
+   * E-ALREADY-SENT, E-INPUT-CHANGED.
+   */
+  async sentBefore(
+    inputs: Inputs,
+    { resume, isKept }: { readonly resume: boolean; readonly isKept: boolean },
+  ): Promise<SentBefore | undefined> {
+    const isPiped = inputs.totalBytes === undefined;
+    if (this.#place.again || (isPiped && !(isKept && resume))) return undefined;
+    const [lines, { words }] = [this.#lines, this.#place.world];
+    const sent = await (isPiped
+      ? pipedBefore(inputs, { lines, name: this.#names(inputs)[0]! })
+      : sentBefore(inputs, { lines, resume, words }));
+    if (!sent) {
+      const other = { lines: this.#otherParts, shard: this.#run.shard, words };
+      if (!isPiped) await refuseOtherParts(inputs, other);
+      return undefined;
+    }
+    const { run, finished } = sent.line;
+    const when = finished.slice(0, 10);
+    this.#place.world.said.note(
+      `${count(sent.records, 'record')} sent on ${when} by run ${run}: what is behind is new`,
+    );
+    return sent;
+  }
+
+  #names({ names }: Inputs): readonly string[] {
+    return this.#place.pipe === undefined ? names : [this.#place.pipe];
+  }
+
+  /** Notes the end of the run; false when that cannot be, and its folder is to tell of it. */
+  note({ result, digests, once: kinds, before, isKept }: FinishedRun, inputs: Inputs): boolean {
+    const { run, read, rejected, unknown, exitCode } = result;
+    if (before > 0 && read === before) return true;
+    const finished = new Date(this.#place.world.runtime.now()).toISOString();
+    const accepted = result.accepted + result.resumed;
+    const sources = ledgerSources(digests, this.#names(inputs));
+    const counts = { read, accepted, rejected, unknown, exitCode };
+    try {
+      const once = [...kinds];
+      const line = { run, finished, ...this.#run, sources, ...counts, once };
+      appendLedger(this.#place.runs, line, { isDamaged: this.#isDamaged });
+      return true;
+    } catch (error) {
+      return this.#notNoted(run, { error: error as Error, mustStay: isKept && kinds.size > 0 });
+    }
+  }
+
+  /** The same command with the same content would do harm. */
+  #doesHarm(line: LedgerLine): boolean {
+    const same = ['accountId', 'command', 'host', 'meaning'] as const;
+    const isSame = same.every((name) => line[name] === this.#run[name]);
+    const isRemembered = this.#place.remembers && line.stream === this.#run.stream;
+    const harm = isRemembered ? line.once.filter((kind) => kind !== 'event') : line.once;
+    return isSame && harm.length > 0 && line.accepted + line.unknown > 0;
+  }
+
+  #notNoted(run: string, { error, mustStay }: { error: Error; mustStay: boolean }): boolean {
+    const { said, words } = this.#place.world;
+    const what = `the end of run ${run} cannot be noted in ${ledgerOf(this.#place.runs)}: ${error.message}`;
+    const next = mustStay
+      ? `; its folder stays, so that nothing is sent twice: ${words.goOn(run)} notes it`
+      : '';
+    said.warn(`${what}${next}`);
+    return !mustStay;
+  }
+}
+
+const unreadable = (file: string, damage: string, { words }: World): EngagectlError =>
+  new EngagectlError('E-LEDGER', `the ledger ${file} cannot be read`, {
+    why: `${damage}; so nobody can tell whether these records, which do harm when sent twice, were sent before`,
+    fix: `put the file back as it was; or move it away, or give ${words.option('again')}, when you are sure`,
+    file,
+  });
+
+/** The inputs of a run as the ledger has them: those that were read to their end; one by one, for there may be many. */
+function* ledgerSources(digests: TextDigests, names: readonly string[]): Generator<LedgerSource> {
+  let before: number | undefined;
+  for (const [input, name] of names.entries()) {
+    const found = digests.get(input);
+    const first = input === 0 ? 0 : before;
+    before = found?.ended?.end.ordinal;
+    if (!found?.ended || first === undefined) continue;
+    const { offset: bytes, hash: digest, endsInLine, ended } = found;
+    const { offset, line, ordinal, state } = ended.end;
+    yield {
+      name,
+      bytes,
+      digest,
+      head: ended.head,
+      records: ordinal - first,
+      ...(offset !== bytes && { offset }),
+      line,
+      ...(state !== undefined && { state }),
+      ...(endsInLine && { endsInLine }),
+    };
+  }
+}
+
+/** What stands for the files of a run from a pipe. */
+export const pipeName = ({ runName }: Pick<WriteRequest, 'runName'>): string =>
+  `stdin (${runName})`;
+
+/** Throws E-USAGE where a name is given to a run that reads files. */
+export function refuseFiles({ names, totalBytes }: Inputs, { words }: World): void {
+  if (names.length === 1 && totalBytes === undefined) return;
+  throw new EngagectlError('E-USAGE', `${words.option('runName')} is for input from one pipe`, {
+    why: 'a run from files is found by their names',
+    fix: 'leave it out, or read standard input alone',
+  });
+}

@@ -1,0 +1,207 @@
+import { Intake } from '../../bulk/peekable-iterator.js';
+import { RequestCount } from '../../bulk/write/request-count.js';
+import { writes } from '../../contract/endpoints.js';
+import { exitCodes } from '../../errors.js';
+import { firstRecords, type RowBlock } from '../../input/row-block.js';
+import { openInputs, type Inputs } from '../../input/inputs.js';
+import { findingsOf, type Findings } from '../../mapping/preview/findings.js';
+import { uploadMapper } from '../../mapping/upload-mapper.js';
+import { zoneOf } from '../../zone.js';
+import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';
+import { writeDefaults, type UploadOptions } from '../job-options.js';
+import { draftOf, draftTarget, writeDraft, type DraftWish } from './write-mapping-file.js';
+import { needRecords } from './min-records.js';
+import { inputOptions } from '../input-files.js';
+import { uploadFrame, uploadMapping } from './upload.js';
+import type { UploadMapping } from '../../mapping/upload-mapping.js';
+import type { MappingFile } from '../../mapping/mapping-file-schema.js';
+import type { World } from '../job-context.js';
+
+/** Text that is read. Of a longer input the rest is estimated. */
+const mostBytes = 16 * 1024 * 1024;
+/** Nothing is sent, so nothing can be measured: what one request is taken to last. */
+const secondsPerRequest = 1;
+
+export interface PreviewRequest extends UploadOptions {
+  readonly files: readonly string[];
+  /** Records to show. */
+  readonly count: number;
+  /** File for a mapping that is drafted from what is read; the preview is by that mapping. */
+  readonly writeMapping?: string;
+  /** Replace that file. */
+  readonly overwrite?: boolean;
+}
+
+/** What an upload would do, as far as its input was read. */
+export interface Preview extends Findings {
+  /** The first input. */
+  readonly source: string;
+  /** Read, rejected ones among them. */
+  readonly records: number;
+  readonly rejected: number;
+  /** The whole input was read; else its beginning was. */
+  readonly complete: boolean;
+  /** Of decoded text. */
+  readonly bytesRead: number;
+  /** Of the whole input; null where its size is not known. */
+  readonly estimate: Estimate | null;
+  readonly first: readonly PreviewRecord[];
+  readonly rejects: readonly PreviewReject[];
+  readonly rejectReasons: readonly RejectReason[];
+  /** The mapping that was drafted. */
+  readonly drafted: MappingFile | null;
+  readonly exitCode: number;
+}
+
+interface RejectReason {
+  readonly reason: string;
+  readonly count: number;
+  /** Of the first one. */
+  readonly source: string;
+  readonly line: number;
+}
+
+interface Estimate {
+  /** That would be sent. */
+  readonly records: number;
+  readonly requests: number;
+  readonly bytes: number;
+  /** A guess: no request was made that could tell. */
+  readonly seconds: number;
+  readonly assumed: { readonly secondsPerRequest: number; readonly inFlight: number };
+}
+
+type PreviewWorld = Pick<World, 'runtime' | 'words' | 'timezone'>;
+
+/**
+ * What an upload would send; nothing is sent: no connection is made, and no file is written but
+ * `writeMapping`. Throws what reading and mapping throw, and E-OUTPUT-EXISTS.
+ */
+export async function previewUpload(
+  request: PreviewRequest,
+  world: PreviewWorld,
+): Promise<Preview> {
+  const { runtime } = world;
+  const mapping = await mappingFor(request, world);
+  const options = inputOptions(request.files, request);
+  const inputs = await openInputs(options, runtime);
+  const least = mapping.expected?.minRecords;
+  try {
+    if (least && inputs.totalBytes !== undefined) {
+      await needRecords(least, await openInputs(options, runtime), runtime.signal);
+    }
+    const beginning = new Beginning(inputs, request.limit);
+    const blocks = beginning.blocks(runtime.signal);
+    const { writeMapping } = request;
+    if (writeMapping === undefined) return await readPreview(request, mapping, beginning, blocks);
+    return await draft({ ...request, writeMapping }, mapping, { ...world, beginning, blocks });
+  } finally {
+    await inputs.close();
+  }
+}
+
+async function mappingFor(request: PreviewRequest, world: PreviewWorld, drafted?: MappingFile) {
+  const mapping = await uploadMapping(request, world, drafted);
+  return { ...mapping, zone: zoneOf(world.timezone) };
+}
+
+interface Reading extends PreviewWorld {
+  readonly beginning: Beginning;
+  readonly blocks: AsyncIterable<RowBlock>;
+}
+
+/** A draft, and the preview of what would be sent by it. */
+async function draft(
+  request: PreviewRequest & DraftWish,
+  given: UploadMapping,
+  { beginning, blocks, ...world }: Reading,
+): Promise<Preview> {
+  const target = await draftTarget(request, world);
+  const rows: RowBlock[] = [];
+  for await (const block of blocks) rows.push(block);
+  const drafted = draftOf(rows, beginning.inputs, given, world.words);
+  const mapping = await mappingFor(request, world, drafted);
+  const preview = await readPreview(request, mapping, beginning, rows);
+  await writeDraft(drafted, target, request.overwrite === true);
+  return { ...preview, drafted };
+}
+
+/** The first rows of an input, and whether there are more. */
+class Beginning {
+  readonly inputs: Inputs;
+  readonly #limit: number | undefined;
+  isAll = true;
+  bytes = 0;
+
+  constructor(inputs: Inputs, limit: number | undefined) {
+    this.inputs = inputs;
+    this.#limit = limit;
+  }
+
+  async *blocks(signal: AbortSignal): AsyncGenerator<RowBlock> {
+    const blocks = this.inputs.blocks();
+    const rows = this.#limit === undefined ? blocks : firstRecords(blocks, this.#limit);
+    for await (const block of new Intake(rows).until(signal)) {
+      this.isAll = this.bytes < mostBytes;
+      if (!this.isAll) return;
+      this.bytes += block.bytes.length;
+      yield block;
+    }
+    signal.throwIfAborted();
+  }
+}
+
+async function readPreview(
+  request: PreviewRequest,
+  mapping: UploadMapping,
+  beginning: Beginning,
+  blocks: AsyncIterable<RowBlock> | Iterable<RowBlock>,
+): Promise<Preview> {
+  const { inputs } = beginning;
+  const mapper = uploadMapper(mapping);
+  for (const { header, source } of inputs.headers) mapper.check(header, source);
+  const sample = new PreviewSample(request.count, requestCount(request));
+  for await (const block of blocks) sample.add(mapper.map(block));
+  const { survey, first, rejects } = sample;
+  const headers = inputs.headers.map(({ header }) => header);
+  return {
+    source: inputs.first,
+    records: survey.records + survey.rejected,
+    rejected: survey.rejected,
+    complete: beginning.isAll,
+    bytesRead: beginning.bytes,
+    estimate: estimateOf(sample, beginning, request),
+    first,
+    rejects,
+    rejectReasons: [...survey.reasons].map(([reason, { count, source, line }]) => {
+      return { reason, count, source, line };
+    }),
+    ...findingsOf(survey, headers, mapping),
+    drafted: null,
+    exitCode: survey.rejected > 0 ? exitCodes.rejected : exitCodes.ok,
+  };
+}
+
+function requestCount({ chunkSize, chunkBytes = writeDefaults.chunkBytes }: PreviewRequest) {
+  const records = chunkSize ?? writes.upload.records;
+  const frameBytes = Buffer.byteLength(uploadFrame.join(''));
+  return new RequestCount({ records, bytes: chunkBytes, frameBytes });
+}
+
+/** Of the whole input. Null where it is a pipe that was not read to its end. */
+function estimateOf(
+  { survey, requests }: PreviewSample,
+  { isAll, inputs }: Beginning,
+  { concurrency: inFlight = writes.upload.inFlight }: PreviewRequest,
+): Estimate | null {
+  if (!isAll && inputs.totalBytes === undefined) return null;
+  const factor = isAll ? 1 : (inputs.totalBytes ?? 0) / Math.max(inputs.bytesRead(), 1);
+  const all = Math.ceil(requests.requests * factor);
+  return {
+    records: Math.round(survey.records * factor),
+    requests: all,
+    bytes: Math.round(requests.bytes * factor),
+    seconds: Math.ceil(all / inFlight) * secondsPerRequest,
+    assumed: { secondsPerRequest, inFlight },
+  };
+}

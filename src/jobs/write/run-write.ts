@@ -1,0 +1,190 @@
+import path from 'node:path';
+import { readJournal } from '../../bulk/journal/journal.js';
+import {
+  earlierParts,
+  mayBeginAnew,
+  writeEntries,
+  type EarlierParts,
+  type WriteEntry,
+} from '../../bulk/outcomes/journal-entries.js';
+import { writes } from '../../contract/endpoints.js';
+import { grouped } from '../../errors.js';
+import { openInputs, type Inputs } from '../../input/inputs.js';
+import { shardedMapper } from '../../mapping/sharding.js';
+import { withoutUnknown } from '../../mapping/rejects-input.js';
+import { zoneOf } from '../../zone.js';
+import { needRecords } from './min-records.js';
+import { pipeName, refuseFiles, openLedger } from './duplicate-protection.js';
+import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from '../run/open-run.js';
+import { inputOptions } from '../input-files.js';
+import { digest, journalOf, type RunFolder } from '../run/run-folder.js';
+import { shardText, writeSlots } from '../shard.js';
+import { openTally, workThrough } from './send-input.js';
+import { isWorthKeeping } from './worth-keeping.js';
+import type { Mapper } from '../../mapping/record-block.js';
+import type { Remembered } from './change-tracking.js';
+import type { WriteResult } from '../job-results.js';
+import type { Connection, World } from '../job-context.js';
+import type { WriteHooks, WriteKind, WriteRequest, Writing } from './write-request.js';
+
+/**
+ * Does a write from its input to its result. Throws what was in the way before anything was sent;
+ * from then on what goes wrong is part of the result.
+ */
+export async function performWrite(
+  kind: WriteKind,
+  request: WriteRequest,
+  world: World,
+  hooks: WriteHooks = {},
+): Promise<WriteResult> {
+  const { rehearsal: asked, runName } = request;
+  const rehearsal = asked && !writes[kind.name].dryRun ? 'check' : asked;
+  const slots = writeSlots(kind.name, request, world);
+  const options = inputOptions(request.files, request, kind.listColumn);
+  const inputs = await openInputs({ ...options, digests: rehearsal === undefined }, world.runtime);
+  let connection: Connection | undefined;
+  try {
+    sayFormats(inputs, world);
+    // What is remembered belongs to an account.
+    if (rehearsal !== 'check' || request.changed) connection = await world.connect();
+    const mapped = kind.mapper(connection?.zone ?? zoneOf(world.timezone));
+    const whole = request.retryUnknown ? mapped : withoutUnknown(mapped);
+    const mapper = request.shard ? shardedMapper(whole, request.shard) : whole;
+    for (const { header, source, inputs: count } of inputs.headers) {
+      mapper.check(header, source);
+      const which = count > 1 ? `${source} and ${grouped(count - 1)} more` : source;
+      for (const doubt of mapper.doubts?.(header) ?? []) {
+        world.said.warn(`${which}: ${doubt}`, { file: source, line: 1 });
+      }
+    }
+    const piped = inputs.totalBytes === undefined;
+    if (kind.minRecords && !piped) {
+      await needRecords(
+        kind.minRecords,
+        await openInputs(options, world.runtime),
+        world.runtime.signal,
+      );
+    }
+    if (runName !== undefined) refuseFiles(inputs, world);
+    const writing = { kind, request, world, hooks, rehearsal, inputs, connection, slots };
+    return await runConnected(writing, mapper);
+  } finally {
+    await inputs.close();
+    await connection?.close();
+  }
+}
+
+/** Of what has no name that tells: a wrong guess is seen at once. */
+function sayFormats({ guessed }: Inputs, { said, words }: World): void {
+  if (!guessed) return;
+  const { name, format, others } = guessed;
+  const more = others > 0 ? ` and ${grouped(others)} more` : '';
+  const other = words.option('inputFormat');
+  said.note(`${name}${more}: read as ${format}, by its content; ${other} says otherwise`);
+}
+
+/** What remembers is loaded where it is asked for. */
+async function openRemembered(writing: Writing): Promise<Remembered | undefined> {
+  const { changed, stream, full, gone } = writing.request;
+  if ([changed, stream, full, gone].every((asked) => asked === undefined)) return undefined;
+  const { openMemory } = await import('./change-tracking.js');
+  return openMemory(writing);
+}
+
+async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResult> {
+  const { hooks, inputs, kind, request } = writing;
+  const remembered = await openRemembered(writing);
+  const run = await openRunOf(writing).catch((error: unknown) => {
+    remembered?.close();
+    throw error;
+  });
+  let done = false;
+  let unfinished: boolean | undefined;
+  try {
+    const isResumed = run.kept?.resumed === true;
+    const ledger = openLedger(writing, {
+      made: isResumed ? undefined : run.id,
+      remembered,
+    });
+    const isKept = run.kept !== undefined;
+    const sent = isResumed
+      ? undefined
+      : await ledger?.sentBefore(inputs, { resume: request.resume === true, isKept });
+    const before = sent?.entries ?? [];
+    const earlier = run.kept && earlierParts([...run.kept.entries, ...before]);
+    if (earlier) await verify(writing, earlier);
+    const tally = await openTally(writing, { run, earlier });
+    if (kind.seen && ledger?.refused) throw ledger.refused;
+    if (sent?.isAll !== true) await confirm(writing, mapper);
+    if (before.length > 0) await run.kept?.journal.append(...before);
+    const memory = remembered?.memory;
+    const ending = await workThrough(writing, { mapper, run, earlier, tally, ledger, memory });
+    if (ending.result.done) await remembered?.writeGone();
+    const isTold = (await hooks.ended?.(ending)) ?? true;
+    done = ending.result.done && isTold;
+    if (done && ledger) {
+      const digests = inputs.ended;
+      digests.fillUp(earlier?.digests.values() ?? []);
+      const { once } = tally.log;
+      const end = { result: ending.result, digests, once, before: sent?.records ?? 0 };
+      done = ledger.note({ ...end, isKept }, inputs);
+    }
+    unfinished = ending.result.done && !done ? isWorthKeeping(run) : ending.result.unfinished;
+    return { ...ending.result, unfinished };
+  } finally {
+    remembered?.close();
+    run.close({ keep: unfinished ?? (!done && isWorthKeeping(run)) });
+  }
+}
+
+/** Last of all: nobody is asked about what would be refused anyway. */
+async function confirm(writing: Writing, mapper: Mapper): Promise<void> {
+  const { kind, hooks, request, world, inputs, connection, rehearsal } = writing;
+  if (!connection || rehearsal === 'check') return;
+  const piped = inputs.totalBytes === undefined;
+  const options = inputOptions(request.files, request, kind.listColumn);
+  const identities = piped
+    ? undefined
+    : await kind.survey?.(await openInputs(options, world.runtime), mapper);
+  await hooks.confirm?.({ piped, identities });
+}
+
+/** The text that earlier parts read has to be the same. Throws E-INPUT-CHANGED. */
+async function verify({ inputs, kind }: Writing, earlier: EarlierParts): Promise<void> {
+  const { digests, watermark } = earlier;
+  if (inputs.totalBytes !== undefined) return inputs.verify(digests.values());
+  const digest = digests.get(0);
+  // Of a demerge, all identities have to be seen again to tell duplicates.
+  if (digest) await inputs.passOver(kind.seen ? undefined : watermark, digest);
+}
+
+/** Runs from files are kept, and those from a pipe that have a name: its producer is run again. */
+async function openRunOf(writing: Writing): Promise<OpenRun<WriteEntry>> {
+  const { kind, request, world, inputs, connection, rehearsal } = writing;
+  if (!connection || rehearsal !== undefined) return unkeptRun(world);
+  const isPiped = inputs.totalBytes === undefined;
+  if (isPiped && request.runName === undefined) {
+    const how = world.words.option('runName', '<name>');
+    const note = `input from a pipe is resumed only by ${how}: starting afresh`;
+    if (request.resume) world.said.note(note);
+    return unkeptRun(world);
+  }
+  const wanted = {
+    command: kind.name,
+    accountId: connection.accountId,
+    host: connection.host,
+    files: isPiped
+      ? [pipeName(request)]
+      : request.files.map((file) => path.resolve(world.runtime.cwd, file)),
+    options: digest(kind.meaning),
+    ...(request.shard && { shard: shardText(request.shard) }),
+    resume: request.resume,
+    fresh: request.fresh,
+    run: request.run,
+    mayBeginAnew: (folder: RunFolder) =>
+      mayBeginAnew(earlierParts(readJournal(journalOf(folder), writeEntries))),
+  };
+  if (request.journal) return openRun(wanted, writeEntries, world);
+  await refuseUnfinished(wanted, world);
+  return unkeptRun(world);
+}

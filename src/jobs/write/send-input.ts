@@ -1,0 +1,237 @@
+import { endedOf } from '../../bulk/outcomes/outcome-counts.js';
+import { Tally } from '../../bulk/outcomes/tally.js';
+import { JournalledOutcomes } from '../../bulk/outcomes/outcome-log.js';
+import {
+  elsewhereBefore,
+  hasRecords,
+  type EarlierParts,
+  type WriteEntry,
+} from '../../bulk/outcomes/journal-entries.js';
+import { write } from '../../bulk/write/write-pipeline.js';
+import { exitCodes } from '../../errors.js';
+import { sourceRecord } from '../../mapping/rejects-input.js';
+import { openRejects } from '../open-rejects.js';
+import { tooFew } from './min-records.js';
+import { watched } from '../../bulk/request-history.js';
+import { isWorthKeeping } from './worth-keeping.js';
+import { writeVerdict } from './write-verdict.js';
+import { Gate } from '../../bulk/adaptive-concurrency.js';
+import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
+import { paths, writes } from '../../contract/endpoints.js';
+import { firstRecords } from '../../input/row-block.js';
+import { writeDefaults } from '../job-options.js';
+import { waitsOf } from '../job-context.js';
+import type { StreamMemory } from '../../bulk/change-tracking/change-tracker.js';
+import type { Traffic, WriteJob } from '../../bulk/write/write-job.js';
+import type { Mapper } from '../../mapping/record-block.js';
+import type { JobEnding } from '../job-hooks.js';
+import type { OpenRun } from '../run/open-run.js';
+import type { JobProgress, WriteResult } from '../job-results.js';
+import type { RunLedger } from './duplicate-protection.js';
+import type { Remark, Writing, WriteRequest } from './write-request.js';
+import type { Client } from '../../client/client.js';
+
+interface Parts {
+  readonly mapper: Mapper;
+  readonly run: OpenRun<WriteEntry>;
+  readonly earlier: EarlierParts | undefined;
+  readonly tally: Tally;
+  readonly ledger: RunLedger | undefined;
+  readonly memory: StreamMemory | undefined;
+}
+
+/** Reads the input to its end, and sends what is to be sent. */
+export async function workThrough(writing: Writing, parts: Parts): Promise<JobEnding<WriteResult>> {
+  const { kind, world, hooks, rehearsal, inputs, connection } = writing;
+  const { run, earlier, tally, memory } = parts;
+  const { runtime, words } = world;
+  const started = runtime.monotonic();
+  const { client, history } = watched(rehearsal === 'check' ? undefined : connection?.client, {
+    isWanted: hooks.history === true,
+    records: () => tally.counts.accepted,
+    runtime,
+  });
+  const headers = inputs.headers.map(({ header }) => header);
+  const remarks = kind.remarks?.(headers, rehearsal === 'check');
+  const say = (all: readonly Remark[] = []) => {
+    for (const { text, personal } of all) world.said.warn(text, {}, personal);
+  };
+  const made = jobOf(writing, parts, client);
+  const map: WriteJob['map'] = (rows) => {
+    const block = made.map(rows);
+    say(remarks?.look(block));
+    return block;
+  };
+  const job = { ...made, map };
+  const sending = write(job);
+  hooks.begun?.(() => progressOf(writing, tally, job), inputs.first);
+  const { done, stopped, ...traffic } = await sending;
+  say(remarks?.found());
+  warnOfInput(writing, done ? parts.mapper : undefined);
+  const short = done ? shortOf(writing, tally, traffic) : undefined;
+  const error = writeVerdict(tally, {
+    stopped: stopped ?? short,
+    job: kind.name,
+    rehearsal,
+    words,
+  });
+  if (stopped?.id === 'E-REJECTED') await run.kept?.journal.append({ kind: 'refused' });
+  return {
+    result: {
+      run: run.id,
+      accountId: connection?.accountId ?? null,
+      ...tally.counts,
+      ...(memory && { plan: memory.plan }),
+      ...traffic,
+      seconds: Math.round(runtime.monotonic() - started) / 1000,
+      rejectsFile: tally.rejects.exists ? tally.rejects.path : null,
+      exitCode: error?.exitCode ?? exitCodes.ok,
+      error,
+      done,
+      stopped,
+      unfinished: !done && isWorthKeeping(run),
+    },
+    told: tally,
+    history: history(),
+    wasResumed: earlier !== undefined && !earlier.settled.isEmpty,
+  };
+}
+
+/** What is settled is told, and not what was read: of the bytes the same share. */
+function progressOf(
+  { inputs, rehearsal }: Writing,
+  { counts }: Tally,
+  { budget, waits }: WriteJob,
+): JobProgress {
+  const { read, rejected, notSent, otherShards = 0 } = counts;
+  const records = endedOf(counts) - (rehearsal === 'check' ? 0 : notSent);
+  const bytes =
+    read === 0 ? 0 : Math.round((inputs.bytesRead(read + otherShards) * records) / read);
+  const { totalBytes } = inputs;
+  const waiting = waits.text;
+  return { read, records, rejected, bytes, totalBytes, inFlight: budget.inFlight, waiting };
+}
+
+/** What is odd about it; `mapper`, where all of it was read. */
+function warnOfInput({ inputs, world: { said } }: Writing, mapper: Mapper | undefined): void {
+  for (const warning of inputs.warnings) said.warn(warning);
+  const unseen = mapper?.unseen?.() ?? [];
+  if (unseen.length === 0) return;
+  const names = unseen.map((name) => JSON.stringify(name)).join(', ');
+  said.warn(`no record has what was named: column ${names}`);
+}
+
+/** Of a pipe the number of records is known at its end only. */
+function shortOf(
+  { kind, request, inputs }: Writing,
+  { counts, hasSent }: Tally,
+  { requests }: Pick<Traffic, 'requests'>,
+) {
+  const { minRecords = 0 } = kind;
+  const records = counts.read + (counts.otherShards ?? 0);
+  const isCutByUs = request.limit !== undefined;
+  if (isCutByUs || inputs.totalBytes !== undefined || records >= minRecords) return undefined;
+  const { names } = inputs;
+  const accepted = hasSent || requests > 0 ? counts.accepted + counts.resumed : undefined;
+  return tooFew(records, minRecords, { names, accepted });
+}
+
+/** Counts the outcomes; its rejects file is made with the first reject. */
+export async function openTally(
+  { kind, request, world, hooks, rehearsal, inputs }: Writing,
+  { run: { kept }, earlier }: Pick<Parts, 'run' | 'earlier'>,
+): Promise<Tally> {
+  const { files, rejects: named, shard } = request;
+  const rejects = openRejects(
+    {
+      job: kind.name,
+      named,
+      files,
+      first: inputs.first,
+      headers: inputs.headers,
+      heard: hooks.rejected,
+      shard,
+    },
+    world,
+  );
+  const tally = new Tally({
+    rejects,
+    sourceRecord,
+    keys: kind.keys,
+    // With a name, its producer is run again.
+    listNotSent:
+      inputs.totalBytes === undefined && request.runName === undefined && rehearsal !== 'check',
+  });
+  if (shard) tally.counts.otherShards = 0;
+  if (!kept || !earlier) return tally;
+  await rejects.resume({ file: earlier.rejectsFile, mark: earlier.rejects });
+  tally.resume(earlier.counts);
+  if (shard && !kind.seen) tally.counts.otherShards = elsewhereBefore(earlier);
+  const journalled = new JournalledOutcomes({
+    journal: kept.journal,
+    rejects,
+    digests: () => inputs.takeDigests(),
+    start: earlier.watermark,
+    once: earlier.once,
+  });
+  tally.log = world.ports?.outcomes?.(journalled) ?? journalled;
+  return tally;
+}
+
+/** What `write` is to do; records go nowhere where only a check is made. */
+function jobOf(
+  { kind, request, world, hooks, rehearsal, inputs, connection, slots }: Writing,
+  { mapper, earlier, tally, ledger, memory }: Parts,
+  client: Client | undefined,
+): WriteJob {
+  const { limit, maxRejects } = request;
+  const { name } = kind;
+  const defaults = writes[name];
+  // Of a demerge, all identities have to be seen again to tell duplicates.
+  const from = kind.seen ? undefined : earlier?.watermark;
+  const rows = hooks.ready ? paced(inputs.blocks(from), hooks.ready) : inputs.blocks(from);
+  return {
+    rows: limit === undefined ? rows : firstRecords(rows, limit - (from?.ordinal ?? 0)),
+    map: (block) => mapper.map(block),
+    toldOnce: kind.seen,
+    send:
+      client &&
+      ((body, signal, asked) =>
+        client.write(name, body, signal, { dryRun: rehearsal === 'dryRun', ...asked })),
+    shown: client?.shown ?? ((words) => words),
+    endpoint: `POST ${paths[name]}`,
+    request: {
+      frame: { open: Buffer.from(kind.frame[0]), close: Buffer.from(kind.frame[1]) },
+      records: request.chunkSize ?? defaults.records,
+      bytes: request.chunkBytes ?? writeDefaults.chunkBytes,
+    },
+    order: kind.seen ? 'none' : (request.order ?? 'key'),
+    maxRejects,
+    rehearsal,
+    tally,
+    budget: world.ports?.budget?.() ?? new Gate(slots),
+    policy: connection?.policy ?? noRetries,
+    runtime: world.runtime,
+    earlier: earlier && hasRecords(earlier) ? toldOf(earlier, request) : undefined,
+    memory,
+    onceRefused: ledger?.refused,
+    piped: inputs.totalBytes === undefined,
+    option: world.words.option,
+    waits: waitsOf(connection, world),
+    log: (line) => world.said.verbose(line),
+    warn: (text) => world.said.warn(text),
+  };
+}
+
+async function* paced<T>(items: AsyncIterable<T>, ready: () => Promise<void>): AsyncGenerator<T> {
+  for await (const item of items) {
+    await ready();
+    yield item;
+  }
+}
+
+/** Records whose outcome is unknown may be sent again, knowingly. */
+const toldOf = (earlier: EarlierParts, { retryUnknown }: WriteRequest): EarlierParts =>
+  retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
+
+const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
