@@ -1,5 +1,5 @@
 import { checkedBaseUrl } from './config/base-url.js';
-import { accountOf } from './jobs/library/library-account.js';
+import { accountOf } from './jobs/library/account.js';
 import { nodeRuntime } from './runtime.js';
 import type { Account, ConnectOptions } from './jobs/library/api.js';
 

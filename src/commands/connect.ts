@@ -4,8 +4,7 @@ import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startLocalService } from './serve/start-local-service.js';
-import type { AccountCheck } from '../jobs/check-account.js';
-import type { Address } from '../jobs/connection.js';
+import type { AccountCheck, Address } from '../jobs/connection.js';
 import type { Connection as JobConnection } from '../jobs/job-context.js';
 import type { Runtime } from '../runtime.js';
 import type { Settings } from './settings.js';
@@ -108,7 +107,7 @@ export async function askAccount(
   const listeners = onHeaders && { onHeaders };
   const how = { maxInFlight: 1, messages: said, ...listeners };
   const connection = await connectTo(account, settings, runtime, how);
-  const { checkAccount } = await import('../jobs/check-account.js');
+  const { checkAccount } = await import('../jobs/connection.js');
   const { client, account: connected } = connection;
   return closing(connection, checkAccount(client, connected.baseUrl, runtime));
 }

@@ -1,13 +1,13 @@
 import { identifierKinds } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import type { WantedUsers } from '../jobs/open-users.js';
-import type { CommandSpec } from './command-spec.js';
 import { inputOptions, needInput } from './flags/input-flags.js';
-import type { FlagsOf, OptionTable } from './flags/option-table.js';
 import { concurrencyOption } from './flags/concurrency-option.js';
 import { choice, notEmpty } from './flags/option-values.js';
 import { outputOptions } from './flags/output-flags.js';
+import type { WantedUsers } from '../jobs/get-profiles.js';
+import type { CommandSpec } from './command-spec.js';
+import type { FlagsOf, OptionTable } from './flags/option-table.js';
 import type { LookUpFlags } from './job/run-look-up.js';
 
 const userOptions = [

@@ -20,7 +20,7 @@ export const command: CommandSpec = {
       stdout.write(`${version}\n`);
       return;
     }
-    const { libraryVersions } = await import('../jobs/doctor/library-versions.js');
+    const { libraryVersions } = await import('../jobs/doctor/checks.js');
     stdout.write(jsonAnswer({ version, node, platform, ...(await libraryVersions()) }));
   },
 };

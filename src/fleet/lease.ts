@@ -1,5 +1,6 @@
 import { EngagectlError } from '../errors.js';
-import { Gate, type OutcomeLog } from '../jobs/ports.js';
+import { Gate } from '../bulk/adaptive-concurrency.js';
+import type { OutcomeLog } from '../jobs/job-context.js';
 
 /** Of a lease: what is left of it is for the difference of two clocks. */
 const usable = 0.8;

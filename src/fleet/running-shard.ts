@@ -6,7 +6,7 @@ import { WorkFolder, type FleetRun, type ShardResult } from './fleet-run.js';
 import { Lease, leasedOutcomes, LeasedSlot } from './lease.js';
 import type { Job } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
-import type { Ports } from '../jobs/ports.js';
+import type { Ports } from '../jobs/job-context.js';
 import type { Runtime } from '../runtime.js';
 import type { ShardJob, ShardProgress } from './shard-job.js';
 

@@ -1,9 +1,9 @@
-import type { Job, Queue, Worker } from 'bullmq';
 import { EngagectlError } from '../errors.js';
-import { aborted } from '../jobs/aborted.js';
+import { aborted } from '../jobs/job-context.js';
 import { FleetLists } from './lanes.js';
-import { type Outage, answered, type QueueStore } from './queue-store.js';
+import { answered, type Outage, type QueueStore } from './queue-store.js';
 import { RunningShard, type ShardWorld } from './running-shard.js';
+import type { Job, Queue, Worker } from 'bullmq';
 
 /** Milliseconds between two looks at what else there is to know. */
 const lookEvery = 1000;

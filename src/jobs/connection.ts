@@ -4,11 +4,15 @@ import {
   requestLineOf,
   type RequestSeen,
 } from '../client/request-log.js';
+import { failureError } from '../client/failure.js';
+import { paths } from '../contract/endpoints.js';
 import type { ClientOptions } from '../client/http-client.js';
 import type { RetryPolicy } from '../client/retry.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
 import type { Connection, Said } from './job-context.js';
+import type { Client } from '../client/client.js';
+import type { EngagectlError } from '../errors.js';
 
 /** An account, and how to talk to it. */
 export interface Address extends Omit<ClientOptions, 'env' | 'now' | 'monotonic' | 'onRequest'> {
@@ -58,4 +62,33 @@ export function tellingOf(said: Pick<Said, 'verbose' | 'debug'>): (seen: Request
       return headers && [headerLinesOf(seen, headers), { ...about, headers }];
     });
   };
+}
+
+/** What the service says of an account and its passcode. */
+export interface AccountCheck {
+  readonly status: 'accepted' | 'refused' | 'no answer';
+  readonly baseUrl: string;
+  /** What was asked, for messages. */
+  readonly request: string;
+  /** Why it was not accepted. */
+  readonly error: EngagectlError | undefined;
+}
+
+/**
+ * Endpoint 5 with an identity that nobody has: it needs the right credentials and changes nothing.
+ */
+export async function checkAccount(
+  client: Pick<Client, 'profile'>,
+  baseUrl: string,
+  { random, signal }: Pick<Runtime, 'random' | 'signal'>,
+): Promise<AccountCheck> {
+  const request = `GET ${baseUrl}${paths.profile}`;
+  const nobody = [random(), random()].map((part) => part.toString(36).slice(2)).join('-');
+  const outcome = await client.profile('identity', nobody, signal);
+  if (outcome.ok) return { status: 'accepted', baseUrl, request, error: undefined };
+  const { failure } = outcome;
+  const isRefused =
+    failure.kind === 'refused' && (failure.status === 401 || failure.status === 403);
+  const error = failureError(failure, { what: request, attempts: 1 });
+  return { status: isRefused ? 'refused' : 'no answer', baseUrl, request, error };
 }

@@ -1,8 +1,8 @@
-import { addDays, dayOf, dayToUtc, formatDay, type Day } from '../contract/dates.js';
+import { addDays, dayOf, dayToUtc, formatDay, utcToDay, type Day } from '../contract/dates.js';
 import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../nearest.js';
-import { todayOf, type Today } from './export/dated-output.js';
 import type { Words } from './job-context.js';
+import type { Zone } from '../zone.js';
 
 /** Whole days, both inclusive. */
 export interface DateRange {
@@ -90,3 +90,32 @@ const noDayYet = (today: Day): EngagectlError =>
     why: `it ends yesterday, and today is ${formatDay(today)}`,
     fix: 'from last-month to yesterday there is always a day',
   });
+
+export interface Today {
+  readonly zone: Zone;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** The day it is in the account's zone. */
+export const todayOf = ({ zone, now }: Today): Day =>
+  utcToDay(now + zone.offsetAt(now / 1000) * 1000);
+
+/**
+ * The name of an output with the day on which the run begins in place of `{date}`. This comes before
+ * anything else looks at the name: what is resumed, locked and refused is the file of that day.
+ */
+export const datedOutput = (output: string | undefined, today: Today): string | undefined =>
+  output?.replaceAll('{date}', formatDay(todayOf(today)));
+
+/** The command line with the name that is meant, so that it is found on a later day. */
+export function datedArgv(
+  argv: readonly string[],
+  output: string | undefined,
+  dated: string | undefined,
+): readonly string[] {
+  if (output === undefined || dated === undefined || output === dated) return argv;
+  return argv.map((word) =>
+    word.endsWith(output) ? word.slice(0, word.length - output.length) + dated : word,
+  );
+}

@@ -3,25 +3,30 @@ import { Intake } from '../bulk/peekable-iterator.js';
 import { lookUp as lookUpEach, type LookedUp, type Wanted } from '../bulk/profile-lookup.js';
 import { Tally } from '../bulk/outcomes/tally.js';
 import { limits } from '../contract/limits.js';
-import { EngagectlError, exitCodes, placeOf, someWere } from '../errors.js';
-import { isIdentifier, type Identifier } from '../mapping/identity.js';
+import { EngagectlError, exitCodes, placeOf, someWere, namedValues } from '../errors.js';
+import {
+  isIdentifier,
+  identifierReader,
+  type Identifier,
+  type IdentifierReader,
+} from '../mapping/identity.js';
 import { withReachability } from '../mapping/reachability.js';
 import { sourceRecord } from '../mapping/rejects-input.js';
 import { isStdout } from '../output/formats.js';
-import { datedOutput } from './export/dated-output.js';
+import { datedOutput } from './date-range.js';
 import { refuseFormat } from './output-options.js';
-import { failureOf } from './failure-of.js';
-import { openRejects } from './open-rejects.js';
+import { failureOf, waitsOf, type Connection, type World } from './job-context.js';
+import { openRejects, whyRejected } from './rejects.js';
 import { unkeptRun } from './run/open-run.js';
-import { openUsers, type Users, type WantedUsers } from './open-users.js';
 import { openRecordSink, type RecordSink } from './record-output.js';
-import { whyRejected } from './why-rejected.js';
-import { waitsOf, type Connection, type World } from './job-context.js';
+import { openInputs, type Inputs } from '../input/inputs.js';
+import { inputOptions } from './input-files.js';
 import type { Waits } from '../client/retry.js';
 import type { RowBlock } from '../input/row-block.js';
-import type { FileOptions, LookUpOptions } from './job-options.js';
-import type { JobHooks } from './job-hooks.js';
-import type { JobProgress, LookUpResult } from './job-results.js';
+import type { FileOptions, LookUpOptions, ReadOptions } from './job-options.js';
+import type { JobHooks, JobProgress, LookUpResult } from './job-results.js';
+import type { IdentifierKind } from '../contract/endpoints.js';
+import type { Runtime } from '../runtime.js';
 
 export interface LookUpRequest extends LookUpOptions, FileOptions {
   readonly users: WantedUsers;
@@ -225,3 +230,73 @@ const progressOf = ({ users, tally, waits }: LookingUp): JobProgress => ({
   inFlight: 0,
   waiting: waits.text,
 });
+
+/** Whom to look up: users that are named, or those of an input. */
+export type WantedUsers =
+  | { readonly by: IdentifierKind; readonly values: readonly string[] }
+  | { readonly by?: IdentifierKind | undefined; readonly input: string };
+
+/** The users to look up, as rows, and how a row tells which user is meant. */
+export interface Users extends Pick<
+  Inputs,
+  'first' | 'totalBytes' | 'bytesRead' | 'blocks' | 'close'
+> {
+  readonly reader: IdentifierReader;
+}
+
+/** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
+export async function openUsers(
+  wanted: WantedUsers,
+  options: ReadOptions,
+  runtime: Pick<Runtime, 'stdin' | 'cwd' | 'signal'>,
+): Promise<Users> {
+  const reader = identifierReader(wanted.by);
+  if ('values' in wanted) return { ...valuesAsInput(wanted.values, wanted.by), reader };
+  const listColumn = wanted.by ?? 'identity';
+  const inputs = await openInputs(inputOptions([wanted.input], options, listColumn), runtime);
+  for (const { header, source } of inputs.headers) reader.check(header, source);
+  return {
+    first: inputs.first,
+    totalBytes: inputs.totalBytes,
+    bytesRead: (records) => inputs.bytesRead(records),
+    blocks: () => inputs.blocks(),
+    close: () => inputs.close(),
+    reader,
+  };
+}
+
+function valuesAsInput(values: readonly string[], column: string): Omit<Users, 'reader'> {
+  return {
+    first: namedValues,
+    totalBytes: 0,
+    bytesRead: () => 0,
+    // oxlint-disable-next-line typescript/require-await -- the shape of an input
+    blocks: async function* blocks() {
+      yield valueRows(values, column);
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** One row a value, on the "lines" 1, 2, 3 … */
+function valueRows(values: readonly string[], column: string): RowBlock {
+  const texts = values.map((value) => Buffer.from(value));
+  const bounds = new Int32Array(2 * texts.length);
+  let end = 0;
+  for (const [index, text] of texts.entries()) {
+    bounds[2 * index] = end;
+    end += text.length;
+    bounds[2 * index + 1] = end;
+  }
+  return {
+    source: namedValues,
+    bytes: Buffer.concat(texts),
+    count: texts.length,
+    bounds,
+    lines: Uint32Array.from(texts, (_, index) => index + 1),
+    cells: { header: [column], bounds },
+    first: 0,
+    end: { input: 0, offset: end, line: values.length + 1, ordinal: values.length },
+    faults: [],
+  };
+}

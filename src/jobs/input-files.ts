@@ -2,8 +2,13 @@ import path from 'node:path';
 import { statSync } from 'node:fs';
 import { writeDefaults, type ReadOptions } from './job-options.js';
 import { openInputs } from '../input/inputs.js';
+import { EngagectlError } from '../errors.js';
+import { readText } from '../files/read-file.js';
+import { whyOf } from '../files/file-errors.js';
+import { parseJsonFile } from '../text/json-parser.js';
 import type { InputOptions } from '../input/input-format.js';
 import type { Runtime } from '../runtime.js';
+import type { World } from './job-context.js';
 
 /** The options that decide what is sent: a run is only resumed with the same ones. */
 export const readMeaning = ({
@@ -47,4 +52,27 @@ export async function readColumns(
   } finally {
     await inputs.close();
   }
+}
+
+type JsonRuntime = Pick<World['runtime'], 'cwd' | 'signal'>;
+
+/** The value of a file of one JSON text. Throws E-FILE-READ, E-FORMAT, which quotes nothing of it. */
+export async function readJsonFile(file: string, runtime: JsonRuntime): Promise<unknown> {
+  return parseJsonFile(await textOf(file, runtime), file, {
+    id: 'E-FORMAT',
+    why: 'the file has to hold one JSON text',
+    fix: 'correct it there',
+  });
+}
+
+async function textOf(file: string, { cwd, signal }: JsonRuntime): Promise<string> {
+  return readText(path.resolve(cwd, file), signal).catch((cause: unknown) => {
+    if (cause instanceof EngagectlError) throw cause;
+    throw new EngagectlError('E-FILE-READ', `${file} could not be read`, {
+      why: whyOf(cause),
+      fix: 'name a readable file',
+      file,
+      cause,
+    });
+  });
 }

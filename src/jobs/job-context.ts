@@ -1,8 +1,11 @@
 import { Waits, type RetryPolicy } from '../client/retry.js';
+import { EngagectlError, interruption } from '../errors.js';
+import { once } from 'node:events';
 import type { Client } from '../client/client.js';
 import type { Zone } from '../zone.js';
 import type { Runtime } from '../runtime.js';
-import type { Ports } from './ports.js';
+import type { Budget } from '../bulk/adaptive-concurrency.js';
+import type { OutcomeLog } from '../bulk/outcomes/outcome-log.js';
 
 /** What a job works in, besides its own options. */
 export interface World {
@@ -76,3 +79,46 @@ export const libraryWords: Words = {
   lookUp: (file) => `look them up in ${file}`,
   stateFolder: 'stateFolder',
 };
+
+export type { Budget, OutcomeLog };
+/** The budget of one process, for who fills the place with one that knows more. */
+export { Gate } from '../bulk/adaptive-concurrency.js';
+
+/** Places of the engine that somebody else may fill, for a job that is a part of something larger. */
+export interface Ports {
+  /** Who may have a request in flight. */
+  readonly budget?: () => Budget;
+  /** Where outcomes are committed; the run's own journal is handed in. */
+  readonly outcomes?: (journal: OutcomeLog) => OutcomeLog;
+  /** Asked before a page of an export is written. Throws when that is not this process's any more. */
+  readonly fence?: () => void;
+  /** Of a run that is nobody else's by a lease: it has this name, and takes no lock. */
+  readonly leasedRun?: string;
+}
+
+/** What foreseen failure work ended with, if any; defects are thrown. */
+export async function failureOf(
+  work: Promise<unknown>,
+  signal: AbortSignal,
+): Promise<EngagectlError | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    if (error instanceof EngagectlError) return error;
+    if (signal.aborted) return interruption(signal.reason);
+    throw error;
+  }
+}
+
+/** Resolves when the signal is aborted. */
+export async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}
+
+/** Names a run: UTC time to the second and four random characters, e.g. `20261121-044512-7kq2`. */
+export function runId({ now, random }: Pick<Runtime, 'now' | 'random'>): string {
+  const [date = '', time = ''] = new Date(now()).toISOString().split('T');
+  const tail = Math.floor(random() * 36 ** 4).toString(36);
+  return `${date.replaceAll('-', '')}-${time.slice(0, 8).replaceAll(':', '')}-${tail.padStart(4, '0')}`;
+}

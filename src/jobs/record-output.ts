@@ -1,10 +1,10 @@
 import { openOutput, prepareOutputs } from '../output/document-output.js';
-import { RecordWriter } from '../output/record-writer.js';
 import { isStdout } from '../output/formats.js';
 import { outputOf } from './output-options.js';
 import { openStdout } from '../output/sink.js';
 import type { FileOptions } from './job-options.js';
 import type { World } from './job-context.js';
+import type { Output } from '../output/output.js';
 
 export { prettyJson } from '../text/raw-json.js';
 
@@ -55,4 +55,41 @@ export function openLines(
 ): (lines: string) => Promise<void> {
   const { file } = openStdout(runtime.stdout, option);
   return (lines) => file.write(Buffer.from(lines));
+}
+
+/** Collects single records into pages of about `pageBytes`, since an output commits page by page. */
+export class RecordWriter {
+  readonly #output: Output;
+  readonly #pageBytes: number;
+  #records: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(output: Output, pageBytes: number) {
+    this.#output = output;
+    this.#pageBytes = pageBytes;
+  }
+
+  /** Takes the text of one JSON object. */
+  async write(record: Buffer): Promise<void> {
+    this.#records.push(record);
+    this.#bytes += record.length + 1;
+    if (this.#bytes >= this.#pageBytes) await this.flush();
+  }
+
+  /** Writes the page that was begun. */
+  async flush(): Promise<void> {
+    const records = this.#records;
+    const bytes = Buffer.alloc(this.#bytes, ',');
+    const bounds = new Int32Array(2 * records.length);
+    let end = 0;
+    for (const [index, record] of records.entries()) {
+      bounds[2 * index] = end;
+      end += record.copy(bytes, end);
+      bounds[2 * index + 1] = end;
+      end += 1; // a byte between two records, as in a page of the service
+    }
+    this.#records = [];
+    this.#bytes = 0;
+    await this.#output.writePage({ bytes, bounds, count: records.length });
+  }
 }

@@ -5,14 +5,11 @@ import { firstRecords, type RowBlock } from '../input/row-block.js';
 import { openInputs, type Inputs } from '../input/inputs.js';
 import { missingColumns } from '../mapping/columns.js';
 import { sourceRecord } from '../mapping/rejects-input.js';
-import { failureOf } from './failure-of.js';
-import { openRejects } from './open-rejects.js';
+import { failureOf, runId, type World } from './job-context.js';
+import { openRejects } from './rejects.js';
 import { inputOptions } from './input-files.js';
-import { runId } from './run/run-id.js';
-import type { JobHooks } from './job-hooks.js';
+import type { JobHooks, JobProgress, RunResult } from './job-results.js';
 import type { ReadOptions } from './job-options.js';
-import type { JobProgress, RunResult } from './job-results.js';
-import type { World } from './job-context.js';
 
 export interface RowsOptions extends ReadOptions {
   readonly files: readonly string[];

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { EngagectlError, namedValues, placeOf } from '../errors.js';
-import type { FirstReject } from '../jobs/job-hooks.js';
-import type { Runtime } from '../runtime.js';
 import { inert } from './inert.js';
-import type { DisplaySettings } from './messages.js';
 import { errorWithoutPersonal, withoutPersonal, type PiiSettings } from './shortened.js';
+import type { FirstReject } from '../jobs/job-results.js';
+import type { Runtime } from '../runtime.js';
+import type { DisplaySettings } from './messages.js';
 
 export interface AnnotationWorld {
   readonly settings: DisplaySettings;

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { validateCuid } from '../../src/calling/validate-cuid.js';
-import { isUnremarkable } from '../../src/jobs/cuid/cuid-rules.js';
+import { isUnremarkable } from '../../src/jobs/cuid/check-cuids.js';
 import { makeWorld, type World } from '../support/world.js';
 
 // `cuid check`: every rule by its id, duplicates and twins with both lines, and the siblings' ways of

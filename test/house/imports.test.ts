@@ -37,7 +37,7 @@ const mayImport: Readonly<Record<string, string>> = {
   service: 'contract, zone, text, files, calling, libsql, ws, selfsigned, zod',
   // a world of its own: the same file runs in a browser, in React Native and in Node
   calling: 'import() ws, import() @roamhq/wrtc',
-  fleet: 'jobs, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
+  fleet: 'jobs, bulk, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
   config:

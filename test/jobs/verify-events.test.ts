@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { EventBook } from '../../src/jobs/verify/sent-events.js';
-import { membersOfSent } from '../../src/jobs/verify/sent.js';
+import { membersOfSent } from '../../src/jobs/verify/sent-records.js';
 import { zoneOf } from '../../src/zone.js';
 
 const sentOf = (day: number, n: number, line: number) => {

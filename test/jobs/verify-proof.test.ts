@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { KeySample } from '../../src/jobs/verify/key-sample.js';
+import { KeySample } from '../../src/jobs/verify/sent-input.js';
 import { mostOf, percentUp, proofOf } from '../../src/jobs/verify/confidence.js';
 import { keyOf, keySeeds } from '../../src/mapping/identity.js';
 

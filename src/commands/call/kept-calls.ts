@@ -8,7 +8,7 @@ import {
   type CallsAccount,
   type CallsWorld,
 } from '../../jobs/calling/call-log.js';
-import { datedOutput } from '../../jobs/export/dated-output.js';
+import { datedOutput } from '../../jobs/date-range.js';
 import { inertJson, jsonAnswer } from '../../ui/inert.js';
 import { zoneOf } from '../../zone.js';
 import { jobWords } from '../job/job-words.js';

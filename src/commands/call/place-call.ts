@@ -1,5 +1,4 @@
-import { CallError } from '../../jobs/calling/call-error.js';
-import { checkPlacement } from '../../jobs/calling/call-errors.js';
+import { CallError, checkPlacement } from '../../jobs/calling/call-errors.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call.js';
 import { versioned } from '../../ui/inert.js';
 import { openVoice } from '../../jobs/calling/voice.js';

@@ -4,9 +4,9 @@ import { entry } from '../../config/saved-account.js';
 import { readConfig } from '../../config/store.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
-import type { Runtime } from '../../runtime.js';
-import type { AccountCheck } from '../../jobs/check-account.js';
 import { askAccount } from '../connect.js';
+import type { Runtime } from '../../runtime.js';
+import type { AccountCheck } from '../../jobs/connection.js';
 import type { Settings } from '../settings.js';
 
 /** Another region of the config profile, and what it says. */

@@ -3,9 +3,9 @@ import { savedAccount } from '../../config/account.js';
 import { savedRegion } from '../../config/changes.js';
 import { readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
-import type { AccountCheck } from '../../jobs/check-account.js';
-import type { Runtime } from '../../runtime.js';
 import { askAccount } from '../connect.js';
+import type { AccountCheck } from '../../jobs/connection.js';
+import type { Runtime } from '../../runtime.js';
 import type { Settings } from '../settings.js';
 
 /** What became of the attempt to use what was saved. */

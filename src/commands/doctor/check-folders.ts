@@ -1,13 +1,13 @@
+import path from 'node:path';
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { stateFolder } from '../../config/standard-folders.js';
 import { shellWord } from '../../shell-word.js';
 import { configPath, readConfig } from '../../config/store.js';
 import { EngagectlError } from '../../errors.js';
 import { tryLock } from '../../jobs/run/run-folder.js';
 import type { Runtime } from '../../runtime.js';
-import type { Warning } from '../../jobs/doctor/network.js';
+import type { Warning } from '../../jobs/doctor/checks.js';
 
 /** The config file: there, whole, and readable by its owner only. */
 export async function checkConfig(runtime: Runtime): Promise<string> {

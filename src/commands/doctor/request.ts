@@ -1,9 +1,9 @@
-import type { Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
-import type { Runtime } from '../../runtime.js';
 import { askAccount } from '../connect.js';
+import type { Account } from '../../config/account.js';
+import type { Runtime } from '../../runtime.js';
 import type { Settings } from '../settings.js';
-import type { Warning } from '../../jobs/doctor/network.js';
+import type { Warning } from '../../jobs/doctor/checks.js';
 
 interface Answer {
   readonly message: string;

@@ -2,9 +2,13 @@ import { asCalled } from '../../as-called.js';
 import { EngagectlError, errorIds, exitCodes, mostSerious, type ErrorId } from '../../errors.js';
 import { inert, jsonAnswer } from '../../ui/inert.js';
 import { resolveAccount, type Account } from '../../config/account.js';
-import { checkCertificate } from '../../jobs/doctor/checks.js';
-import { libraryVersions } from '../../jobs/doctor/library-versions.js';
-import { checkName, checkProxy, type Warning } from '../../jobs/doctor/network.js';
+import {
+  checkCertificate,
+  libraryVersions,
+  checkName,
+  checkProxy,
+  type Warning,
+} from '../../jobs/doctor/checks.js';
 import { version } from '../../version.js';
 import { checkConfig, checkLock, checkState } from './check-folders.js';
 import { askOnce, checkClock } from './request.js';

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { existsSync } from 'node:fs';
 import { EngagectlError } from '../../errors.js';
-import { dateRange } from '../../jobs/date-range.js';
-import { datedOutput, type Today } from '../../jobs/export/dated-output.js';
+import { dateRange, datedOutput, type Today } from '../../jobs/date-range.js';
 import { planEvents } from '../../jobs/export/export-events.js';
 import { isStdout, outputOf, refuseFormat } from '../../jobs/output-options.js';
 import { messages } from '../../ui/messages.js';

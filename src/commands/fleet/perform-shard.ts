@@ -7,8 +7,13 @@ import { jobWorld } from '../job/job-world.js';
 import { commandWithin, type CommandWithin } from './command-within.js';
 import type { FleetRun } from '../../fleet/fleet-run.js';
 import type { ShardOutcome, ShardPart } from '../../fleet/running-shard.js';
-import type { HistoryFigures, JobHooks } from '../../jobs/job-hooks.js';
-import type { ExportResult, RunResult, WriteResult } from '../../jobs/job-results.js';
+import type {
+  HistoryFigures,
+  JobHooks,
+  ExportResult,
+  RunResult,
+  WriteResult,
+} from '../../jobs/job-results.js';
 import type { World } from '../../jobs/job-context.js';
 import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';

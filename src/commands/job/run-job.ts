@@ -9,9 +9,15 @@ import { isStdout } from '../../jobs/output-options.js';
 import { jobWords, type RejectCommands } from './job-words.js';
 import { grouped } from '../../ui/figures.js';
 import { annotate, rejectText, type AnnotationWorld } from '../../ui/annotations.js';
-import type { JobEnding, JobHooks, ToldRejects } from '../../jobs/job-hooks.js';
+import type {
+  JobEnding,
+  JobHooks,
+  ToldRejects,
+  JobProgress,
+  RunResult,
+  WriteResult,
+} from '../../jobs/job-results.js';
 import type { Rehearsal } from '../../jobs/job-options.js';
-import type { JobProgress, RunResult, WriteResult } from '../../jobs/job-results.js';
 import type { Runtime } from '../../runtime.js';
 import type { ProgressState } from '../../ui/progress-text.js';
 import type { ReportFlag } from '../flags/output-flags.js';

@@ -1,10 +1,15 @@
 import { EngagectlError } from '../../errors.js';
-import { isSingle, lookUp, type LookUpRequest, type ProfileSink } from '../../jobs/get-profiles.js';
+import {
+  isSingle,
+  lookUp,
+  type LookUpRequest,
+  type ProfileSink,
+  type WantedUsers,
+} from '../../jobs/get-profiles.js';
 import { prettyJson } from '../../text/raw-json.js';
 import { inertJsonText } from '../../ui/inert.js';
 import { isStdout } from '../../jobs/output-options.js';
 import { runJob } from './run-job.js';
-import type { WantedUsers } from '../../jobs/open-users.js';
 import type { OutputStream, Runtime } from '../../runtime.js';
 import type { CommandWorld } from './job-world.js';
 import type { Settings } from '../settings.js';

@@ -4,7 +4,7 @@ import { Waits, withRetry, type RetryPolicy } from '../../client/retry.js';
 import { EngagectlError } from '../../errors.js';
 import { openRecordSink } from '../record-output.js';
 import { tellingOf } from '../connection.js';
-import { checkCallingAccount } from './call-error.js';
+import { checkCallingAccount } from './call-errors.js';
 import type { FileOptions } from '../job-options.js';
 import type { World } from '../job-context.js';
 import type { CallingAccount } from './phone.js';

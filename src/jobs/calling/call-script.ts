@@ -3,7 +3,7 @@ import { CellText } from '../../text/text-slice.js';
 import { NamedValues } from '../../mapping/row-values.js';
 import { invalid, type Fault } from '../../mapping/record-block.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { Answer } from './answering.js';
+import type { Answer } from './phone.js';
 
 /** What a receiver does, and how the call then ends for the caller. */
 export const receivers = {

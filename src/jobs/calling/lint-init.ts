@@ -1,7 +1,7 @@
 import { lintInitProperties } from '../../calling/lint-init-properties.js';
 import { errorNumber } from '../../calling/response.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
-import { readJsonFile } from './read-json-file.js';
+import { readJsonFile } from '../input-files.js';
 import type { Platform } from '../../calling/protocol.js';
 import type { InitFinding } from '../../calling/init-finding.js';
 import type { World } from '../job-context.js';

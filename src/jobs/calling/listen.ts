@@ -1,10 +1,16 @@
 import { CallEvent, isTerminal } from '../../calling/call-event.js';
 import { EngagectlError } from '../../errors.js';
-import { aborted } from '../aborted.js';
-import { Answering, type AnsweringOptions, type AskPerson } from './answering.js';
-import { openPhone, type CallingAccount, type PhoneHooks, type PhoneOptions } from './phone.js';
-import { readJsonFile } from './read-json-file.js';
-import type { World } from '../job-context.js';
+import { aborted, type World } from '../job-context.js';
+import {
+  Answering,
+  openPhone,
+  type AnsweringOptions,
+  type AskPerson,
+  type CallingAccount,
+  type PhoneHooks,
+  type PhoneOptions,
+} from './phone.js';
+import { readJsonFile } from '../input-files.js';
 import type { MissedCallActions } from '../../calling/calling.js';
 
 export interface ListenOptions extends PhoneOptions, AnsweringOptions {

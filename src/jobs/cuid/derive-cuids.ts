@@ -3,19 +3,16 @@ import { CellText } from '../../text/text-slice.js';
 import { NamedValues } from '../../mapping/row-values.js';
 import { invalid, type Fault } from '../../mapping/record-block.js';
 import { openOutput, prepareOutputs } from '../../output/document-output.js';
-import { lineOf } from './check-cuids.js';
-import { cuidKey } from './cuid-key.js';
-import { CuidMaker } from './cuid-derivation.js';
-import { derivedOutput } from './derived-output.js';
-import { KnownCuids, type MetBefore } from './known-cuids.js';
+import { lineOf, KnownCuids, type MetBefore } from './check-cuids.js';
+import { cuidKey, CuidMaker } from './cuid-derivation.js';
+import { derivedOutput, type DerivedRows } from './derived-output.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../row-job.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { RowBlock } from '../../input/row-block.js';
 import type { OutputOptions } from '../../output/formats.js';
 import type { Output } from '../../output/output.js';
-import type { JobHooks } from '../job-hooks.js';
+import type { JobHooks } from '../job-results.js';
 import type { World } from '../job-context.js';
-import type { DerivedRows } from './derived-rows.js';
 
 export interface DeriveCuidsOptions extends RowsOptions {
   /** Column of what names the user. */

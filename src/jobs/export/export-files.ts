@@ -24,8 +24,7 @@ import type { Output } from '../../output/output.js';
 import type { DateRange } from '../date-range.js';
 import type { OpenRun } from '../run/open-run.js';
 import type { FileSlices } from './missing-days.js';
-import type { JobHooks } from '../job-hooks.js';
-import type { ExportResult } from '../job-results.js';
+import type { JobHooks, ExportResult } from '../job-results.js';
 import type { Connection, World } from '../job-context.js';
 
 /** What makes one export different from the other. */

@@ -1,10 +1,9 @@
 import { addDays, type Day } from '../../contract/dates.js';
 import { EngagectlError, grouped } from '../../errors.js';
 import { sizeOfOutput } from '../../output/document-output.js';
-import { todayOf, type Today } from './dated-output.js';
+import { todayOf, type Today, type DateRange } from '../date-range.js';
 import type { SliceOfFile } from '../../bulk/export/export-journal.js';
 import type { ExportState } from '../../bulk/export/export-job.js';
-import type { DateRange } from '../date-range.js';
 import type { DayFileOptions } from '../job-options.js';
 import type { DayCounts } from '../job-results.js';
 import type { Words, World } from '../job-context.js';

@@ -1,12 +1,134 @@
-import { handedOver, type Handover } from './handover.js';
-import { foreseen, runOf, type LibraryWorld } from './library-context.js';
+import { LibraryWorld, runOf, foreseen, type RuntimeOf } from './library-context.js';
+import { EngagectlError, grouped, placeOf } from '../../errors.js';
+import { RejectsQueue, handedOver, type Handover } from './async-channel.js';
+import { Readable } from 'node:stream';
+import type {
+  DemergeOptions,
+  JobOptions,
+  SubscribeOptions,
+  UploadOptions,
+  WriteOptions,
+  VerifyOptions,
+  DayFileOptions,
+  LookUpOptions,
+  ReadOptions,
+} from '../job-options.js';
+import type {
+  Account,
+  ConnectOptions,
+  Source,
+  WriteRun,
+  VerifyDifference,
+  VerifyRun,
+  Export,
+  JsonObject,
+  LookedUpUser,
+  UserIdentifier,
+} from './api.js';
+import type { WriteHooks, WriteRequest } from '../write/write-request.js';
+import type { WriteResult, RejectedRecord, ExportResult } from '../job-results.js';
+import type { World } from '../job-context.js';
 import type { RecordPage, Checkpoint, FileMark, Output } from '../../output/output.js';
 import type { ExportRequest } from '../export/export-files.js';
-import type { DayFileOptions, JobOptions } from '../job-options.js';
-import type { Export, JsonObject } from './api.js';
 import type { ExportHooks } from '../export/run-export.js';
-import type { ExportResult } from '../job-results.js';
-import type { World } from '../job-context.js';
+import type { Identifier } from '../../mapping/identity.js';
+import type { WantedUsers, ProfileSink } from '../get-profiles.js';
+
+/** An account to work with. Nothing is sent yet; each job is loaded when it is used. */
+export function accountOf(options: ConnectOptions, runtimeOf: RuntimeOf): Account {
+  const library = new LibraryWorld(options, runtimeOf);
+  const close = () => library.close();
+  const write =
+    <Options extends WriteOptions>(load: Parameters<typeof startWrite<Options>>[1]) =>
+    (source: Source, options?: Options & JobOptions) =>
+      startWrite(library, load, { source, options: { ...(options as Options & JobOptions) } });
+  return {
+    upload: write<UploadOptions>(async () => (await import('../write/upload.js')).upload),
+    subscribe: write<SubscribeOptions>(
+      async () => (await import('../write/subscribe.js')).subscribe,
+    ),
+    demerge: write<DemergeOptions>(async () => (await import('../write/demerge.js')).demerge),
+    exportProfiles: (query) =>
+      exportOf(library, query, async (request, world, hooks) => {
+        const { exportProfiles } = await import('../export/export-profiles.js');
+        return exportProfiles({ ...query, ...request }, world, hooks);
+      }),
+    exportEvents: (query) =>
+      exportOf(library, query, async (request, world, hooks) => {
+        const { exportEvents } = await import('../export/export-events.js');
+        return exportEvents({ ...query, ...request }, world, hooks);
+      }),
+    verify: (source, options = {}) => startVerify(library, source, options),
+    getProfile: (user, options = {}) => lookUpUser(library, user, options),
+    getProfiles: (source, options = {}) => lookUpUsers(library, source, options),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+type WriteJob<Options> = (
+  request: WriteRequest & Options,
+  world: World,
+  hooks: WriteHooks,
+) => Promise<WriteResult>;
+
+/** Begins a write; `load` gives the function that does it. */
+export function startWrite<Options extends WriteOptions>(
+  library: LibraryWorld,
+  load: () => Promise<WriteJob<Options>>,
+  { source, options }: { readonly source: Source; readonly options: Options & JobOptions },
+): WriteRun {
+  const rejects = new RejectsQueue();
+  const { files, stream, format } = openSource(source);
+  const world = library.of(options.signal, stream);
+  const work = runOf(world, async (begun) => {
+    refuseNumbers(options);
+    if (options.resume) library.needRuns();
+    const job = await load();
+    return job(
+      { ...(format && { inputFormat: format }), ...options, files, journal: library.keepsRuns },
+      world,
+      { begun, rejected: (record) => rejects.add(record), ready: () => rejects.ready() },
+    );
+  });
+  const { lines, ...run } = rejects.of(work);
+  return { ...run, rejects: lines };
+}
+
+/** Numbers that would make the run wait for ever. The service judges those that are too large. */
+function refuseNumbers(options: WriteOptions): void {
+  for (const name of ['chunkSize', 'chunkBytes', 'concurrency', 'maxRecordBytes'] as const) {
+    const value = options[name];
+    if (value === undefined || (Number.isInteger(value) && value > 0)) continue;
+    throw new EngagectlError('E-USAGE', `${name} ${value} is no whole number above 0`);
+  }
+}
+
+/** Begins to read back what a source says was sent. */
+export function startVerify(
+  library: LibraryWorld,
+  source: Source,
+  options: VerifyOptions & JobOptions,
+): VerifyRun {
+  const found = new RejectsQueue<VerifyDifference | RejectedRecord>();
+  const { files, stream, format } = openSource(source);
+  const world = library.of(options.signal, stream);
+  const sink = {
+    write: async (line: Buffer) => {
+      found.add(JSON.parse(line.toString()) as VerifyDifference | RejectedRecord);
+      await found.ready();
+    },
+    finish: () => Promise.resolve(),
+    abort: () => Promise.resolve(),
+  };
+  const work = runOf(world, async (begun) => {
+    const { verify } = await import('../verify/verify.js');
+    const request = { ...(format && { inputFormat: format }), ...options, files };
+    return verify({ ...request, into: () => Promise.resolve(sink) }, world, { begun });
+  });
+  const { lines, ...run } = found.of(work);
+  return { ...run, differences: lines };
+}
 
 type ExportJob = (
   request: Pick<ExportRequest, 'output' | 'into'> & DayFileOptions,
@@ -94,4 +216,116 @@ async function* textsOf(pages: AsyncIterable<RecordPage>): AsyncGenerator<string
       yield bytes.toString('utf8', bounds[2 * record], bounds[2 * record + 1]);
     }
   }
+}
+
+type Options = LookUpOptions & JobOptions;
+
+/** Undefined where nobody has the identifier. */
+export async function lookUpUser(
+  library: LibraryWorld,
+  user: UserIdentifier,
+  options: Options,
+): Promise<JsonObject | undefined> {
+  const [[by, value] = []] = Object.entries(user) as [Identifier['by'], string][];
+  if (by === undefined || typeof value !== 'string' || value === '') {
+    throw new EngagectlError('E-USAGE', 'the identifier of the user is empty');
+  }
+  for await (const { profile } of lookUpAll(library, { by, values: [value] }, options)) {
+    return profile;
+  }
+  return undefined;
+}
+
+/** The users of a source, in their order. */
+export function lookUpUsers(
+  library: LibraryWorld,
+  source: Source,
+  options: Options,
+): AsyncGenerator<LookedUpUser> {
+  const { files, stream, format } = openSource(source);
+  if (files.length > 1) {
+    throw new EngagectlError('E-USAGE', 'users are looked up from one file at a time');
+  }
+  const [input = '-'] = files;
+  const how = { ...(format && { inputFormat: format }), ...options };
+  return lookUpAll(library, { by: options.by, input }, how, stream);
+}
+
+async function* lookUpAll(
+  library: LibraryWorld,
+  users: WantedUsers,
+  options: Options,
+  stream?: Parameters<LibraryWorld['of']>[1],
+): AsyncGenerator<LookedUpUser> {
+  const faults: RejectedRecord[] = [];
+  const { signal } = options;
+  yield* handedOver<LookedUpUser>(async (found, left) => {
+    const world = library.of(signal ? AbortSignal.any([signal, left]) : left, stream);
+    const into: ProfileSink = {
+      bytes: 0,
+      warnings: [],
+      write: (record, { by, value }) => {
+        const profile = record && (JSON.parse(record.toString()) as JsonObject);
+        return found.put({ by, value, profile });
+      },
+      finish: () => Promise.resolve(),
+      abort: () => Promise.resolve(),
+    };
+    const rejected = (record: RejectedRecord) => {
+      if (record.stage === 'parse' || record.stage === 'validate') faults.push(record);
+    };
+    const { lookUp } = await import('../get-profiles.js');
+    const { error } = await foreseen(
+      lookUp({ ...options, users, into }, world, { rejected }),
+      world,
+    );
+    if (error && error.id !== 'E-NOT-FOUND') return error;
+    return faultsOf(faults);
+  });
+}
+
+/** Records that name no user are told at the end. */
+function faultsOf([first, ...others]: readonly RejectedRecord[]): EngagectlError | undefined {
+  if (first === undefined) return undefined;
+  const { source, line, error } = first;
+  return new EngagectlError(
+    'E-REJECTED',
+    `${grouped(1 + others.length)} ${others.length === 0 ? 'record names' : 'records name'} no user`,
+    {
+      why: `${placeOf(source, line)}: ${error}`,
+      fix: 'correct them; all others were looked up',
+    },
+  );
+}
+
+/** What a job reads: files, or a stream in the place of standard input. */
+export interface OpenSource {
+  readonly files: readonly string[];
+  readonly stream?: Readable;
+  readonly format?: NonNullable<ReadOptions['inputFormat']>;
+}
+
+/** A file may be called `-`, which is no standard input here. */
+export function openSource(source: Source): OpenSource {
+  if (typeof source === 'string') return openSource([source]);
+  if (isPaths(source)) return { files: source.map((file) => (file === '-' ? './-' : file)) };
+  if (source instanceof Readable) return { files: [], stream: source };
+  return { files: [], stream: Readable.from(lines(source)), format: 'ndjson' };
+}
+
+const isPaths = (source: Source): source is readonly string[] =>
+  Array.isArray(source) && source.length > 0 && source.every((one) => typeof one === 'string');
+
+/** Characters that are given out together. */
+const blockLength = 64 * 1024;
+
+async function* lines(records: Iterable<object> | AsyncIterable<object>): AsyncGenerator<Buffer> {
+  let block = '';
+  for await (const record of records) {
+    block += `${JSON.stringify(record)}\n`;
+    if (block.length < blockLength) continue;
+    yield Buffer.from(block);
+    block = '';
+  }
+  yield Buffer.from(block);
 }

@@ -12,10 +12,9 @@ import {
   runKey,
   type RunPlace,
 } from './run-folder.js';
-import { runId } from './run-id.js';
+import { runId, type World } from '../job-context.js';
 import { isWanted, unfinishedRun, type WantedRun } from './resume.js';
 import type { JournalEntry, KnownKinds, ParsedJournal } from '../../bulk/journal/journal-format.js';
-import type { World } from '../job-context.js';
 
 /** A run that nobody else is at work on. */
 export interface OpenRun<Entry extends JournalEntry> {

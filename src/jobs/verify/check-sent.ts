@@ -1,14 +1,101 @@
+import { lookUp, type LookUpContext, type Wanted } from '../../bulk/profile-lookup.js';
+import { compareAddress, compareUser } from './compare.js';
+import { untold, type Verdict } from './verdict.js';
 import { exactText, parseExact } from '../../text/lossless-json.js';
 import { performExport } from '../export/run-export.js';
-import { Again } from './again.js';
-import { membersOfSent, type SentRecord } from './sent.js';
-import type { LookUpContext } from '../../bulk/profile-lookup.js';
+import { membersOfSent, type SentRecord } from './sent-records.js';
 import type { Client } from '../../client/client.js';
+import type { Connection, World } from '../job-context.js';
+import type { SentInput } from './sent-input.js';
+import type { Identifier } from '../../mapping/identity.js';
 import type { SliceOfFile } from '../../bulk/export/export-journal.js';
 import type { Output } from '../../output/output.js';
-import type { Connection, World } from '../job-context.js';
 import type { EqualEvents, EventBook, EventDays } from './sent-events.js';
-import type { Verdict } from './verdict.js';
+import type { Runtime } from '../../runtime.js';
+
+/** What checks need to ask the service. */
+export interface Checking extends LookUpContext {
+  readonly client: Client;
+  readonly sent: SentInput;
+  readonly world: World;
+  readonly connection: Connection;
+  /** Reads the events of the input once more. */
+  readonly readAgain: () => Promise<void>;
+  /** Milliseconds in which what differs is looked at again. */
+  readonly within: number;
+  readonly pendingTimeout: number | undefined;
+  readonly concurrency: number;
+}
+
+const users = {
+  what: 'users',
+  unfindable: 'users of another key than identity or objectId',
+  compare: compareUser,
+  isOpen: ({ differences }: Verdict) => differences.length > 0,
+} as const;
+
+const addresses = {
+  what: 'addresses',
+  unfindable: 'numbers of rows without identity: users are not found by their number',
+  compare: compareAddress,
+  isOpen: ({ verdict }: Verdict) => verdict !== 'same',
+} as const;
+
+/** Everything that can be found out, and what cannot. */
+export async function* checkAll(checking: Checking): AsyncGenerator<Verdict> {
+  const { sent, readAgain } = checking;
+  for (const { record, why } of sent.untold) yield untold('events', [record], why);
+  yield* checkFound(sent.users.values(), users, checking);
+  yield* checkFound(sent.addresses.values(), addresses, checking);
+  yield* checkEvents(sent.events, checking);
+  while (sent.events.turn()) {
+    await readAgain();
+    yield* checkEvents(sent.events, checking);
+  }
+}
+
+/** A user or an address that was sent. */
+interface Sent extends Pick<Verdict, 'records'> {
+  /** Whom endpoint 5 is asked for; undefined where it cannot find them. */
+  readonly identifier: Identifier | undefined;
+}
+
+interface Check<T> {
+  readonly what: Verdict['what'];
+  /** What they are that cannot be looked up. */
+  readonly unfindable: string;
+  /** Holds a profile, as endpoint 5 gave it, against what was sent; undefined: nobody has the key. */
+  readonly compare: (one: T, profile: string | undefined) => Verdict;
+  /** Another look may find something else. */
+  readonly isOpen: (verdict: Verdict) => boolean;
+}
+
+/** Looks users up by endpoint 5, and again those that are not as they were sent while there is time. */
+async function* checkFound<T extends Sent>(
+  all: readonly T[],
+  { what, unfindable, compare, isOpen }: Check<T>,
+  checking: LookUpContext & { readonly within: number },
+): AsyncGenerator<Verdict> {
+  const again = new Again(checking.within, checking.runtime);
+  let open = all.filter(({ identifier }) => identifier !== undefined);
+  for (const one of all) if (!one.identifier) yield untold(what, one.records, unfindable);
+  while (open.length > 0) {
+    const others: T[] = [];
+    for await (const { answer, origin } of lookUp(wanted(open), checking)) {
+      if (!answer) continue; // the failure follows
+      const verdict = compare(origin, answer.record?.toString());
+      if (isOpen(verdict) && again.isLeft) others.push(origin);
+      else yield verdict;
+    }
+    if (others.length > 0) await again.pause();
+    open = others;
+  }
+}
+
+// oxlint-disable-next-line typescript/require-await -- the shape of an input
+async function* wanted<T extends Sent>(all: readonly T[]): AsyncGenerator<Wanted<T>> {
+  for (const origin of all) yield { identifier: origin.identifier!, origin };
+}
 
 interface Exporting extends Pick<LookUpContext, 'counts'> {
   readonly client: Client;
@@ -144,4 +231,34 @@ const times = (count: number): string => `{"times":${count}}`;
 function eventText({ record }: EqualEvents): string {
   const shown = [...membersOfSent(record)].filter(([key]) => key === 'ts' || key === 'evtData');
   return exactText(new Map(shown));
+}
+
+/** First and longest pause between two looks, in milliseconds. */
+const firstPause = 1000;
+const longestPause = 30_000;
+
+/** How long is looked again at what is not as it was sent, since reads may lag behind writes. */
+export class Again {
+  readonly #within: number;
+  readonly #runtime: Pick<Runtime, 'sleep' | 'signal'>;
+  #waited = 0;
+  #pause = firstPause;
+
+  /** `within` in milliseconds. */
+  constructor(within: number, runtime: Pick<Runtime, 'sleep' | 'signal'>) {
+    this.#within = within;
+    this.#runtime = runtime;
+  }
+
+  /** Whether there is time for another look. */
+  get isLeft(): boolean {
+    return this.#waited < this.#within;
+  }
+
+  async pause(): Promise<void> {
+    const pause = Math.min(this.#pause, this.#within - this.#waited);
+    await this.#runtime.sleep(pause, this.#runtime.signal);
+    this.#waited += pause;
+    this.#pause = Math.min(2 * this.#pause, longestPause);
+  }
 }

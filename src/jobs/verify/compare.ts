@@ -1,9 +1,17 @@
 import { channels } from '../../contract/record-fields.js';
-import { exactText } from '../../text/lossless-json.js';
-import { FoundUser } from './found-user.js';
-import { sameValue } from './same-value.js';
-import type { Expected, SentUser } from './sent-records.js';
-import type { Difference, Verdict } from './verdict.js';
+import {
+  exactText,
+  isList,
+  isMap,
+  parseExact,
+  canonicalText,
+  ExactNumber,
+  type ExactJson,
+} from '../../text/lossless-json.js';
+import { isAddressBlocked } from '../../mapping/reachability.js';
+import { untold, type Difference, type Verdict } from './verdict.js';
+import { folded, type Expected, type SentUser, type SentAddress } from './sent-records.js';
+import { limits } from '../../contract/limits.js';
 
 /** Flags of addresses: an upload does not set them, so that an exported profile may say anything. */
 const addressFlags = new Set(
@@ -82,4 +90,143 @@ const placeOf = ({ record: { source, line } }: Expected) => ({ source, line });
 function missingUser({ records }: SentUser, identity: string): Difference {
   const { source, line } = records.at(-1)!;
   return { source, line, identity, key: null, sent: 'null', found: 'null', verdict: 'missing' };
+}
+
+const channelOf = { phone: 'sms', whatsapp: 'whatsapp', email: 'email' } as const;
+
+/** Holds the flag of an address, on the profile of who has it, against the status that was sent. */
+export function compareAddress(address: SentAddress, profile: string | undefined): Verdict {
+  const { records, value, record, isBlocked, type } = address;
+  const cannot = (why: string) => untold('addresses', records, `addresses ${why}`);
+  if (profile === undefined) return cannot('that no user shows');
+  if (!shows(profile, address)) return cannot('that the user shows no more');
+  const { profileData } = JSON.parse(profile) as { readonly profileData?: unknown };
+  const found = isAddressBlocked(profileData, channelOf[type]);
+  if (found === undefined) return cannot('whose flag is not shown');
+  const about = { what: 'addresses' as const, count: 1, records, untold: [], foldedKeys: 0 };
+  if (found === isBlocked) return { ...about, verdict: 'same', differences: [] };
+  const difference = {
+    source: record.source,
+    line: record.line,
+    identity: value,
+    key: type,
+    sent: statusText(isBlocked),
+    found: statusText(found),
+    verdict: 'different',
+  } as const;
+  return { ...about, verdict: 'different', differences: [difference] };
+}
+
+const statusText = (isBlocked: boolean): string => (isBlocked ? '"Unsubscribe"' : '"Resubscribe"');
+
+/** Whether the profile still has the address; numbers with or without their plus. */
+function shows(profile: string, { type, value }: SentAddress): boolean {
+  const values = new FoundUser(profile).valuesOf(type === 'email' ? 'Email' : 'Phone');
+  return values.some((one) => typeof one.value === 'string' && plain(one.value) === plain(value));
+}
+
+const plain = (text: string): string => text.replace(/^\+/, '');
+
+type Members = ReadonlyMap<string, ExactJson>;
+
+/** A value of a profile that was read, under whatever spelling of its key. */
+export interface FoundValue {
+  readonly value: ExactJson;
+  readonly isFolded: boolean;
+}
+
+/** Default fields that a profile shows beside profileData. */
+const besides: Readonly<Record<string, string>> = { Email: 'email', Name: 'name', Phone: 'phone' };
+
+/** A user profile object of endpoint 5. */
+export class FoundUser {
+  readonly #profile: Members;
+  readonly #data: Members;
+  readonly #folded = new Map<string, ExactJson[]>();
+
+  /** `record`: its JSON text. */
+  constructor(record: string) {
+    this.#profile = membersIn(parseExact(record));
+    this.#data = membersIn(this.#profile.get('profileData'));
+    for (const [key, value] of this.#data) {
+      this.#folded.set(folded(key), [...(this.#folded.get(folded(key)) ?? []), value]);
+    }
+  }
+
+  /** The values that may be meant by a key of an upload, the likeliest first. */
+  valuesOf(key: string): readonly FoundValue[] {
+    const exact = this.#data.get(key);
+    if (exact !== undefined) return [{ value: exact, isFolded: false }];
+    const others = (this.#folded.get(folded(key)) ?? []).map((value) => ({
+      value,
+      isFolded: true,
+    }));
+    return others.length > 0 ? others : this.#besides(key);
+  }
+
+  #besides(key: string): FoundValue[] {
+    const name = besides[key];
+    if (name === undefined) return [];
+    const devices = this.#profile.get('platformInfo');
+    const places = [this.#profile, ...(isList(devices) ? devices.map(membersIn) : [])];
+    const values = places.map((place) => place.get(name));
+    return values.flatMap((value) =>
+      value === undefined || value === null ? [] : [{ value, isFolded: false }],
+    );
+  }
+}
+
+const membersIn = (value: ExactJson | undefined): Members =>
+  isMap(value) ? value : new Map<string, ExactJson>();
+
+/** Whether what was found means what was sent (service-facts, Upload and Reads). */
+export function sameValue(key: string, sent: ExactJson, found: ExactJson): boolean {
+  if (key.toLowerCase().startsWith('msg-') && typeof sent === 'boolean') {
+    return flagOf(found) === sent;
+  }
+  const seconds = dateOf(sent);
+  if (seconds !== undefined) return dateOf(found) === seconds || readDate(found) === seconds;
+  if (isStrings(sent)) return sameStrings(sent, isList(found) ? found : [found]);
+  return canonicalText(sent, asIs) === canonicalText(found, asIs);
+}
+
+const asIs = (key: string): string => key;
+
+/** A flag of the user: the specification shows words, deployments booleans. */
+function flagOf(value: ExactJson): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  const word = typeof value === 'string' ? value.toLowerCase() : '';
+  const meaning: Readonly<Record<string, boolean>> = {
+    subscribed: true,
+    true: true,
+    unsubscribed: false,
+    false: false,
+  };
+  return meaning[word];
+}
+
+/** Epoch seconds of `$D_<epoch seconds>`. */
+export function dateOf(value: ExactJson): string | undefined {
+  const seconds = typeof value === 'string' ? /^\$D_(-?\d+)$/.exec(value)?.[1] : undefined;
+  return seconds === undefined ? undefined : new ExactNumber(seconds).canonical;
+}
+
+/** A date may come back as bare seconds, or as ISO 8601. */
+function readDate(value: ExactJson): string | undefined {
+  if (value instanceof ExactNumber) return value.canonical;
+  if (typeof value !== 'string') return undefined;
+  if (/^-?\d+$/.test(value)) return new ExactNumber(value).canonical;
+  const milliseconds = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(milliseconds)
+    ? undefined
+    : new ExactNumber(String(Math.floor(milliseconds / 1000))).canonical;
+}
+
+const isStrings = (value: ExactJson): value is readonly string[] =>
+  isList(value) && value.every((one) => typeof one === 'string');
+
+/** A multi-value holds each string once, and the latest of too many; nothing says in which order. */
+function sameStrings(sent: readonly string[], found: readonly ExactJson[]): boolean {
+  const wanted = new Set([...new Set(sent)].slice(-limits.multiValueStrings));
+  return found.length === wanted.size && found.every((one) => wanted.has(one as string));
 }

@@ -1,6 +1,6 @@
 import { grouped } from '../../errors.js';
 import type { SentInput } from './sent-input.js';
-import type { VerdictTally } from './verdict-tally.js';
+import type { VerdictTally } from './verdict.js';
 
 /** How sure a sentence is of what it says about those that were not looked at. */
 const sure = 0.95;

@@ -7,8 +7,14 @@ import {
   isMap,
   type ExactJson,
 } from '../../text/lossless-json.js';
-import { dateOf } from './same-value.js';
-import { folded, membersOfSent, userOf, type SentMembers, type SentRecord } from './sent.js';
+import { dateOf } from './compare.js';
+import {
+  folded,
+  membersOfSent,
+  userOf,
+  type SentMembers,
+  type SentRecord,
+} from './sent-records.js';
 import type { Day } from '../../contract/dates.js';
 import type { Identifier } from '../../mapping/identity.js';
 import type { Zone } from '../../zone.js';

@@ -1,6 +1,36 @@
-import { isMap, type ExactJson } from '../../text/lossless-json.js';
-import { membersOfSent, userOf, type SentRecord } from './sent.js';
+import { isMap, parseExact, type ExactJson } from '../../text/lossless-json.js';
 import type { Identifier } from '../../mapping/identity.js';
+import type { subscriptionTypes } from '../../contract/record-fields.js';
+
+/** A record as it was sent, and where it was read. */
+export interface SentRecord {
+  readonly source: string;
+  /** Physical line, 1-based. */
+  readonly line: number;
+  /** JSON text of the record of endpoint 1 or 2. */
+  readonly text: string;
+  /** Its line of a rejects file, where that is what was read. */
+  readonly row?: string | undefined;
+}
+
+export type SentMembers = ReadonlyMap<string, ExactJson>;
+
+export function membersOfSent({ text }: SentRecord): SentMembers {
+  const members = parseExact(text);
+  return isMap(members) ? members : new Map<string, ExactJson>();
+}
+
+/** Whom the record is of; undefined where endpoint 5 does not find users by its key. */
+export function userOf(members: SentMembers): Identifier | undefined {
+  for (const by of ['identity', 'objectId'] as const) {
+    const value = members.get(by);
+    if (typeof value === 'string' && value !== '') return { by, value };
+  }
+  return undefined;
+}
+
+/** A key in the spelling that a deployment may give it back in (service-facts, Open questions). */
+export const folded = (key: string): string => key.toLowerCase().replaceAll(/\s+/g, '');
 
 /** What one key of a user should be by now. */
 export interface Expected {
@@ -70,4 +100,55 @@ function operatorOf(value: ExactJson): readonly [name: string, operand: ExactJso
   if (!isMap(value)) return undefined;
   const [first] = value;
   return first?.[0].startsWith('$') === true ? first : undefined;
+}
+
+/** An address and what was last said of it. */
+export class SentAddress {
+  /** The last one decides. */
+  #record: SentRecord;
+  readonly #all: SentRecord[];
+  /** Of a row that names a user who has the address. */
+  #user: Identifier | undefined;
+
+  constructor(record: SentRecord) {
+    this.#record = record;
+    this.#all = [];
+  }
+
+  /** `row`: what was read, as JSON. */
+  add(record: SentRecord, row: string): void {
+    this.#record = record;
+    if (record.row !== undefined || this.#all.length === 0) this.#all.push(record);
+    const members = parseExact(row);
+    if (isMap(members)) this.#user = userOf(members) ?? this.#user;
+  }
+
+  get records(): readonly SentRecord[] {
+    return this.#all;
+  }
+
+  get record(): SentRecord {
+    return this.#record;
+  }
+
+  get type(): keyof typeof subscriptionTypes {
+    return this.#member('type') as keyof typeof subscriptionTypes;
+  }
+
+  get value(): string {
+    return this.#member('value');
+  }
+
+  get isBlocked(): boolean {
+    return this.#member('status') === 'Unsubscribe';
+  }
+
+  /** Who shows it: endpoint 5 finds users by email address, and not by number. */
+  get identifier(): Identifier | undefined {
+    return this.#user ?? (this.type === 'email' ? { by: 'email', value: this.value } : undefined);
+  }
+
+  #member(name: string): string {
+    return membersOfSent(this.#record).get(name) as string;
+  }
 }

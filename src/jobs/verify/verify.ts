@@ -4,23 +4,18 @@ import { limits } from '../../contract/limits.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { subscribeMapper } from '../../mapping/subscribe-mapper.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
-import { failureOf } from '../failure-of.js';
+import { failureOf, runId, waitsOf, type Connection, type World } from '../job-context.js';
 import { verifyDefaults, type VerifyOptions } from '../job-options.js';
 import { inputOptions } from '../input-files.js';
-import { runId } from '../run/run-id.js';
 import { uploadMapping } from '../write/upload.js';
-import { checkAll, type Checking } from './check-all.js';
+import { checkAll, type Checking } from './check-sent.js';
 import { EventBook } from './sent-events.js';
 import { proven } from './confidence.js';
 import { SentInput } from './sent-input.js';
-import { Settlement } from './settlement.js';
-import { differenceText } from './verdict.js';
-import { VerdictTally } from './verdict-tally.js';
+import { Settlement, differenceText, VerdictTally } from './verdict.js';
 import { watched } from '../../bulk/request-history.js';
-import { waitsOf, type Connection, type World } from '../job-context.js';
 import type { Waits } from '../../client/retry.js';
-import type { JobHooks } from '../job-hooks.js';
-import type { JobProgress, VerifyResult } from '../job-results.js';
+import type { JobHooks, JobProgress, VerifyResult } from '../job-results.js';
 import type { RecordSink } from '../record-output.js';
 
 /** Where lines go: differences, or what could not be settled. */

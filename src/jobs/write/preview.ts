@@ -1,5 +1,4 @@
 import { Intake } from '../../bulk/peekable-iterator.js';
-import { RequestCount } from '../../bulk/write/request-count.js';
 import { writes } from '../../contract/endpoints.js';
 import { exitCodes } from '../../errors.js';
 import { firstRecords, type RowBlock } from '../../input/row-block.js';
@@ -7,15 +6,16 @@ import { openInputs, type Inputs } from '../../input/inputs.js';
 import { findingsOf, type Findings } from '../../mapping/preview/findings.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { zoneOf } from '../../zone.js';
-import { PreviewSample, type PreviewRecord, type PreviewReject } from './preview-sample.js';
 import { writeDefaults, type UploadOptions } from '../job-options.js';
 import { draftOf, draftTarget, writeDraft, type DraftWish } from './write-mapping-file.js';
 import { needRecords } from './min-records.js';
 import { inputOptions } from '../input-files.js';
 import { uploadFrame, uploadMapping } from './upload.js';
+import { Survey } from '../../mapping/preview/field-statistics.js';
 import type { UploadMapping } from '../../mapping/upload-mapping.js';
 import type { MappingFile } from '../../mapping/mapping-file-schema.js';
 import type { World } from '../job-context.js';
+import type { RecordBlock, RecordReject } from '../../mapping/record-block.js';
 
 /** Text that is read. Of a longer input the rest is estimated. */
 const mostBytes = 16 * 1024 * 1024;
@@ -204,4 +204,104 @@ function estimateOf(
     seconds: Math.ceil(all / inFlight) * secondsPerRequest,
     assumed: { secondsPerRequest, inFlight },
   };
+}
+
+/** Rejects that are told one by one; the others are counted by reason. */
+const toldRejects = 5;
+
+interface Place {
+  readonly source: string;
+  readonly line: number;
+}
+
+/** A record as it would be sent, and the line on which it was read. */
+export interface PreviewRecord extends Place {
+  /** JSON text. */
+  readonly record: string;
+}
+
+export type PreviewReject = Place & Omit<RecordReject, 'row'>;
+
+/** What was read of an input so far: its first records, and figures about all of them. */
+export class PreviewSample {
+  readonly survey = new Survey();
+  readonly requests: RequestCount;
+  readonly first: PreviewRecord[] = [];
+  readonly rejects: PreviewReject[] = [];
+  readonly #shown: number;
+
+  constructor(shown: number, requests: RequestCount) {
+    this.#shown = shown;
+    this.requests = requests;
+  }
+
+  add(block: RecordBlock): void {
+    const { rows, count, row, json, bounds } = block;
+    const { source, lines } = rows;
+    this.survey.add(block);
+    this.requests.add(block);
+    const shown = Math.min(count, this.#shown - this.first.length);
+    for (let index = 0; index < shown; index++) {
+      const record = json.toString('utf8', bounds[2 * index], bounds[2 * index + 1]);
+      this.first.push({ source, line: lines[row[index]!] ?? 0, record });
+    }
+    const told = toldRejects - this.rejects.length;
+    if (told > 0) this.rejects.push(...rejectsOf(block).slice(0, told));
+  }
+}
+
+/** In the order of their lines. */
+function rejectsOf({ rows: { source, lines, faults }, rejects }: RecordBlock): PreviewReject[] {
+  const unread = faults.map(
+    ({ line, error }) => ({ source, line, stage: 'parse', error }) as const,
+  );
+  const unfit = rejects.map(({ row, ...why }) => ({ source, line: lines[row] ?? 0, ...why }));
+  return [...unread, ...unfit].toSorted((a, b) => a.line - b.line);
+}
+
+interface RequestLimits {
+  readonly records: number;
+  /** Of a request body. */
+  readonly bytes: number;
+  /** Of what surrounds the records. */
+  readonly frameBytes: number;
+}
+
+/**
+ * How many requests records would make: full ones, events and profiles apart. Records that wait
+ * for an earlier one of their key are taken as if they did not, and can make a few more.
+ */
+export class RequestCount {
+  requests = 0;
+  /** Of all bodies. */
+  bytes = 0;
+  readonly #limits: RequestLimits;
+  /** Of the request being filled, for profiles and for events. */
+  readonly #records = [0, 0];
+  readonly #bytes = [0, 0];
+
+  constructor(limits: RequestLimits) {
+    this.#limits = limits;
+  }
+
+  add({ count, bounds, kinds }: RecordBlock): void {
+    for (let index = 0; index < count; index++) {
+      this.#addRecord(kinds[index]!, bounds[2 * index + 1]! - bounds[2 * index]!);
+    }
+  }
+
+  #addRecord(kind: number, bytes: number): void {
+    const { records: most, bytes: mostBytes, frameBytes } = this.#limits;
+    const isFull = this.#records[kind] === most || this.#bytes[kind]! + bytes + 1 > mostBytes;
+    if (this.#records[kind] === 0 || isFull) {
+      this.requests += 1;
+      this.bytes += frameBytes + bytes;
+      this.#records[kind] = 1;
+      this.#bytes[kind] = frameBytes + bytes;
+    } else {
+      this.bytes += bytes + 1;
+      this.#records[kind]! += 1;
+      this.#bytes[kind]! += bytes + 1;
+    }
+  }
 }

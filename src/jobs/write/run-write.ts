@@ -19,8 +19,7 @@ import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from '../run/open-
 import { inputOptions } from '../input-files.js';
 import { digest, journalOf, type RunFolder } from '../run/run-folder.js';
 import { shardText, writeSlots } from '../shard.js';
-import { openTally, workThrough } from './send-input.js';
-import { isWorthKeeping } from './worth-keeping.js';
+import { openTally, workThrough, isWorthKeeping } from './send-input.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { Remembered } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';

@@ -4,29 +4,35 @@ import { JournalledOutcomes } from '../../bulk/outcomes/outcome-log.js';
 import {
   elsewhereBefore,
   hasRecords,
+  earlierParts,
+  hasSent,
   type EarlierParts,
   type WriteEntry,
 } from '../../bulk/outcomes/journal-entries.js';
 import { write } from '../../bulk/write/write-pipeline.js';
-import { exitCodes } from '../../errors.js';
+import {
+  exitCodes,
+  EngagectlError,
+  grouped,
+  mostSerious,
+  someWere,
+  type ExitCode,
+} from '../../errors.js';
 import { sourceRecord } from '../../mapping/rejects-input.js';
-import { openRejects } from '../open-rejects.js';
+import { openRejects, whyRejected } from '../rejects.js';
 import { tooFew } from './min-records.js';
 import { watched } from '../../bulk/request-history.js';
-import { isWorthKeeping } from './worth-keeping.js';
-import { writeVerdict } from './write-verdict.js';
 import { Gate } from '../../bulk/adaptive-concurrency.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { paths, writes } from '../../contract/endpoints.js';
 import { firstRecords } from '../../input/row-block.js';
-import { writeDefaults } from '../job-options.js';
-import { waitsOf } from '../job-context.js';
+import { writeDefaults, type Rehearsal } from '../job-options.js';
+import { waitsOf, type Words } from '../job-context.js';
 import type { StreamMemory } from '../../bulk/change-tracking/change-tracker.js';
 import type { Traffic, WriteJob } from '../../bulk/write/write-job.js';
 import type { Mapper } from '../../mapping/record-block.js';
-import type { JobEnding } from '../job-hooks.js';
+import type { JobEnding, JobProgress, WriteResult } from '../job-results.js';
 import type { OpenRun } from '../run/open-run.js';
-import type { JobProgress, WriteResult } from '../job-results.js';
 import type { RunLedger } from './duplicate-protection.js';
 import type { Remark, Writing, WriteRequest } from './write-request.js';
 import type { Client } from '../../client/client.js';
@@ -235,3 +241,60 @@ const toldOf = (earlier: EarlierParts, { retryUnknown }: WriteRequest): EarlierP
   retryUnknown === true ? { ...earlier, intended: new OrdinalSet() } : earlier;
 
 const noRetries = { maxAttempts: 1, retryForMs: 0, retryBaseMs: 0 };
+
+interface EndedWrite {
+  readonly stopped: EngagectlError | undefined;
+  readonly job: string;
+  readonly rehearsal: Rehearsal | undefined;
+  readonly words: Words;
+}
+
+/** The most serious thing that can be said of a write that ended; undefined when all went well. */
+export function writeVerdict(
+  tally: Tally,
+  { stopped, job, rehearsal, words }: EndedWrite,
+): EngagectlError | undefined {
+  const { rejects } = tally;
+  const { read, rejected, unknown } = tally.counts;
+  const codes: ExitCode[] = [];
+  if (stopped) codes.push(stopped.exitCode);
+  if (unknown > 0) codes.push(exitCodes.unknown);
+  if (rejected > 0) codes.push(exitCodes.rejected);
+  const worst = mostSerious(codes);
+
+  if (stopped?.exitCode === worst) return stopped;
+  if (worst === exitCodes.unknown) {
+    const again = `sending that file with ${words.option('retryUnknown')} sends them again`;
+    const message = `the outcome of ${grouped(unknown)} of ${grouped(read)} records is unknown`;
+    return new EngagectlError('E-UNKNOWN', message, {
+      why: stopped?.message ?? 'no answer told whether the service processed them',
+      fix: rejects.missing > 0 ? stopped?.details.fix : `${words.lookUp(rejects.path)}; ${again}`,
+      cause: stopped,
+    });
+  }
+  if (worst === exitCodes.rejected) {
+    return new EngagectlError('E-REJECTED', `${someWere(rejected, read, 'records')} rejected`, {
+      why: whyRejected(tally.samples),
+      fix: rehearsal
+        ? `correct them in the input; ${rejects.path} says where and why`
+        : words.correct(job, rejects.path),
+    });
+  }
+  return undefined;
+}
+
+/**
+ * An outcome, an intent or the beginning of a rejects file was written down; or the journal cannot
+ * be read now, and may be readable later. A run that its rejects ended before anything was sent has
+ * nothing to go on with.
+ */
+export function isWorthKeeping({ kept }: OpenRun<WriteEntry>): boolean {
+  if (!kept) return false;
+  try {
+    const earlier = earlierParts(kept.read());
+    if (earlier.isRefused && !hasSent(earlier)) return false;
+    return hasRecords(earlier) || earlier.rejectsFile !== undefined;
+  } catch {
+    return true;
+  }
+}

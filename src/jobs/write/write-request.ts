@@ -4,8 +4,7 @@ import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
 import type { Zone } from '../../zone.js';
 import type { WriteOptions, Rehearsal } from '../job-options.js';
-import type { JobHooks } from '../job-hooks.js';
-import type { WriteResult } from '../job-results.js';
+import type { JobHooks, WriteResult } from '../job-results.js';
 import type { Connection, World } from '../job-context.js';
 
 /** What makes one write different from the others. */

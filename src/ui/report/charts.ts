@@ -1,8 +1,8 @@
-import type { HistoryFigures } from '../../jobs/job-hooks.js';
 import { grouped, msText, shortNumber } from '../figures.js';
 import { chart, type Chart, type Series } from './chart.js';
 import { rowTable } from './figures-shown.js';
 import { html, type Html } from './html.js';
+import type { HistoryFigures } from '../../jobs/job-results.js';
 import type { RunReport } from './run-report.js';
 
 type Stretch = HistoryFigures['stretches'][number];

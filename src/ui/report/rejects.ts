@@ -1,8 +1,8 @@
-import type { RejectKind } from '../../jobs/job-hooks.js';
 import { grouped } from '../figures.js';
 import { html, type Html } from './html.js';
 import { rejectText } from '../annotations.js';
 import { recordWithoutPersonal, type PiiSettings } from '../shortened.js';
+import type { RejectKind } from '../../jobs/job-results.js';
 import type { RunReport } from './run-report.js';
 
 /** Records that did not get through, by kind, with samples; undefined when there are none. */

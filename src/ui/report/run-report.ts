@@ -1,5 +1,5 @@
 import type { EngagectlError } from '../../errors.js';
-import type { HistoryFigures, RejectKind } from '../../jobs/job-hooks.js';
+import type { HistoryFigures, RejectKind } from '../../jobs/job-results.js';
 import type { PiiSettings } from '../shortened.js';
 import type { Summary } from '../summary.js';
 
