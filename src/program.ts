@@ -1,4 +1,4 @@
-import { asCalled } from './as-called.js';
+import { asCalled } from './wording.js';
 import { withShortValues } from './commands/flags/short-values.js';
 import { Command, CommanderError } from 'commander';
 import {
@@ -15,8 +15,8 @@ import { wrongVariables } from './commands/settings.js';
 import { addExamples, examplesIn } from './help/examples.js';
 import { helpFormat } from './help/help-format.js';
 import { noteProblem } from './help/problems.js';
-import type { Runtime } from './runtime.js';
 import { version } from './version.js';
+import type { Runtime } from './runtime.js';
 
 /** The commands, under their headings in the help. Each file of them is loaded when it is needed. */
 const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {

@@ -1,5 +1,5 @@
+import { didYouMean } from './did-you-mean.js';
 import type { ZodError } from 'zod';
-import { didYouMean } from './nearest.js';
 
 /** What is wrong with JSON that people write, a fault each; `known` are the names of its members. */
 export const schemaFaults = ({ issues }: ZodError, known: readonly string[]): string =>

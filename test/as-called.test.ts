@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
-import { asCalled } from '../src/as-called.js';
+import { asCalled } from '../src/wording.js';
 import { EngagectlError, errorIds, type ErrorId } from '../src/errors.js';
 import { main } from '../src/main.js';
 import { buildProgram } from '../src/program.js';

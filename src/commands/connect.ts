@@ -1,4 +1,4 @@
-import { zoneOf, type Zone } from '../zone.js';
+import { zoneOf, type Zone } from '../time-zone.js';
 import { resolveAccount, type Account } from '../config/account.js';
 import { localRegion } from '../config/saved-account.js';
 import { EngagectlError } from '../errors.js';

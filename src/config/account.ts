@@ -1,6 +1,5 @@
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
-import type { Runtime } from '../runtime.js';
 import { checkedBaseUrl } from './base-url.js';
 import {
   callingAccount,
@@ -15,8 +14,9 @@ import {
 import { localCredentials, localFolder } from './local-account.js';
 import { passcodeFromCommand } from './passcode-command.js';
 import { chooseSaved, localRegion, type Saved } from './saved-account.js';
-import { together } from './together.js';
+import { together } from './validation.js';
 import { setting, type AccountSettings, type Sourced } from './sourced.js';
+import type { Runtime } from '../runtime.js';
 
 /** Everything needed to talk to one account of the service, or of the calling system. */
 export interface Account {

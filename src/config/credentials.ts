@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
 import { whyOf } from '../files/file-errors.js';
-import { together } from './together.js';
+import { together } from './validation.js';
 import { checkedBaseUrl } from './base-url.js';
 import type { Runtime } from '../runtime.js';
 import type { SavedRegion } from './schema.js';

@@ -1,16 +1,16 @@
+import path from 'node:path';
 import { constants } from 'node:fs';
 import { copyFile, link, unlink, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import type { Runtime } from '../runtime.js';
 import {
   checkedPasscode,
   serviceAccount,
   withoutNewline,
   type Credentials,
 } from './credentials.js';
-import { stateFolder, type Surroundings } from './standard-folders.js';
+import { stateFolder, type Surroundings } from './directories.js';
 import { readPrivate } from './private-file.js';
-import { privateFolder } from './store.js';
+import { privateFolder } from './config-file.js';
+import type { Runtime } from '../runtime.js';
 
 type LocalRuntime = Pick<Runtime, 'platform' | 'token'>;
 

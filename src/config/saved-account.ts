@@ -1,9 +1,9 @@
 import { EngagectlError } from '../errors.js';
-import { didYouMean } from '../nearest.js';
+import { didYouMean } from '../did-you-mean.js';
 import { shellWord } from '../shell-word.js';
-import type { Surroundings } from './standard-folders.js';
+import { readConfig } from './config-file.js';
+import type { Surroundings } from './directories.js';
 import type { Config, SavedProfile, SavedRegion } from './schema.js';
-import { readConfig } from './store.js';
 
 /** The built-in region: the embedded service, started inside the command. */
 export const localRegion = 'local';

@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
-import { asCalled } from '../as-called.js';
+import { asCalled } from '../wording.js';
 import { lineage } from './lineage.js';
 import { wrap } from './layout.js';
+import type { Command } from 'commander';
 
 /** What is done, and the command line that does it. */
 export type Example = readonly [what: string, line: string];

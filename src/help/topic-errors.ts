@@ -1,6 +1,6 @@
-import { errorNotes, type ErrorNote } from '../error-notes.js';
+import { errorNotes, type ErrorNote } from '../error-explanations.js';
 import { EngagectlError, errorIds, type ErrorId } from '../errors.js';
-import { nearest } from '../nearest.js';
+import { nearest } from '../did-you-mean.js';
 import type { Topic } from './topics.js';
 
 /** One id explained, or all of them listed. Throws E-USAGE for an id that does not exist. */

@@ -1,4 +1,4 @@
-import { asCalled } from '../as-called.js';
+import { asCalled } from '../wording.js';
 import { examplesIn, examplesText } from './examples.js';
 import { tablesText, wrap, type Table } from './layout.js';
 import type { Topic } from './topics.js';

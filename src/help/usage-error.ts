@@ -1,6 +1,6 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { EngagectlError, errorIds } from '../errors.js';
-import { nearest as nearestName } from '../nearest.js';
+import { nearest as nearestName } from '../did-you-mean.js';
 import { lineage } from './lineage.js';
 import { oneAfterAnother, problemsOf } from './problems.js';
 import { topics } from './topics.js';

@@ -8,7 +8,7 @@ import { failureError } from '../client/failure.js';
 import { paths } from '../contract/endpoints.js';
 import type { ClientOptions } from '../client/http-client.js';
 import type { RetryPolicy } from '../client/retry.js';
-import type { Zone } from '../zone.js';
+import type { Zone } from '../time-zone.js';
 import type { Runtime } from '../runtime.js';
 import type { Connection, Said } from './job-context.js';
 import type { Client } from '../client/client.js';

@@ -1,8 +1,8 @@
 import { addDays, dayOf, dayToUtc, formatDay, utcToDay, type Day } from '../contract/dates.js';
 import { EngagectlError } from '../errors.js';
-import { didYouMean } from '../nearest.js';
+import { didYouMean } from '../did-you-mean.js';
 import type { Words } from './job-context.js';
-import type { Zone } from '../zone.js';
+import type { Zone } from '../time-zone.js';
 
 /** Whole days, both inclusive. */
 export interface DateRange {

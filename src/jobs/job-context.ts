@@ -2,7 +2,7 @@ import { Waits, type RetryPolicy } from '../client/retry.js';
 import { EngagectlError, interruption } from '../errors.js';
 import { once } from 'node:events';
 import type { Client } from '../client/client.js';
-import type { Zone } from '../zone.js';
+import type { Zone } from '../time-zone.js';
 import type { Runtime } from '../runtime.js';
 import type { Budget } from '../bulk/adaptive-concurrency.js';
 import type { OutcomeLog } from '../bulk/outcomes/outcome-log.js';

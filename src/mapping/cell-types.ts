@@ -8,7 +8,7 @@ import {
   type PlainType,
   type UploadMapping,
 } from './upload-mapping.js';
-import type { Zone } from '../zone.js';
+import type { Zone } from '../time-zone.js';
 import type { CellText } from '../text/text-slice.js';
 import type { RecordBuilder } from './record-block.js';
 

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { nearest } from '../nearest.js';
+import { nearest } from '../did-you-mean.js';
 import { shellWord } from '../shell-word.js';
 import { likeliestIdentity } from './preview/column-inference.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';

@@ -1,5 +1,5 @@
 import { dayOf, dayToUtc } from '../contract/dates.js';
-import type { Zone } from '../zone.js';
+import type { Zone } from '../time-zone.js';
 import type { CellText } from '../text/text-slice.js';
 
 /** Digits of epoch seconds; more are milliseconds or a 14-digit time. */

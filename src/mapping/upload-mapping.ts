@@ -1,4 +1,4 @@
-import type { Zone } from '../zone.js';
+import type { Zone } from '../time-zone.js';
 
 /** What a column's cells are sent as. */
 export const cellTypes = ['string', 'integer', 'number', 'boolean', 'date', 'json'] as const;

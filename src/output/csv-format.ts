@@ -1,6 +1,6 @@
 import { EngagectlError, grouped } from '../errors.js';
 import { Flattener } from '../text/json-flattener.js';
-import { didYouMean } from '../nearest.js';
+import { didYouMean } from '../did-you-mean.js';
 import type { DocumentOptions, Encoding, RecordPage } from './output.js';
 
 /** More are no table: a value stands where a name should, such as a date or an identity. */

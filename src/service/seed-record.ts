@@ -1,5 +1,4 @@
 import { dayOf, dayToUtc } from '../contract/dates.js';
-import type { Zone } from '../zone.js';
 import {
   elementsOf,
   isArray,
@@ -10,6 +9,7 @@ import {
   stringOf,
   type Members,
 } from './raw-json.js';
+import type { Zone } from '../time-zone.js';
 
 /** An upload record of what stands in a seed: itself, or a profile or event as the reads return it. */
 export function uploadRecordOf(text: string, zone: Zone): string {

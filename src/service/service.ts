@@ -1,4 +1,4 @@
-import type { Zone } from '../zone.js';
+import type { Zone } from '../time-zone.js';
 import type { CallOptions } from './calls/call-options.js';
 import type { CallSystem } from './calls/call-system.js';
 import type { Clock } from './clock.js';

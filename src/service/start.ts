@@ -1,4 +1,4 @@
-import { zoneOf } from '../zone.js';
+import { zoneOf } from '../time-zone.js';
 import { signalUpgrade } from './calls/signal-upgrade.js';
 import { Clock } from './clock.js';
 import { FaultRules } from './control/fault-rules.js';
@@ -8,16 +8,18 @@ import { listen } from './listen.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
 import { plantSeed } from './seed.js';
-import type { RunningService, Service, ServiceOptions } from './service.js';
 import { defaultVariants } from './variants.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
 import { Turns } from './turns.js';
+import type { RunningService, Service, ServiceOptions } from './service.js';
 
 export { SeedError } from './seed.js';
-export type { CallOptions, PushOffer } from './calls/call-options.js';
-export type { RunningService, ServiceOptions } from './service.js';
-export type { Variants } from './variants.js';
+export { type CallOptions } from './calls/call-options.js';
+export { type PushOffer } from './calls/call-options.js';
+export { type RunningService } from './service.js';
+export { type ServiceOptions } from './service.js';
+export { type Variants } from './variants.js';
 
 /**
  * Starts the local service. Throws RangeError for an unknown time zone, the system's error when the

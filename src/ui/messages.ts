@@ -1,4 +1,4 @@
-import { asCalled } from '../as-called.js';
+import { asCalled } from '../wording.js';
 import { inert, inertJson, jsonAnswer } from './inert.js';
 import { withoutPersonal, type PiiSettings } from './shortened.js';
 import type { Said } from '../jobs/job-context.js';

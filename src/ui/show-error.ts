@@ -1,12 +1,12 @@
-import { asCalled } from '../as-called.js';
-import { errorNotes } from '../error-notes.js';
+import { asCalled } from '../wording.js';
+import { errorNotes } from '../error-explanations.js';
 import { EngagectlError, errorIds, exitCodes, grouped } from '../errors.js';
-import type { Runtime } from '../runtime.js';
 import { isColored, isForced } from './colors.js';
 import { inert, inertJson } from './inert.js';
-import type { DisplaySettings } from './messages.js';
 import { errorWithoutPersonal } from './shortened.js';
 import { typedValue, verbosityOf } from './typed-value.js';
+import type { Runtime } from '../runtime.js';
+import type { DisplaySettings } from './messages.js';
 
 /** Read from the words of the command line: the error may be that they cannot be parsed. */
 export const errorSettings = (

@@ -1,5 +1,5 @@
 import { appendFile, constants } from 'node:fs/promises';
-import { asCalled } from '../as-called.js';
+import { asCalled } from '../wording.js';
 import { bytesText, count, grouped, msText, secondsText } from './figures.js';
 import { headline, tells, verdict } from './headline.js';
 import { inert, inertJson, versioned } from './inert.js';

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { describe, expect, test, vi } from 'vitest';
-import { configFolder, stateFolder } from '../../src/config/standard-folders.js';
+import { configFolder, stateFolder } from '../../src/config/directories.js';
 
 const folders = (env: Record<string, string>, platform: NodeJS.Platform = 'linux') => [
   configFolder({ env, cwd: '/here', platform }),

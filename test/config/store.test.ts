@@ -12,7 +12,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { readConfig, updateConfig } from '../../src/config/store.js';
+import { readConfig, updateConfig } from '../../src/config/config-file.js';
 import type { Config } from '../../src/config/schema.js';
 import { makeWorld, type World } from '../support/world.js';
 
@@ -96,7 +96,7 @@ describe('writing', () => {
   });
 
   test('4 processes that write 50 times each keep all 200 changes', async () => {
-    const store = fileURLToPath(new URL('../../build/config/store.js', import.meta.url));
+    const store = fileURLToPath(new URL('../../build/config/config-file.js', import.meta.url));
     const script = `
       import { updateConfig } from ${JSON.stringify(store)};
       import { setTimeout as sleep } from 'node:timers/promises';

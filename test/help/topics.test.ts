@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { errorNotes } from '../../src/error-notes.js';
+import { errorNotes } from '../../src/error-explanations.js';
 import { errorIds, exitCodes } from '../../src/errors.js';
 import { topics } from '../../src/help/topics.js';
 import { makeWorld } from '../support/world.js';

@@ -16,45 +16,45 @@ const mayImport: Readonly<Record<string, string>> = {
   // the entries
   process: 'main, runtime, errors, import() ui',
   main: 'import() program, import() ui, errors, instead, version, type runtime',
-  program: 'commands, help, as-called, version, type runtime, commander',
+  program: 'commands, help, wording, version, type runtime, commander',
   index: 'jobs, main, runtime, errors, config',
   testing: 'service, contract, runtime',
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, text, zone, errors, instead, shell-word, version, as-called, type runtime, import() service, import() calling, import() fleet, commander',
-  ui: 'errors, error-notes, version, as-called, files, type jobs, type runtime, import() cli-progress, import() ora',
-  help: 'nearest, errors, error-notes, as-called, type jobs, type runtime, commander',
+    'jobs, ui, help, config, contract, text, time-zone, errors, instead, shell-word, version, wording, type runtime, import() service, import() calling, import() fleet, commander',
+  ui: 'errors, error-explanations, version, wording, files, type jobs, type runtime, import() cli-progress, import() ora',
+  help: 'did-you-mean, errors, error-explanations, wording, type jobs, type runtime, commander',
 
   // what the tool does
-  jobs: 'bulk, input, mapping, output, client, contract, nearest, zone, text, wasm, errors, files, calling, type runtime',
+  jobs: 'bulk, input, mapping, output, client, contract, did-you-mean, time-zone, text, wasm, errors, files, calling, type runtime',
   bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, type wasm, errors, files, type runtime',
   mapping:
-    'contract, nearest, schema-faults, shell-word, zone, text, errors, files, type input, type runtime, zod',
-  output: 'contract, nearest, zone, text, errors, files, type runtime',
+    'contract, did-you-mean, schema-faults, shell-word, time-zone, text, errors, files, type input, type runtime, zod',
+  output: 'contract, did-you-mean, time-zone, text, errors, files, type runtime',
   client: 'contract, text, wasm, errors, files, type runtime, undici',
-  service: 'contract, zone, text, files, calling, libsql, ws, selfsigned, zod',
+  service: 'contract, time-zone, text, files, calling, libsql, ws, selfsigned, zod',
   // a world of its own: the same file runs in a browser, in React Native and in Node
   calling: 'import() ws, import() @roamhq/wrtc',
   fleet: 'jobs, bulk, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
   config:
-    'contract, nearest, schema-faults, shell-word, errors, files, type runtime, zod, import() conf',
+    'contract, did-you-mean, schema-faults, shell-word, errors, files, type runtime, zod, import() conf',
   text: 'errors, wasm',
   files: 'errors, type runtime, import() libsql',
   contract: 'zod',
   errors: '',
-  nearest: '',
-  'schema-faults': 'nearest, type zod',
+  'did-you-mean': '',
+  'schema-faults': 'did-you-mean, type zod',
   'shell-word': '',
-  'as-called': '',
+  wording: '',
   instead: 'type runtime',
-  'error-notes': 'type errors',
+  'error-explanations': 'type errors',
   runtime: '',
   version: '',
-  zone: '',
+  'time-zone': '',
   wasm: 'errors',
 };
 

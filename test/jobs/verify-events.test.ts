@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { EventBook } from '../../src/jobs/verify/sent-events.js';
 import { membersOfSent } from '../../src/jobs/verify/sent-records.js';
-import { zoneOf } from '../../src/zone.js';
+import { zoneOf } from '../../src/time-zone.js';
 
 const sentOf = (day: number, n: number, line: number) => {
   const ts = 1_760_000_000 + day * 86_400 + n;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { zoneOf } from '../../src/zone.js';
+import { zoneOf } from '../../src/time-zone.js';
 import { uploadMapper } from '../../src/mapping/upload-mapper.js';
 import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
 import { mapJson, mapRows, uploadDefaults, type Options } from '../support/upload-mapping.js';

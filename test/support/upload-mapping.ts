@@ -1,4 +1,4 @@
-import { zoneOf } from '../../src/zone.js';
+import { zoneOf } from '../../src/time-zone.js';
 import type { RowBlock } from '../../src/input/row-block.js';
 import { uploadMapper } from '../../src/mapping/upload-mapper.js';
 import type { UploadMapping } from '../../src/mapping/upload-mapping.js';

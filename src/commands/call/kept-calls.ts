@@ -10,7 +10,7 @@ import {
 } from '../../jobs/calling/call-log.js';
 import { datedOutput } from '../../jobs/date-range.js';
 import { inertJson, jsonAnswer } from '../../ui/inert.js';
-import { zoneOf } from '../../zone.js';
+import { zoneOf } from '../../time-zone.js';
 import { jobWords } from '../job/job-words.js';
 import { isStdout } from '../../jobs/output-options.js';
 import { withCalling, type CallingFlags } from './open-calling.js';

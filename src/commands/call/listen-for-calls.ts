@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { stateFolder } from '../../config/standard-folders.js';
+import { stateFolder } from '../../config/directories.js';
 import { checkCuid } from '../../jobs/calling/call-errors.js';
 import {
   listenForCalls,

@@ -1,12 +1,12 @@
-import type { Account } from '../../config/account.js';
 import { callingAccount, type Credentials } from '../../config/credentials.js';
 import { localCredentials, localFolder } from '../../config/local-account.js';
-import { announcedRouter, claimRouter, type RouterClaim } from '../../config/router-claim.js';
+import { announcedRouter, claimRouter, type RouterClaim } from '../../config/call-router-claim.js';
 import { EngagectlError } from '../../errors.js';
+import { startLocalService } from '../serve/start-local-service.js';
+import type { Account } from '../../config/account.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions } from '../../service/start.js';
 import type { Messages } from '../../ui/messages.js';
-import { startLocalService } from '../serve/start-local-service.js';
 
 /** The router of `--region local`, in this process or in another. */
 export interface LocalRouter extends Credentials {

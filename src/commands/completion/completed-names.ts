@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { readdir, readFile } from 'node:fs/promises';
-import { configFolder, stateFolder } from '../../config/standard-folders.js';
+import { configFolder, stateFolder } from '../../config/directories.js';
 import type { Runtime } from '../../runtime.js';
 
 /** Saved profiles and regions, and unfinished runs: those that a shell takes as they are. */

@@ -1,7 +1,7 @@
 import { savedAccount, type Account } from '../../config/account.js';
 import { checkedBaseUrl } from '../../config/base-url.js';
 import { entry } from '../../config/saved-account.js';
-import { readConfig } from '../../config/store.js';
+import { readConfig } from '../../config/config-file.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
 import { askAccount } from '../connect.js';

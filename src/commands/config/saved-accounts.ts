@@ -1,5 +1,5 @@
-import { listed, without, withCurrent } from '../../config/changes.js';
-import { configPath, readConfig, updateConfig } from '../../config/store.js';
+import { listed, without, withCurrent } from '../../config/profiles.js';
+import { configPath, readConfig, updateConfig } from '../../config/config-file.js';
 import { aligned } from '../../ui/aligned.js';
 import { answer } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';

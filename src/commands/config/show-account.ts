@@ -1,10 +1,10 @@
 import { callingCredentials, resolveAccount } from '../../config/account.js';
-import { maskedPasscode } from '../../config/changes.js';
-import { configFolder, stateFolder } from '../../config/standard-folders.js';
-import { configPath } from '../../config/store.js';
-import type { Runtime } from '../../runtime.js';
+import { maskedPasscode } from '../../config/profiles.js';
+import { configFolder, stateFolder } from '../../config/directories.js';
+import { configPath } from '../../config/config-file.js';
 import { aligned } from '../../ui/aligned.js';
 import { answer } from '../../ui/messages.js';
+import type { Runtime } from '../../runtime.js';
 import type { Call } from '../command-spec.js';
 import type { ShowFlags } from './config-command.js';
 import type { Settings } from '../settings.js';

@@ -1,7 +1,7 @@
-import { asCalled } from '../../as-called.js';
+import { asCalled } from '../../wording.js';
 import { savedAccount } from '../../config/account.js';
-import { savedRegion } from '../../config/changes.js';
-import { readConfig } from '../../config/store.js';
+import { savedRegion } from '../../config/profiles.js';
+import { readConfig } from '../../config/config-file.js';
 import { EngagectlError } from '../../errors.js';
 import { askAccount } from '../connect.js';
 import type { AccountCheck } from '../../jobs/connection.js';

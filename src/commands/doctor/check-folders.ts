@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
-import { stateFolder } from '../../config/standard-folders.js';
+import { stateFolder } from '../../config/directories.js';
 import { shellWord } from '../../shell-word.js';
-import { configPath, readConfig } from '../../config/store.js';
+import { configPath, readConfig } from '../../config/config-file.js';
 import { EngagectlError } from '../../errors.js';
 import { tryLock } from '../../jobs/run/run-folder.js';
 import type { Runtime } from '../../runtime.js';

@@ -1,4 +1,4 @@
-import { asCalled } from '../../as-called.js';
+import { asCalled } from '../../wording.js';
 import { EngagectlError, errorIds, exitCodes, mostSerious, type ErrorId } from '../../errors.js';
 import { inert, jsonAnswer } from '../../ui/inert.js';
 import { resolveAccount, type Account } from '../../config/account.js';

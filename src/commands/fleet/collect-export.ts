@@ -5,7 +5,7 @@ import { dateRange, datedOutput, type Today } from '../../jobs/date-range.js';
 import { planEvents } from '../../jobs/export/export-events.js';
 import { isStdout, outputOf, refuseFormat } from '../../jobs/output-options.js';
 import { messages } from '../../ui/messages.js';
-import { zoneOf } from '../../zone.js';
+import { zoneOf } from '../../time-zone.js';
 import { jobWords } from '../job/job-words.js';
 import { commandWithin, type FlagsWithin } from './command-within.js';
 import type { FleetRun, ShardResult } from '../../fleet/fleet-run.js';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { stateFolder } from '../../config/standard-folders.js';
+import { stateFolder } from '../../config/directories.js';
 import { connect, type Connection } from '../connect.js';
 import { jobWordsOf, type RejectCommands } from './job-words.js';
 import type { World } from '../../jobs/job-context.js';

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { asCalled } from '../../as-called.js';
+import { asCalled } from '../../wording.js';
 import { count, grouped } from '../../ui/figures.js';
 import {
   listRuns,

@@ -1,10 +1,10 @@
-import type { Credentials } from '../../config/credentials.js';
 import { EngagectlError } from '../../errors.js';
+import { shellWord } from '../../shell-word.js';
+import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions } from '../../service/start.js';
 import type { Messages } from '../../ui/messages.js';
 import type { ServeFlags } from './serve-command.js';
-import { shellWord } from '../../shell-word.js';
 
 /** The calling system of `serve`. */
 export interface ServedCalls {
@@ -24,7 +24,7 @@ export async function servedCalls(
   runtime: Runtime,
   told: Messages,
 ): Promise<ServedCalls> {
-  const { announcedRouter, claimRouter } = await import('../../config/router-claim.js');
+  const { announcedRouter, claimRouter } = await import('../../config/call-router-claim.js');
   const claim = memory ? undefined : await claimRouter(folder, runtime);
   if (!memory && !claim) {
     const otherRouter = await announcedRouter(folder);

@@ -10,7 +10,7 @@ import type { SliceOfFile } from '../../bulk/export/export-journal.js';
 import type { ExportRequest } from './export-files.js';
 import type { ExportResult } from '../job-results.js';
 import type { Words, World } from '../job-context.js';
-import type { Zone } from '../../zone.js';
+import type { Zone } from '../../time-zone.js';
 import type { RecordPage } from '../../output/output.js';
 
 /** Exports events in the order of the names given, then of days. */

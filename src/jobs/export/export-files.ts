@@ -19,7 +19,7 @@ import { outputOf } from '../output-options.js';
 import { shardFile } from '../shard.js';
 import type { ReadKind } from '../../client/client.js';
 import type { ExportDocument, ExportJob, PlannedSlice } from '../../bulk/export/export-job.js';
-import type { Zone } from '../../zone.js';
+import type { Zone } from '../../time-zone.js';
 import type { Output } from '../../output/output.js';
 import type { DateRange } from '../date-range.js';
 import type { OpenRun } from '../run/open-run.js';

@@ -39,7 +39,7 @@ import {
 } from './missing-days.js';
 import { watched } from '../../bulk/request-history.js';
 import { reservedEventNames, unexportableEvents } from '../../contract/error-codes.js';
-import { didYouMean } from '../../nearest.js';
+import { didYouMean } from '../../did-you-mean.js';
 import { changed } from '../run/resume.js';
 import type { JobEnding, JobHooks, ExportResult, JobProgress } from '../job-results.js';
 

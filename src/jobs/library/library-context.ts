@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { limits } from '../../contract/limits.js';
 import { EngagectlError, interruption } from '../../errors.js';
-import { zoneOf } from '../../zone.js';
+import { zoneOf } from '../../time-zone.js';
 import { openConnection } from '../connection.js';
 import { libraryWords, type Connection, type World } from '../job-context.js';
 import type { Readable } from 'node:stream';

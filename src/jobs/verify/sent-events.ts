@@ -17,7 +17,7 @@ import {
 } from './sent-records.js';
 import type { Day } from '../../contract/dates.js';
 import type { Identifier } from '../../mapping/identity.js';
-import type { Zone } from '../../zone.js';
+import type { Zone } from '../../time-zone.js';
 
 /** Events that are equal in user, name, second and properties. There may be very many: it is small. */
 export interface EqualEvents {

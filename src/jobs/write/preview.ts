@@ -5,7 +5,7 @@ import { firstRecords, type RowBlock } from '../../input/row-block.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { findingsOf, type Findings } from '../../mapping/preview/findings.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
-import { zoneOf } from '../../zone.js';
+import { zoneOf } from '../../time-zone.js';
 import { writeDefaults, type UploadOptions } from '../job-options.js';
 import { draftOf, draftTarget, writeDraft, type DraftWish } from './write-mapping-file.js';
 import { needRecords } from './min-records.js';

@@ -12,7 +12,7 @@ import { grouped } from '../../errors.js';
 import { openInputs, type Inputs } from '../../input/inputs.js';
 import { shardedMapper } from '../../mapping/sharding.js';
 import { withoutUnknown } from '../../mapping/rejects-input.js';
-import { zoneOf } from '../../zone.js';
+import { zoneOf } from '../../time-zone.js';
 import { needRecords } from './min-records.js';
 import { pipeName, refuseFiles, openLedger } from './duplicate-protection.js';
 import { openRun, refuseUnfinished, unkeptRun, type OpenRun } from '../run/open-run.js';

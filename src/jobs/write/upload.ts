@@ -1,5 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import { zoneOf } from '../../zone.js';
+import { zoneOf } from '../../time-zone.js';
 import { columnMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
 import { readMeaning } from '../input-files.js';

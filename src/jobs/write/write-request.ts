@@ -2,7 +2,7 @@ import type { IdentitySurvey, IdentitySet } from '../../bulk/write/deduplication
 import type { WriteEndpoint } from '../../contract/endpoints.js';
 import type { Inputs } from '../../input/inputs.js';
 import type { Mapper, RecordBlock } from '../../mapping/record-block.js';
-import type { Zone } from '../../zone.js';
+import type { Zone } from '../../time-zone.js';
 import type { WriteOptions, Rehearsal } from '../job-options.js';
 import type { JobHooks, WriteResult } from '../job-results.js';
 import type { Connection, World } from '../job-context.js';

@@ -2,7 +2,7 @@ import { CellText } from '../../text/text-slice.js';
 import { instantOf } from '../timestamps.js';
 import { lookOf, type Look } from './field-statistics.js';
 import { letters } from './field-spelling.js';
-import type { Zone } from '../../zone.js';
+import type { Zone } from '../../time-zone.js';
 import type { PlainType, UploadMapping } from '../upload-mapping.js';
 
 /** Values of a column that are kept, to tell whether they differ, and how many there are. */

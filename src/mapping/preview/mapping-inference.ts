@@ -7,7 +7,7 @@ import { recordMarks } from '../upload-mapper.js';
 import type { MappingFile } from '../mapping-file-schema.js';
 import type { UploadMapping } from '../upload-mapping.js';
 import type { RowBlock } from '../../input/row-block.js';
-import type { Zone } from '../../zone.js';
+import type { Zone } from '../../time-zone.js';
 
 /** What columns of events are called that say when and what, letters only. */
 const eventWords = {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { utcToDay } from '../../contract/dates.js';
-import type { Zone } from '../../zone.js';
 import { joinMembers, membersOf } from '../raw-json.js';
+import type { Zone } from '../../time-zone.js';
 
 /** Stands on both sides of a gap; JSON holds no such character. */
 const gapMark = '\x1f';

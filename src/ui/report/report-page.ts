@@ -1,4 +1,4 @@
-import { asCalled } from '../../as-called.js';
+import { asCalled } from '../../wording.js';
 import { version } from '../../version.js';
 import { grouped, msText, secondsText } from '../figures.js';
 import { verdict } from '../headline.js';

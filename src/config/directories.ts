@@ -1,5 +1,5 @@
-import { userInfo } from 'node:os';
 import path from 'node:path';
+import { userInfo } from 'node:os';
 import { EngagectlError } from '../errors.js';
 import type { Runtime } from '../runtime.js';
 

@@ -1,4 +1,5 @@
 /* oxlint-disable max-lines -- a table */
+
 import type { ErrorId } from './errors.js';
 
 /** What `engagectl help errors <id>` says, and what an error says that knows no more. */

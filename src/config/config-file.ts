@@ -3,7 +3,7 @@ import { chmod, open, stat, unlink } from 'node:fs/promises';
 import { EngagectlError } from '../errors.js';
 import { makeFolder } from '../files/atomic-write.js';
 import { whyOf } from '../files/file-errors.js';
-import { configFolder, type Surroundings } from './standard-folders.js';
+import { configFolder, type Surroundings } from './directories.js';
 import { schemaFaults } from '../schema-faults.js';
 import { shellWord } from '../shell-word.js';
 import { notUsable, readPrivate } from './private-file.js';
