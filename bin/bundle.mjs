@@ -42,7 +42,7 @@ const groups = [
   group(
     'program',
     ({ id, dynamicImporters }) =>
-      ['shell-word', 'ui/messages'].some((name) => id === module(name)) ||
+      ['wording', 'ui/messages'].some((name) => id === module(name)) ||
       ([id, ...dynamicImporters].includes(module('program')) && !isAround(id)),
   ),
   group('around', ({ id }) => isAround(id)),

@@ -1,3 +1,5 @@
+import type { ZodError } from 'zod';
+
 /** The known name that was probably meant: the only one that begins so, or one with few other letters. */
 export function nearest(typed: string, known: Iterable<string>): string | undefined {
   const names = [...known];
@@ -38,3 +40,20 @@ function distance(one: string, other: string): number {
   }
   return row.at(-1)!;
 }
+
+/** What is wrong with JSON that people write, a fault each; `known` are the names of its members. */
+export const schemaFaults = ({ issues }: ZodError, known: readonly string[]): string =>
+  issues
+    .flatMap((issue) => {
+      const at = issue.path.map((name) => String(name)).join('.');
+      if (issue.code !== 'unrecognized_keys') return `${at} ${inWords(issue.message)}`.trim();
+      const has = at === '' ? '' : `${at} has an `;
+      return issue.keys.map((key) => `${has}unknown member "${key}"${didYouMean(key, known)}`);
+    })
+    .join('; ');
+
+const inWords = (message: string): string =>
+  message
+    .replace(/^Invalid input: /, '')
+    .replace(/^expected .*, received undefined$/, 'is missing')
+    .replace(/^expected (.*), received (.*)$/, 'has to be $1, not $2');

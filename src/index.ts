@@ -1,4 +1,4 @@
-import { checkedBaseUrl } from './config/base-url.js';
+import { checkedBaseUrl } from './config/validation.js';
 import { accountOf } from './jobs/library/account.js';
 import { nodeRuntime } from './runtime.js';
 import type { Account, ConnectOptions } from './jobs/library/api.js';

@@ -5,3 +5,7 @@ const commandLine =
 /** The command lines in a text of ours, by the name that the program was called by: `npx engagectl runs list`. */
 export const asCalled = (text: string, program: string): string =>
   program === 'engagectl' ? text : text.replaceAll(commandLine, () => `${program} `);
+
+/** A word as it can be pasted into a shell. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

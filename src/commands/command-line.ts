@@ -1,5 +1,5 @@
+import { shellWord } from '../wording.js';
 import type { Command, Option } from 'commander';
-import { shellWord } from '../shell-word.js';
 
 /** What was typed. */
 export interface Typed {

@@ -1,6 +1,6 @@
 import { zoneOf, type Zone } from '../time-zone.js';
 import { resolveAccount, type Account } from '../config/account.js';
-import { localRegion } from '../config/saved-account.js';
+import { localRegion } from '../config/profiles.js';
 import { EngagectlError } from '../errors.js';
 import { messages, type Messages } from '../ui/messages.js';
 import { startLocalService } from './serve/start-local-service.js';

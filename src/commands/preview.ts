@@ -1,4 +1,4 @@
-import { shellWord } from '../shell-word.js';
+import { shellWord } from '../wording.js';
 import { EngagectlError } from '../errors.js';
 import { previewUpload, type Preview } from '../jobs/write/preview.js';
 import { count, grouped } from '../ui/figures.js';

@@ -1,6 +1,6 @@
 import { defaultHeaderPrefix } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
-import { checkedBaseUrl } from './base-url.js';
+import { checkedBaseUrl, together } from './validation.js';
 import {
   callingAccount,
   checkedHeaderPrefix,
@@ -8,14 +8,12 @@ import {
   savedCallCredentials,
   savedCredentials,
   serviceAccount,
+  passcodeFromCommand,
   type AccountKind,
   type SourcedCredentials,
 } from './credentials.js';
 import { localCredentials, localFolder } from './local-account.js';
-import { passcodeFromCommand } from './passcode-command.js';
-import { chooseSaved, localRegion, type Saved } from './saved-account.js';
-import { together } from './validation.js';
-import { setting, type AccountSettings, type Sourced } from './sourced.js';
+import { chooseSaved, localRegion, type Saved } from './profiles.js';
 import type { Runtime } from '../runtime.js';
 
 /** Everything needed to talk to one account of the service, or of the calling system. */
@@ -207,4 +205,38 @@ function noCallingAccount({ region, source }: Saved): never {
       fix: `engagectl config set --region ${region} --call-account-id <id> --call-api-key-file <file>; or try it without: --region local`,
     },
   );
+}
+
+/** The slice of the global options that chooses an account: each a flag, or a variable. */
+export interface AccountSettings {
+  readonly profile?: string;
+  readonly region?: string;
+  readonly baseUrl?: string;
+  readonly headerPrefix?: string;
+  readonly timezone?: string;
+  /** Of the calling system, in place of the base URL: `--call-url`. */
+  readonly callUrl?: string | undefined;
+  /** Which of them were given as flags. */
+  readonly flags: ReadonlySet<string>;
+}
+
+/** A value and, for people, where it came from. */
+export interface Sourced {
+  readonly value: string;
+  readonly source: string;
+}
+
+const names = {
+  region: { flag: '--region', variable: 'ENGAGECTL_REGION' },
+  baseUrl: { flag: '--base-url', variable: 'ENGAGECTL_BASE_URL' },
+  headerPrefix: { flag: '--header-prefix', variable: 'ENGAGECTL_HEADER_PREFIX' },
+  timezone: { flag: '--timezone', variable: 'ENGAGECTL_TIMEZONE' },
+} as const;
+
+/** A setting of the flag, else of the variable; undefined when neither is given. */
+export function setting(settings: AccountSettings, name: keyof typeof names): Sourced | undefined {
+  const value = settings[name];
+  if (value === undefined) return undefined;
+  const { flag, variable } = names[name];
+  return { value, source: settings.flags.has(name) ? flag : variable };
 }

@@ -8,8 +8,7 @@ import {
   type Credentials,
 } from './credentials.js';
 import { stateFolder, type Surroundings } from './directories.js';
-import { readPrivate } from './private-file.js';
-import { privateFolder } from './config-file.js';
+import { readPrivate, privateFolder } from './config-file.js';
 import type { Runtime } from '../runtime.js';
 
 type LocalRuntime = Pick<Runtime, 'platform' | 'token'>;

@@ -1,4 +1,35 @@
+import { isLoopback } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
+
+/**
+ * The origin of a base URL as typed: https, or http to loopback. Judged after URL parsing, so that
+ * `127.1` is loopback and `127.0.0.1.nip.io` is not. E-BASE-URL otherwise; `source` names the
+ * flag, variable or profile it came from.
+ */
+export function checkedBaseUrl(text: string, source: string): string {
+  const problem = problemOf(text);
+  if (problem === undefined) return new URL(text).origin;
+  // With an @ in it the text may hold a password.
+  const shown = text.includes('@') ? 'the base URL' : `base URL "${text}"`;
+  throw new EngagectlError('E-BASE-URL', `${shown} (${source}) cannot be used`, {
+    why: problem,
+    fix: 'give the address of the region, like https://eu1.api.example.com',
+  });
+}
+
+function problemOf(text: string): string | undefined {
+  if (!/^https?:\/\/[^/]/i.test(text)) return 'it must begin with https:// and a host';
+  if (text.includes('@')) return 'it may hold no user name or password';
+  if (!/^[\u0021-\u007E\u00A0-\uFFFF]+$/.test(text) || text.includes('\\'))
+    return 'it holds a space, a backslash or a control character';
+  if (!URL.canParse(text)) return 'it is no valid URL';
+  const url = new URL(text);
+  if (/[?#]/.test(text) || url.pathname !== '/')
+    return 'it must end after the host (and port): paths are added to it';
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    return 'http is allowed to this machine only, as the passcode would travel in the clear: use https';
+  return undefined;
+}
 
 /**
  * What comes of each piece of work. Where several of them fail, one E-CONFIG says all that is

@@ -1,6 +1,6 @@
 import { EngagectlError } from '../errors.js';
 import { nearest } from '../did-you-mean.js';
-import { shellWord } from '../shell-word.js';
+import { shellWord } from '../wording.js';
 import { likeliestIdentity } from './preview/column-inference.js';
 import type { CellType, UploadMapping } from './upload-mapping.js';
 

@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { EngagectlError } from '../errors.js';
-import { didYouMean } from '../did-you-mean.js';
-import { schemaFaults } from '../schema-faults.js';
+import { didYouMean, schemaFaults } from '../did-you-mean.js';
 import { readText } from '../files/read-file.js';
 import { whyOf } from '../files/file-errors.js';
 import { parseJsonFile } from '../text/json-parser.js';

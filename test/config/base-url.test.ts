@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkedBaseUrl } from '../../src/config/base-url.js';
+import { checkedBaseUrl } from '../../src/config/validation.js';
 import { EngagectlError } from '../../src/errors.js';
 
 describe('a base URL is taken', () => {

@@ -22,7 +22,7 @@ const mayImport: Readonly<Record<string, string>> = {
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, text, time-zone, errors, instead, shell-word, version, wording, type runtime, import() service, import() calling, import() fleet, commander',
+    'jobs, ui, help, config, contract, text, time-zone, errors, instead, version, wording, type runtime, import() service, import() calling, import() fleet, commander',
   ui: 'errors, error-explanations, version, wording, files, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'did-you-mean, errors, error-explanations, wording, type jobs, type runtime, commander',
 
@@ -31,7 +31,7 @@ const mayImport: Readonly<Record<string, string>> = {
   bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, type wasm, errors, files, type runtime',
   mapping:
-    'contract, did-you-mean, schema-faults, shell-word, time-zone, text, errors, files, type input, type runtime, zod',
+    'contract, did-you-mean, wording, time-zone, text, errors, files, type input, type runtime, zod',
   output: 'contract, did-you-mean, time-zone, text, errors, files, type runtime',
   client: 'contract, text, wasm, errors, files, type runtime, undici',
   service: 'contract, time-zone, text, files, calling, libsql, ws, selfsigned, zod',
@@ -40,15 +40,12 @@ const mayImport: Readonly<Record<string, string>> = {
   fleet: 'jobs, bulk, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
-  config:
-    'contract, did-you-mean, schema-faults, shell-word, errors, files, type runtime, zod, import() conf',
+  config: 'contract, did-you-mean, wording, errors, files, type runtime, zod, import() conf',
   text: 'errors, wasm',
   files: 'errors, type runtime, import() libsql',
   contract: 'zod',
   errors: '',
-  'did-you-mean': '',
-  'schema-faults': 'did-you-mean, type zod',
-  'shell-word': '',
+  'did-you-mean': 'type zod',
   wording: '',
   instead: 'type runtime',
   'error-explanations': 'type errors',

@@ -30,7 +30,7 @@ export async function withCalling<Result>(
   const [{ resolveAccount }, { callingAccount }, { localRegion }] = await Promise.all([
     import('../../config/account.js'),
     import('../../config/credentials.js'),
-    import('../../config/saved-account.js'),
+    import('../../config/profiles.js'),
   ]);
   const account = await resolveAccount({ ...set, callUrl }, runtime, { kind: callingAccount });
   const how = { headerPrefix: account.headerPrefix, timeoutMs: set.timeoutMs, policy: set };

@@ -1,6 +1,6 @@
 import { savedAccount, type Account } from '../../config/account.js';
-import { checkedBaseUrl } from '../../config/base-url.js';
-import { entry } from '../../config/saved-account.js';
+import { checkedBaseUrl } from '../../config/validation.js';
+import { entry } from '../../config/profiles.js';
 import { readConfig } from '../../config/config-file.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';

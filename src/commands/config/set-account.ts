@@ -1,10 +1,8 @@
 import path from 'node:path';
-import { checkedBaseUrl } from '../../config/base-url.js';
-import { savedRegion, withProduction, withRegion } from '../../config/profiles.js';
+import { checkedBaseUrl, together } from '../../config/validation.js';
+import { savedRegion, withProduction, withRegion, currentProfile } from '../../config/profiles.js';
 import { checkedAccountId, checkedHeaderPrefix, secretFromFile } from '../../config/credentials.js';
-import { currentProfile } from '../../config/saved-account.js';
 import { configPath, readConfig, updateConfig } from '../../config/config-file.js';
-import { together } from '../../config/validation.js';
 import { EngagectlError } from '../../errors.js';
 import { answer, messages } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/inert.js';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { constants } from 'node:fs';
 import { access, stat, unlink, writeFile } from 'node:fs/promises';
 import { stateFolder } from '../../config/directories.js';
-import { shellWord } from '../../shell-word.js';
+import { shellWord } from '../../wording.js';
 import { configPath, readConfig } from '../../config/config-file.js';
 import { EngagectlError } from '../../errors.js';
 import { tryLock } from '../../jobs/run/run-folder.js';

@@ -1,5 +1,5 @@
 import { exitCodes, type EngagectlError } from '../../errors.js';
-import { shellWord } from '../../shell-word.js';
+import { shellWord } from '../../wording.js';
 import { isStdout } from '../../jobs/output-options.js';
 import { runJob, sameGoesOn, saysWayOn } from './run-job.js';
 import { sharded, type ShardFlags } from '../flags/shard-flags.js';

@@ -1,5 +1,5 @@
 import { EngagectlError } from '../../errors.js';
-import { shellWord } from '../../shell-word.js';
+import { shellWord } from '../../wording.js';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions } from '../../service/start.js';

@@ -1,18 +1,18 @@
-import { once } from 'node:events';
 import path from 'node:path';
-import type { Credentials } from '../../config/credentials.js';
+import { once } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
-import type { Runtime } from '../../runtime.js';
-import type { RunningService, ServiceOptions } from '../../service/start.js';
 import { jsonAnswer, inert, inertJson } from '../../ui/inert.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import { servedCalls } from './serve-calls.js';
-import type { ServeFlags } from './serve-command.js';
 import { keptCertificate, tlsOf, type KeptCertificate, type Tls } from './serve-tls.js';
-import type { Settings } from '../settings.js';
-import { shellWord } from '../../shell-word.js';
-import type { SeenRequest } from '../../service/control/request-log.js';
+import { shellWord } from '../../wording.js';
 import { shortened } from '../../ui/shortened.js';
+import type { Credentials } from '../../config/credentials.js';
+import type { Runtime } from '../../runtime.js';
+import type { RunningService, ServiceOptions } from '../../service/start.js';
+import type { ServeFlags } from './serve-command.js';
+import type { Settings } from '../settings.js';
+import type { SeenRequest } from '../../service/control/request-log.js';
 
 /** Where the data is, the account it belongs to, and how it is reached. */
 interface Place {

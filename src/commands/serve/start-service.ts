@@ -1,4 +1,4 @@
-import { shellWord } from '../../shell-word.js';
+import { shellWord } from '../../wording.js';
 import { EngagectlError } from '../../errors.js';
 import type { RunningService, SeedError, ServiceOptions } from '../../service/start.js';
 

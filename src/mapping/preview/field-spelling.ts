@@ -1,5 +1,5 @@
 import { profileFields, channels } from '../../contract/record-fields.js';
-import { shellWord } from '../../shell-word.js';
+import { shellWord } from '../../wording.js';
 
 /** Other words for default fields, letters only. */
 const synonyms: Readonly<Record<string, string>> = {
