@@ -2,7 +2,8 @@ import { EngagectlError } from '../errors.js';
 import { didYouMean } from '../did-you-mean.js';
 import { shellWord } from '../wording.js';
 import { readConfig } from './config-file.js';
-import { namePattern, type Config, type SavedProfile, type SavedRegion } from './schema.js';
+import { namePattern } from './validation.js';
+import type { Config, SavedProfile, SavedRegion } from './schema.js';
 import type { Surroundings } from './directories.js';
 
 /** The built-in region: the embedded service, started inside the command. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
+import { namePattern } from './validation.js';
 
-/** Names of config profiles and of regions. `__proto__` would vanish in an object's keys. */
-export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
 const name = z.string().regex(namePattern);
 
 /** Said also of an object of which more is wrong, so that all of it is said at once. */

@@ -1,6 +1,9 @@
 import { isLoopback } from '../contract/endpoints.js';
 import { EngagectlError } from '../errors.js';
 
+/** Names of config profiles and of regions. `__proto__` would vanish in an object's keys. */
+export const namePattern = /^(?!__proto__$)[A-Za-z0-9_-]{1,64}$/;
+
 /**
  * The origin of a base URL as typed: https, or http to loopback. Judged after URL parsing, so that
  * `127.1` is loopback and `127.0.0.1.nip.io` is not. E-BASE-URL otherwise; `source` names the
