@@ -2,7 +2,7 @@
 // npm installs them: part of `npm run build`.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { environmentFlags } from '../build/commands/flags/global-options.js';
-import { manualPages } from '../build/help/manual.js';
+import { manualPages } from '../build/help/man-pages.js';
 import { loadTopic, topicNames } from '../build/help/topics.js';
 import { buildProgram } from '../build/program.js';
 import { nodeRuntime } from '../build/runtime.js';

@@ -1,7 +1,7 @@
 import { exitCodeOf, exitCodes, interruption, type ExitCode } from './errors.js';
 import { Instead } from './instead.js';
-import type { Runtime } from './runtime.js';
 import { version } from './version.js';
+import type { Runtime } from './runtime.js';
 
 /** Runs one command line (without node and script) and returns the exit code. Never throws. */
 export async function main(argv: readonly string[], outside: Runtime): Promise<ExitCode> {
@@ -25,8 +25,8 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
     if (thrown instanceof Instead) return main(thrown.argv, thrown.runtime);
     const error = thrown === runtime.signal.reason ? interruption(thrown) : thrown;
     const [{ errorSettings, showError }, { annotateError }] = await Promise.all([
-      import('./ui/show-error.js'),
-      import('./ui/annotations.js'),
+      import('./ui/error-message.js'),
+      import('./ui/github-actions.js'),
     ]);
     const settings = errorSettings(argv, runtime);
     showError(error, runtime, settings);

@@ -32,7 +32,7 @@ export async function runProcess(): Promise<void> {
   const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {
-    const { errorSettings, showError } = await import('./ui/show-error.js');
+    const { errorSettings, showError } = await import('./ui/error-message.js');
     showError(unwritten, runtime, errorSettings(argv, runtime));
   }
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);

@@ -5,7 +5,7 @@ import { asCalled } from '../src/wording.js';
 import { EngagectlError, errorIds, type ErrorId } from '../src/errors.js';
 import { main } from '../src/main.js';
 import { buildProgram } from '../src/program.js';
-import { showError } from '../src/ui/show-error.js';
+import { showError } from '../src/ui/error-message.js';
 import { accountAt } from './support/account-at.js';
 import { makeWorld, type World } from './support/world.js';
 

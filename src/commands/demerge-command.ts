@@ -32,7 +32,7 @@ export const command: CommandSpec<DemergeFlags> = {
     const [{ demerge }, { runWrite }, { confirmDemerge }] = await Promise.all([
       import('../jobs/write/demerge.js'),
       import('./job/run-write.js'),
-      import('../ui/confirm-run.js'),
+      import('../ui/prompt.js'),
     ]);
     await runWrite(call, {
       name: 'demerge',

@@ -1,9 +1,9 @@
 import { shellWord } from '../wording.js';
 import { EngagectlError } from '../errors.js';
 import { previewUpload, type Preview } from '../jobs/write/preview.js';
-import { count, grouped } from '../ui/figures.js';
+import { count, grouped } from '../ui/format.js';
 import { messages } from '../ui/messages.js';
-import { showPreview } from '../ui/show-preview.js';
+import { showPreview } from '../ui/preview.js';
 import { commandLine, ofRehearsal } from './command-line.js';
 import { needInput } from './flags/input-flags.js';
 import { jobWords } from './job/job-words.js';

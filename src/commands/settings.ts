@@ -1,10 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { environmentFaults } from '../config/credentials.js';
-import type { Runtime } from '../runtime.js';
 import { oneAfterAnother } from '../help/problems.js';
 import { repeatedFlag } from './flags/option-table.js';
-import { isColored, isForced } from '../ui/colors.js';
+import { isColored, isForced } from '../ui/display-settings.js';
 import { globalOptions } from './flags/global-options.js';
+import type { Runtime } from '../runtime.js';
 
 /** The global options as the commands use them: flag, else environment, else default. */
 export interface Settings {

@@ -1,4 +1,4 @@
-import { jsonAnswer } from '../ui/inert.js';
+import { jsonAnswer } from '../ui/sanitize.js';
 import { version } from '../version.js';
 import type { CommandSpec } from './command-spec.js';
 

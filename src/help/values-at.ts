@@ -1,4 +1,4 @@
-import type { CommandWords, Values } from './command-words.js';
+import type { CommandWords, Values } from './completion/command-words.js';
 
 /** What may stand at the end of a command line, behind what of the last word stands already. */
 export interface OfferedValues {

@@ -1,4 +1,4 @@
-import { fitted, widthOf } from './figures.js';
+import { fitted, widthOf } from './format.js';
 
 /** A column of a table is not cut to fewer letters than this. */
 const narrowest = 8;

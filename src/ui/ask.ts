@@ -1,9 +1,9 @@
-import type { ReadLineOptions } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { EngagectlError } from '../errors.js';
+import { inert } from './sanitize.js';
+import { isOn } from './display-settings.js';
+import type { ReadLineOptions } from 'node:readline/promises';
 import type { Runtime } from '../runtime.js';
-import { inert } from './inert.js';
-import { isOn } from './colors.js';
 
 export type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'env'>;
 

@@ -1,4 +1,4 @@
-import { grouped } from './figures.js';
+import { grouped } from './format.js';
 import type { Summary } from './run-summary.js';
 
 /** What a command does to its records, in the past. */

@@ -3,7 +3,7 @@ import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { EngagectlError } from '../errors.js';
 import { unwritable } from '../files/path-checks.js';
 import { version } from '../version.js';
-import { inert, inertJson } from './inert.js';
+import { inert, inertJson } from './sanitize.js';
 import { typedValue } from './typed-value.js';
 import type { LogEntry, Runtime } from '../runtime.js';
 

@@ -1,6 +1,6 @@
 import { asCalled } from '../wording.js';
-import { inert, inertJson, jsonAnswer } from './inert.js';
-import { withoutPersonal, type PiiSettings } from './shortened.js';
+import { inert, inertJson, jsonAnswer } from './sanitize.js';
+import { withoutPersonal, type PiiSettings } from './mask.js';
 import type { Said } from '../jobs/job-context.js';
 import type { Runtime } from '../runtime.js';
 

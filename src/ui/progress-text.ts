@@ -1,5 +1,5 @@
-import { bytesText, count, fitted, grouped, secondsText } from './figures.js';
-import { inert } from './inert.js';
+import { bytesText, count, fitted, grouped, secondsText } from './format.js';
+import { inert } from './sanitize.js';
 import type { JobProgress } from '../jobs/job-results.js';
 
 /** Where a run stands. The run changes it as it goes; the display looks at it now and then. */

@@ -1,9 +1,9 @@
-import type { Runtime } from '../runtime.js';
-import { inertJson } from './inert.js';
-import { isOn } from './colors.js';
-import { withoutPersonal } from './shortened.js';
-import type { DisplaySettings } from './messages.js';
+import { inertJson } from './sanitize.js';
+import { isOn } from './display-settings.js';
+import { withoutPersonal } from './mask.js';
 import { paceFigures, progressText, type Pace, type ProgressState } from './progress-text.js';
+import type { Runtime } from '../runtime.js';
+import type { DisplaySettings } from './messages.js';
 
 export interface Progress {
   /** Takes the bar or spinner away. May be called twice. */

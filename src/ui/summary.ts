@@ -1,8 +1,8 @@
 import { appendFile, constants } from 'node:fs/promises';
 import { asCalled } from '../wording.js';
-import { bytesText, count, grouped, msText, secondsText } from './figures.js';
+import { bytesText, count, grouped, msText, secondsText } from './format.js';
 import { headline, tells, verdict } from './headline.js';
-import { inert, inertJson, versioned } from './inert.js';
+import { inert, inertJson, versioned } from './sanitize.js';
 import type { DayCounts, SettledCounts } from '../jobs/job-results.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings, Messages } from './messages.js';

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { confirmDemerge } from '../../src/ui/confirm-run.js';
+import { confirmDemerge } from '../../src/ui/prompt.js';
 import { makeWorld, type WorldOptions } from '../support/world.js';
 
 const demerge = {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { grouped } from '../../src/ui/figures.js';
+import { grouped } from '../../src/ui/format.js';
 
 it('groups the digits of a whole number as English does', () => {
   fc.assert(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { shortened, withoutPersonal } from '../../src/ui/shortened.js';
+import { shortened, withoutPersonal } from '../../src/ui/mask.js';
 
 test.each([
   ['ada.lovelace@mail.example', 'ada…'],

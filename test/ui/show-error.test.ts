@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
-import { showError } from '../../src/ui/show-error.js';
+import { showError } from '../../src/ui/error-message.js';
 import { makeWorld } from '../support/world.js';
 
 function shown(

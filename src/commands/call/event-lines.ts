@@ -1,5 +1,5 @@
 import { openLines } from '../../jobs/record-output.js';
-import { inertJson } from '../../ui/inert.js';
+import { inertJson } from '../../ui/sanitize.js';
 import { jobWords } from '../job/job-words.js';
 import type { Runtime } from '../../runtime.js';
 

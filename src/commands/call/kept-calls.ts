@@ -1,5 +1,5 @@
 import { answer } from '../../ui/messages.js';
-import { count } from '../../ui/figures.js';
+import { count } from '../../ui/format.js';
 import {
   clickMissed,
   listCalls,
@@ -9,7 +9,7 @@ import {
   type CallsWorld,
 } from '../../jobs/calling/call-log.js';
 import { datedOutput } from '../../jobs/date-range.js';
-import { inertJson, jsonAnswer } from '../../ui/inert.js';
+import { inertJson, jsonAnswer } from '../../ui/sanitize.js';
 import { zoneOf } from '../../time-zone.js';
 import { jobWords } from '../job/job-words.js';
 import { isStdout } from '../../jobs/output-options.js';

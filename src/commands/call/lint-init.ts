@@ -1,5 +1,5 @@
 import { lintInit } from '../../jobs/calling/lint-init.js';
-import { inertJson, versioned } from '../../ui/inert.js';
+import { inertJson, versioned } from '../../ui/sanitize.js';
 import { messages } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import type { LintFlags } from './call-command.js';

@@ -1,6 +1,6 @@
 import { CallError, checkPlacement } from '../../jobs/calling/call-errors.js';
 import { placeCall, type PlaceResult } from '../../jobs/calling/place-call.js';
-import { versioned } from '../../ui/inert.js';
+import { versioned } from '../../ui/sanitize.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { withCalling } from './open-calling.js';

@@ -39,7 +39,7 @@ const names = {
 
 const line: Ask = async (call, [behind = '0', current = '=', ...words]) => {
   const [{ commandWords }, { valuesAt }] = await Promise.all([
-    import('../../help/command-words.js'),
+    import('../../help/completion/command-words.js'),
     import('../../help/values-at.js'),
   ]);
   const word = current.slice(1);

@@ -1,11 +1,11 @@
 import type { CommandSpec } from '../command-spec.js';
 
 const scripts = {
-  bash: async () => (await import('../../help/completion-bash.js')).bashCompletion,
-  zsh: async () => (await import('../../help/completion-zsh.js')).zshCompletion,
-  fish: async () => (await import('../../help/completion-fish.js')).fishCompletion,
+  bash: async () => (await import('../../help/completion/bash.js')).bashCompletion,
+  zsh: async () => (await import('../../help/completion/zsh.js')).zshCompletion,
+  fish: async () => (await import('../../help/completion/fish.js')).fishCompletion,
   powershell: async () =>
-    (await import('../../help/completion-powershell.js')).powershellCompletion,
+    (await import('../../help/completion/powershell.js')).powershellCompletion,
 };
 
 /** Prints a completion script made from the command tree (contract §1). */
@@ -25,7 +25,7 @@ export const command: CommandSpec = {
     engagectl completion fish > ~/.config/fish/completions/engagectl.fish
   `,
   run: async ({ operands: [shell], program, runtime }) => {
-    const { commandWords } = await import('../../help/command-words.js');
+    const { commandWords } = await import('../../help/completion/command-words.js');
     const script = await scripts[shell as keyof typeof scripts]();
     runtime.stdout.write(script(commandWords(await program.tree(runtime))));
   },

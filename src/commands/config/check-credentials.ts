@@ -1,10 +1,10 @@
 import { resolveAccount, type Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
 import { answer, messages, type Messages } from '../../ui/messages.js';
-import { jsonAnswer } from '../../ui/inert.js';
-import type { Call } from '../command-spec.js';
+import { jsonAnswer } from '../../ui/sanitize.js';
 import { askAccount } from '../connect.js';
 import { tryOtherRegions, type TriedRegion } from './other-regions.js';
+import type { Call } from '../command-spec.js';
 
 /**
  * `config check`: one harmless request that needs the right credentials. When they are refused, the

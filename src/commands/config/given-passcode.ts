@@ -1,13 +1,13 @@
 import path from 'node:path';
-import type { Readable } from 'node:stream';
 import { text as wholeText } from 'node:stream/consumers';
 import { checkedPasscode, passcodeFromFile, withoutNewline } from '../../config/credentials.js';
-import type { SavedRegion } from '../../config/schema.js';
 import { EngagectlError } from '../../errors.js';
-import type { Runtime } from '../../runtime.js';
 import { askSecret } from '../../ui/ask.js';
+import { isOn } from '../../ui/display-settings.js';
+import type { Readable } from 'node:stream';
+import type { SavedRegion } from '../../config/schema.js';
+import type { Runtime } from '../../runtime.js';
 import type { SetFlags } from './config-command.js';
-import { isOn } from '../../ui/colors.js';
 
 type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
 

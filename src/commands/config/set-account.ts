@@ -5,7 +5,7 @@ import { checkedAccountId, checkedHeaderPrefix, secretFromFile } from '../../con
 import { configPath, readConfig, updateConfig } from '../../config/config-file.js';
 import { EngagectlError } from '../../errors.js';
 import { answer, messages } from '../../ui/messages.js';
-import { jsonAnswer } from '../../ui/inert.js';
+import { jsonAnswer } from '../../ui/sanitize.js';
 import { notTried, trySaved } from './try-saved.js';
 import { givenPasscode } from './given-passcode.js';
 import type { Runtime } from '../../runtime.js';

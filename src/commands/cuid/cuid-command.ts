@@ -36,7 +36,7 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
       await Promise.all([
         import('../../jobs/cuid/check-cuids.js'),
         import('../../jobs/record-output.js'),
-        import('../../ui/inert.js'),
+        import('../../ui/sanitize.js'),
         import('../job/job-words.js'),
         import('../job/run-job.js'),
       ]);

@@ -1,6 +1,6 @@
 import { asCalled } from '../../wording.js';
 import { EngagectlError, errorIds, exitCodes, mostSerious, type ErrorId } from '../../errors.js';
-import { inert, jsonAnswer } from '../../ui/inert.js';
+import { inert, jsonAnswer } from '../../ui/sanitize.js';
 import { resolveAccount, type Account } from '../../config/account.js';
 import {
   checkCertificate,

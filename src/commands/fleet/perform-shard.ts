@@ -2,7 +2,7 @@ import path from 'node:path';
 import { statSync } from 'node:fs';
 import { EngagectlError } from '../../errors.js';
 import { messages } from '../../ui/messages.js';
-import { errorWithoutPersonal } from '../../ui/shortened.js';
+import { errorWithoutPersonal } from '../../ui/mask.js';
 import { jobWorld } from '../job/job-world.js';
 import { commandWithin, type CommandWithin } from './command-within.js';
 import type { FleetRun } from '../../fleet/fleet-run.js';

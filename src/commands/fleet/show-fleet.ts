@@ -1,8 +1,8 @@
+import { aligned } from '../../ui/aligned.js';
+import { fitted, grouped, secondsText } from '../../ui/format.js';
+import { inert, jsonAnswer } from '../../ui/sanitize.js';
 import type { RunStatus } from '../../fleet/run-status.js';
 import type { Runtime } from '../../runtime.js';
-import { aligned } from '../../ui/aligned.js';
-import { fitted, grouped, secondsText } from '../../ui/figures.js';
-import { inert, jsonAnswer } from '../../ui/inert.js';
 import type { DisplaySettings } from '../../ui/messages.js';
 
 /** As much of a run as a table of it shows. */

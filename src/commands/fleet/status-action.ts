@@ -1,12 +1,12 @@
 import { EngagectlError } from '../../errors.js';
-import type { QueueStore } from '../../fleet/queue-store.js';
-import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
 import { answer, messages } from '../../ui/messages.js';
-import { jsonAnswer } from '../../ui/inert.js';
-import type { Call } from '../command-spec.js';
-import type { StatusFlags } from './fleet-command.js';
+import { jsonAnswer } from '../../ui/sanitize.js';
 import { runNamed, withQueue } from './fleet-flags.js';
 import { showFleet } from './show-fleet.js';
+import type { QueueStore } from '../../fleet/queue-store.js';
+import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
+import type { Call } from '../command-spec.js';
+import type { StatusFlags } from './fleet-command.js';
 
 /** Milliseconds between two looks. */
 const lookEvery = 1000;

@@ -7,7 +7,7 @@ import {
   type WantedUsers,
 } from '../../jobs/get-profiles.js';
 import { prettyJson } from '../../text/raw-json.js';
-import { inertJsonText } from '../../ui/inert.js';
+import { inertJsonText } from '../../ui/sanitize.js';
 import { isStdout } from '../../jobs/output-options.js';
 import { runJob } from './run-job.js';
 import type { OutputStream, Runtime } from '../../runtime.js';

@@ -1,5 +1,5 @@
 import { writes, type WriteEndpoint } from '../../contract/endpoints.js';
-import { confirmWrite } from '../../ui/confirm-run.js';
+import { confirmWrite } from '../../ui/prompt.js';
 import { commandLine, ofInput, ofRehearsal, ofWrite, type Typed } from '../command-line.js';
 import { needInput } from '../flags/input-flags.js';
 import { goesOn, runJob, saysWayOn } from './run-job.js';

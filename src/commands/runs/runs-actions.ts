@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { asCalled } from '../../wording.js';
-import { count, grouped } from '../../ui/figures.js';
+import { count, grouped } from '../../ui/format.js';
 import {
   listRuns,
   listUnreadable,
@@ -11,7 +11,7 @@ import { EngagectlError } from '../../errors.js';
 import { Instead } from '../../instead.js';
 import { aligned } from '../../ui/aligned.js';
 import { answer, messages } from '../../ui/messages.js';
-import { inert } from '../../ui/inert.js';
+import { inert } from '../../ui/sanitize.js';
 import { forgetRuns, progressOf } from '../../jobs/run/forget-runs.js';
 import { confirm, mayAsk } from '../../ui/ask.js';
 import { flagsOf, withoutFlags } from '../command-line.js';

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { once } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
-import { jsonAnswer, inert, inertJson } from '../../ui/inert.js';
+import { jsonAnswer, inert, inertJson } from '../../ui/sanitize.js';
 import { messages, type Messages } from '../../ui/messages.js';
 import { servedCalls } from './serve-calls.js';
 import { keptCertificate, tlsOf, type KeptCertificate, type Tls } from './serve-tls.js';
 import { shellWord } from '../../wording.js';
-import { shortened } from '../../ui/shortened.js';
+import { shortened } from '../../ui/mask.js';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { RunningService, ServiceOptions } from '../../service/start.js';

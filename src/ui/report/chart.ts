@@ -1,4 +1,4 @@
-import { msText, secondsText } from '../figures.js';
+import { msText, secondsText } from '../format.js';
 import { html, type Html } from './html.js';
 
 /** One line of a chart; undefined where there is no value. */

@@ -1,4 +1,4 @@
-import { grouped, msText, shortNumber } from '../figures.js';
+import { grouped, msText, shortNumber } from '../format.js';
 import { chart, type Chart, type Series } from './chart.js';
 import { rowTable } from './figures-shown.js';
 import { html, type Html } from './html.js';

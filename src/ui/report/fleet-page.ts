@@ -1,11 +1,11 @@
-import { grouped, secondsText, shortNumber } from '../figures.js';
+import { grouped, secondsText, shortNumber } from '../format.js';
 import { verdict } from '../headline.js';
-import type { Summary } from '../run-summary.js';
 import { summaryFigures } from '../summary.js';
 import { chart } from './chart.js';
 import { figureTable, figureTiles, rowTable } from './figures-shown.js';
 import { html, type Html } from './html.js';
 import { reportShell } from './report-shell.js';
+import type { Summary } from '../run-summary.js';
 
 /** A shard of a run that was worked through, by whom, and when. */
 export interface ReportedShard {

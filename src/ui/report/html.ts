@@ -1,4 +1,4 @@
-import { inert } from '../inert.js';
+import { inert } from '../sanitize.js';
 
 /** Text that is HTML already. Only `html` makes it, so that nothing gets in unescaped. */
 export class Html {

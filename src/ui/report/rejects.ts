@@ -1,7 +1,7 @@
-import { grouped } from '../figures.js';
+import { grouped } from '../format.js';
 import { html, type Html } from './html.js';
-import { rejectText } from '../annotations.js';
-import { recordWithoutPersonal, type PiiSettings } from '../shortened.js';
+import { rejectText } from '../github-actions.js';
+import { recordWithoutPersonal, type PiiSettings } from '../mask.js';
 import type { RejectKind } from '../../jobs/job-results.js';
 import type { RunReport } from './run-report.js';
 

@@ -27,7 +27,7 @@ export async function openReport(
 ): Promise<WriteReport | undefined> {
   if (name === undefined) return undefined;
   const [{ reportPage }, write] = await Promise.all([
-    import('./report-page.js'),
+    import('./run-page.js'),
     openPage(name, others, runtime),
   ]);
   return async (run, said) => {

@@ -1,6 +1,6 @@
 import type { EngagectlError } from '../../errors.js';
 import type { HistoryFigures, RejectKind } from '../../jobs/job-results.js';
-import type { PiiSettings } from '../shortened.js';
+import type { PiiSettings } from '../mask.js';
 import type { Summary } from '../summary.js';
 
 /** All that a report says about a run. */

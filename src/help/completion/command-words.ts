@@ -1,6 +1,6 @@
+import { errorIds } from '../../errors.js';
+import { topics } from '../topics.js';
 import type { Command, Option } from 'commander';
-import { errorIds } from '../errors.js';
-import { topics } from './topics.js';
 
 /** What may stand in a place: words, names from the configuration, columns of the input, files, or any text. */
 export type Values =

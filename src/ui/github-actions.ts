@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { EngagectlError, namedValues, placeOf } from '../errors.js';
-import { inert } from './inert.js';
-import { errorWithoutPersonal, withoutPersonal, type PiiSettings } from './shortened.js';
+import { inert } from './sanitize.js';
+import { errorWithoutPersonal, withoutPersonal, type PiiSettings } from './mask.js';
 import type { FirstReject } from '../jobs/job-results.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './messages.js';

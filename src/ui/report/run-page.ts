@@ -1,12 +1,12 @@
 import { asCalled } from '../../wording.js';
 import { version } from '../../version.js';
-import { grouped, msText, secondsText } from '../figures.js';
+import { grouped, msText, secondsText } from '../format.js';
 import { verdict } from '../headline.js';
 import { summaryFigures } from '../summary.js';
 import { charts } from './charts.js';
 import { figureTable, figureTiles } from './figures-shown.js';
 import { html, type Html } from './html.js';
-import { outcomes, plan, days, verified } from './outcome-bars.js';
+import { outcomes, plan, days, verified } from './outcomes.js';
 import { rejects } from './rejects.js';
 import { reportShell } from './report-shell.js';
 import type { RunReport } from './run-report.js';

@@ -1,4 +1,4 @@
-import { grouped } from '../figures.js';
+import { grouped } from '../format.js';
 import { html, type Html } from './html.js';
 import type { RunReport } from './run-report.js';
 

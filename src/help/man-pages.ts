@@ -1,9 +1,9 @@
-import type { Command, Help } from 'commander';
 import { examplesOf } from './examples.js';
 import { commandRows, descriptionOf, optionRows, optionTables } from './help-format.js';
 import { lineage } from './lineage.js';
-import type { Table } from './layout.js';
 import { topicNames, type Topic, type TopicName } from './topics.js';
+import type { Command, Help } from 'commander';
+import type { Table } from './layout.js';
 
 /** A manual page in the man(7) language. */
 export interface ManualPage {

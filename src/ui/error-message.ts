@@ -1,9 +1,9 @@
 import { asCalled } from '../wording.js';
 import { errorNotes } from '../error-explanations.js';
 import { EngagectlError, errorIds, exitCodes, grouped } from '../errors.js';
-import { isColored, isForced } from './colors.js';
-import { inert, inertJson } from './inert.js';
-import { errorWithoutPersonal } from './shortened.js';
+import { isColored, isForced } from './display-settings.js';
+import { inert, inertJson } from './sanitize.js';
+import { errorWithoutPersonal } from './mask.js';
 import { typedValue, verbosityOf } from './typed-value.js';
 import type { Runtime } from '../runtime.js';
 import type { DisplaySettings } from './messages.js';

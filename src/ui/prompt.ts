@@ -1,7 +1,7 @@
 import { EngagectlError } from '../errors.js';
 import { confirm, mayAsk, type AskRuntime } from './ask.js';
-import { grouped } from './figures.js';
-import { inert } from './inert.js';
+import { grouped } from './format.js';
+import { inert } from './sanitize.js';
 
 /** A demerge about to begin. */
 export interface Demerge {
