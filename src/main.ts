@@ -24,7 +24,8 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
   } catch (thrown) {
     if (thrown instanceof Instead) return main(thrown.argv, thrown.runtime);
     const error = thrown === runtime.signal.reason ? interruption(thrown) : thrown;
-    const [{ errorSettings, showError }, { annotateError }] = await Promise.all([
+    const [{ errorSettings }, { showError }, { annotateError }] = await Promise.all([
+      import('./ui/display-settings.js'),
       import('./ui/error-message.js'),
       import('./ui/github-actions.js'),
     ]);

@@ -32,7 +32,8 @@ export async function runProcess(): Promise<void> {
   const code = await main(argv, runtime);
   await new Promise(setImmediate); // an error of the last write is told on the next turn
   if (unwritten && code === exitCodes.ok) {
-    const { errorSettings, showError } = await import('./ui/error-message.js');
+    const { errorSettings } = await import('./ui/display-settings.js');
+    const { showError } = await import('./ui/error-message.js');
     showError(unwritten, runtime, errorSettings(argv, runtime));
   }
   process.exitCode = mostSerious(unwritten ? [code, unwritten.exitCode] : [code]);

@@ -9,11 +9,10 @@ import {
 } from './commands/command-spec.js';
 import { globalOptionTable } from './commands/flags/global-options.js';
 import { addOptions } from './commands/flags/option-table.js';
-import { usageError } from './help/usage-error.js';
+import { usageError, noteProblem } from './help/usage-error.js';
 import { wrongVariables } from './commands/settings.js';
-import { addExamples, examplesIn } from './help/examples.js';
+import { addExamples, examplesIn } from './help/layout.js';
 import { helpFormat } from './help/help-format.js';
-import { noteProblem } from './help/problems.js';
 import { version } from './version.js';
 import type { Runtime } from './runtime.js';
 

@@ -1,11 +1,10 @@
 import { Argument, type Command } from 'commander';
-import { addExamples, examplesIn } from '../help/examples.js';
+import { addExamples, examplesIn, lineage } from '../help/layout.js';
 import { markNeeds, type Needs } from '../help/help-format.js';
-import { lineage } from '../help/lineage.js';
-import { refuseProblems } from '../help/problems.js';
-import type { Runtime } from '../runtime.js';
+import { refuseProblems } from '../help/usage-error.js';
 import { addOptions, type OptionTable } from './flags/option-table.js';
 import { resolveSettings, type Settings } from './settings.js';
+import type { Runtime } from '../runtime.js';
 
 /** A command as data: what a person types, what help says of it, and what it does. */
 export interface CommandSpec<Flags = object> {

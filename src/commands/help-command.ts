@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { isTopic, loadTopic, topics } from '../help/topics.js';
-import type { CommandSpec } from './command-spec.js';
 import { environmentFlags } from './flags/global-options.js';
+import type { CommandSpec } from './command-spec.js';
 
 /** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */
 export const command: CommandSpec = {
@@ -20,7 +20,7 @@ export const command: CommandSpec = {
     const [name, errorId] = operands;
     if (isTopic(name)) {
       const topic = await loadTopic(name, { flags: environmentFlags(), errorId });
-      const { topicText } = await import('../help/topic-text.js');
+      const { topicText } = await import('../help/topic-pages.js');
       stdout.write(topicText(topic, command.createHelp().helpWidth ?? 80, program));
     } else commandOf(command.parent ?? command, operands).help();
   },

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { environmentFaults } from '../config/credentials.js';
-import { oneAfterAnother } from '../help/problems.js';
+import { oneAfterAnother } from '../help/usage-error.js';
 import { repeatedFlag } from './flags/option-table.js';
 import { isColored, isForced } from '../ui/display-settings.js';
 import { globalOptions } from './flags/global-options.js';

@@ -1,6 +1,5 @@
 import { Help, type Argument, type Command, type Option } from 'commander';
-import { lineage } from './lineage.js';
-import { tablesText, wrap, type Table } from './layout.js';
+import { lineage, tablesText, wrap, type Table } from './layout.js';
 import { topics } from './topics.js';
 
 /**

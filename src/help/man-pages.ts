@@ -1,9 +1,8 @@
-import { examplesOf } from './examples.js';
+import { examplesOf, lineage, type Table } from './layout.js';
 import { commandRows, descriptionOf, optionRows, optionTables } from './help-format.js';
-import { lineage } from './lineage.js';
-import { topicNames, type Topic, type TopicName } from './topics.js';
+import { topicNames, type TopicName } from './topics.js';
+import type { Topic } from './topic-pages.js';
 import type { Command, Help } from 'commander';
-import type { Table } from './layout.js';
 
 /** A manual page in the man(7) language. */
 export interface ManualPage {

@@ -1,3 +1,17 @@
+import { asCalled } from '../wording.js';
+import { examplesIn, examplesText, tablesText, wrap, type Example, type Table } from './layout.js';
+import { errorNotes, type ErrorNote } from '../error-explanations.js';
+import { EngagectlError, errorIds, type ErrorId } from '../errors.js';
+import { nearest } from '../did-you-mean.js';
+
+/** What `engagectl help <topic>` prints, and a manual page says; wrapped when it is shown. */
+export interface Topic {
+  /** Runnable command lines, which every help opens with. */
+  readonly examples: readonly Example[];
+  /** A string is a paragraph. */
+  readonly parts: readonly (string | Table)[];
+}
+
 /**
  * What the topics say, but for `errors`. Examples stand first; behind them paragraphs and tables, each
  * after an empty line. A table begins with a line that ends with a colon; in its rows two spaces or
@@ -235,3 +249,94 @@ export const topicPages = {
     demerge asks for its count to be typed; without a terminal it needs --yes.
   `,
 };
+
+/** A topic from how its page is written. */
+export function topicIn(page: string): Topic {
+  const [examples = '', ...parts] = page.split(/\n *\n/);
+  return { examples: examplesIn(examples), parts: parts.map(partIn) };
+}
+
+function partIn(text: string): string | Table {
+  const [first = '', ...others] = text
+    .trim()
+    .split('\n')
+    .map((line) => line.trim());
+  if (!first.endsWith(':')) return [first, ...others].join(' ');
+  const rows = others.map((row) => row.split(/ {2,}/) as [term: string, meaning: string]);
+  return { heading: first, rows };
+}
+
+/** A topic as text, no wider than `width` columns where it can be broken. */
+export function topicText(topic: Topic, width: number, program: string): string {
+  const { examples, parts } = called(topic, program);
+  const opening = examples.length > 0 ? [examplesText(examples, width)] : [];
+  const texts = parts.flatMap((part) =>
+    typeof part === 'string' ? `${wrap(part, width).join('\n')}\n` : tablesText([part], width),
+  );
+  return [...opening, ...texts].join('\n');
+}
+
+/** Its command lines by the name that the program was called by. */
+function called({ examples, parts }: Topic, program: string): Topic {
+  const by = (text: string) => asCalled(text, program);
+  return {
+    examples: examples.map(([what, line]) => [what, by(line)]),
+    parts: parts.map((part) =>
+      typeof part === 'string'
+        ? by(part)
+        : { ...part, rows: part.rows.map(([term, meaning]) => [by(term), by(meaning)] as const) },
+    ),
+  };
+}
+
+/** One id explained, or all of them listed. Throws E-USAGE for an id that does not exist. */
+export const errorsTopic = (id: string | undefined): Topic =>
+  id === undefined ? listTopic() : explained(idOf(id));
+
+const ids = Object.keys(errorIds) as ErrorId[];
+const longestId = Math.max(...ids.map((id) => id.length));
+
+const listTopic = (): Topic => ({
+  examples: [
+    ['one of them', 'engagectl help errors E-UNAVAILABLE'],
+    ['the numbers', 'engagectl help exit-codes'],
+  ],
+  parts: [
+    'An error says what happened to which thing, why, and what to type next. Its id never changes ' +
+      'its meaning.',
+    ...[...new Set(Object.values(errorIds))].map((code) => ({
+      heading: `Exit code ${code}:`,
+      rows: ids
+        .filter((id) => errorIds[id] === code)
+        .map((id) => [id.padEnd(longestId), errorNotes[id].means] as const),
+    })),
+  ],
+});
+
+function explained(id: ErrorId): Topic {
+  const { means, causes, next }: ErrorNote = errorNotes[id];
+  return {
+    examples: [],
+    parts: [
+      `${id}, exit code ${errorIds[id]}: ${means}.`,
+      { heading: 'Usual causes:', rows: listed(causes) },
+      { heading: 'What to do next:', rows: listed(next) },
+    ],
+  };
+}
+
+const listed = (lines: readonly string[]) => lines.map((line) => ['-', line] as const);
+
+/** In any case, with or without `E-`. */
+function idOf(text: string): ErrorId {
+  const wanted = `E-${text.toUpperCase().replace(/^E-/, '')}`;
+  const found = ids.find((id) => id === wanted);
+  if (found !== undefined) return found;
+  const begun = ids.filter((id) => id.startsWith(wanted));
+  const like = begun.length > 0 ? begun : [nearest(wanted, ids) ?? []].flat();
+  const near = like.map((id) => `engagectl help errors ${id}`);
+  throw new EngagectlError('E-USAGE', `there is no error "${text}"`, {
+    why: 'no error message bears such an id',
+    fix: near.length > 0 ? `did you mean: ${near.join(', ')}` : 'engagectl help errors',
+  });
+}

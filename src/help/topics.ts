@@ -1,5 +1,4 @@
-import type { Example } from './examples.js';
-import type { Table } from './layout.js';
+import type { Topic } from './topic-pages.js';
 
 /** Topics of `engagectl help <topic>` and what each is about. */
 export const topics = {
@@ -16,14 +15,6 @@ export const topicNames = Object.keys(topics) as TopicName[];
 export const isTopic = (name: string | undefined): name is TopicName =>
   name !== undefined && Object.hasOwn(topics, name);
 
-/** What `engagectl help <topic>` prints, and a manual page says; wrapped when it is shown. */
-export interface Topic {
-  /** Runnable command lines, which every help opens with. */
-  readonly examples: readonly Example[];
-  /** A string is a paragraph. */
-  readonly parts: readonly (string | Table)[];
-}
-
 /** What the pages of some topics depend on. */
 export interface Asked {
   /** Global flags, and the variables that stand in for them. */
@@ -33,10 +24,10 @@ export interface Asked {
 
 /** Loads the topics when one is asked for. Throws E-USAGE for an error id that does not exist. */
 export async function loadTopic(name: TopicName, { flags, errorId }: Asked): Promise<Topic> {
-  if (name === 'errors') return (await import('./topic-errors.js')).errorsTopic(errorId);
+  if (name === 'errors') return (await import('./topic-pages.js')).errorsTopic(errorId);
   const [{ topicPages }, { topicIn }] = await Promise.all([
     import('./topic-pages.js'),
-    import('./topic-text.js'),
+    import('./topic-pages.js'),
   ]);
   if (name !== 'environment') return topicIn(topicPages[name]);
   const rows = flags.map(({ flags: flag, variable, help }) => `${variable}  ${help} (${flag})`);

@@ -1,26 +1,10 @@
 import { asCalled } from '../wording.js';
 import { errorNotes } from '../error-explanations.js';
 import { EngagectlError, errorIds, exitCodes, grouped } from '../errors.js';
-import { isColored, isForced } from './display-settings.js';
+import type { DisplaySettings } from './display-settings.js';
 import { inert, inertJson } from './sanitize.js';
 import { errorWithoutPersonal } from './mask.js';
-import { typedValue, verbosityOf } from './typed-value.js';
 import type { Runtime } from '../runtime.js';
-import type { DisplaySettings } from './messages.js';
-
-/** Read from the words of the command line: the error may be that they cannot be parsed. */
-export const errorSettings = (
-  argv: readonly string[],
-  { env }: Pick<Runtime, 'env'>,
-): DisplaySettings => ({
-  json: argv.includes('--json'),
-  logJson: typedValue(argv, '--log-format') === 'json',
-  verbose: verbosityOf(argv) > 0,
-  color: isColored(env, !argv.includes('--no-color')),
-  forceColor: isForced(env),
-  showPii: argv.includes('--show-pii'),
-  argv,
-});
 
 /**
  * Prints what failed, why, what to do next and where more is said; as one JSON object under

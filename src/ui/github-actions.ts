@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { EngagectlError, namedValues, placeOf } from '../errors.js';
 import { inert } from './sanitize.js';
-import { errorWithoutPersonal, withoutPersonal, type PiiSettings } from './mask.js';
+import { errorWithoutPersonal, rejectText } from './mask.js';
 import type { FirstReject } from '../jobs/job-results.js';
 import type { Runtime } from '../runtime.js';
-import type { DisplaySettings } from './messages.js';
+import type { DisplaySettings } from './display-settings.js';
 
 export interface AnnotationWorld {
   readonly settings: DisplaySettings;
@@ -27,13 +27,6 @@ export function annotate(
   }
   return true;
 }
-
-/** Why a record was rejected, for a screen or a page. */
-export const rejectText = (
-  { kind, error, personal }: Pick<FirstReject, 'kind' | 'error' | 'personal'>,
-  settings: PiiSettings,
-): string =>
-  withoutPersonal(error, settings, { personal, isForeign: /^(?:service|unknown)/.test(kind) });
 
 /** The same of what refused a file as a whole, like a column that its header lacks. */
 export function annotateError(thrown: unknown, world: AnnotationWorld): void {

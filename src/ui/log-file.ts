@@ -4,7 +4,7 @@ import { EngagectlError } from '../errors.js';
 import { unwritable } from '../files/path-checks.js';
 import { version } from '../version.js';
 import { inert, inertJson } from './sanitize.js';
-import { typedValue } from './typed-value.js';
+import { typedValue } from './display-settings.js';
 import type { LogEntry, Runtime } from '../runtime.js';
 
 /** Of a FIFO that nobody reads, opening fails at once instead of waiting. */

@@ -1,4 +1,12 @@
 import { EngagectlError } from '../errors.js';
+import type { FirstReject } from '../jobs/job-results.js';
+
+/** Why a record was rejected, for a screen or a page. */
+export const rejectText = (
+  { kind, error, personal }: Pick<FirstReject, 'kind' | 'error' | 'personal'>,
+  settings: PiiSettings,
+): string =>
+  withoutPersonal(error, settings, { personal, isForeign: /^(?:service|unknown)/.test(kind) });
 
 /** What decides whether personal data is shown whole. */
 export interface PiiSettings {

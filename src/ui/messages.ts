@@ -1,23 +1,9 @@
 import { asCalled } from '../wording.js';
 import { inert, inertJson, jsonAnswer } from './sanitize.js';
-import { withoutPersonal, type PiiSettings } from './mask.js';
+import { withoutPersonal } from './mask.js';
 import type { Said } from '../jobs/job-context.js';
 import type { Runtime } from '../runtime.js';
-
-/** What the global options say about what is shown, and how. What is left out is off. */
-export interface DisplaySettings extends PiiSettings {
-  readonly json?: boolean;
-  /** `--log-format json`. */
-  readonly logJson?: boolean;
-  readonly quiet?: boolean;
-  readonly verbose?: boolean;
-  /** `-vv`. */
-  readonly debug?: boolean;
-  readonly color?: boolean;
-  /** Colours also where there is no terminal. */
-  readonly forceColor?: boolean;
-  readonly progress?: 'auto' | 'always' | 'never';
-}
+import type { DisplaySettings } from './display-settings.js';
 
 type Tell = (type: MessageType, text: string, about?: object, personal?: readonly string[]) => void;
 type MessageType = 'note' | 'warning' | 'verbose' | 'debug';

@@ -1,5 +1,4 @@
-import { aligned } from './aligned.js';
-import { bytesText, count, grouped, secondsText } from './format.js';
+import { aligned, bytesText, count, grouped, secondsText } from './format.js';
 import { inert, inertJson, inertJsonText, versioned } from './sanitize.js';
 import type { Preview } from '../jobs/write/preview.js';
 import type { Runtime } from '../runtime.js';

@@ -1,12 +1,12 @@
 import type { Argument, Command, Help } from 'commander';
-import { examplesOf } from '../../src/help/examples.js';
+import { examplesOf } from '../../src/help/layout.js';
 import {
   commandRows,
   descriptionOf,
   optionRows,
   optionTables,
 } from '../../src/help/help-format.js';
-import { lineage } from '../../src/help/lineage.js';
+import { lineage } from '../../src/help/layout.js';
 import type { Table } from '../../src/help/layout.js';
 
 /** All commands with their flags and examples as one page of Markdown: docs/reference.md. */

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { LogEntry } from '../../src/runtime.js';
 import { messages } from '../../src/ui/messages.js';
 import { startProgress } from '../../src/ui/progress.js';
-import { progressText, type ProgressState } from '../../src/ui/progress-text.js';
+import { progressText, type ProgressState } from '../../src/ui/progress.js';
 import { makeWorld, type WorldOptions } from '../support/world.js';
 
 const state: ProgressState = {

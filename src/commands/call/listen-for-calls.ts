@@ -8,7 +8,7 @@ import {
 } from '../../jobs/calling/listen.js';
 import { EngagectlError, interruption } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
-import { askYesNo } from '../../ui/ask.js';
+import { askYesNo } from '../../ui/prompt.js';
 import { EventLines, stoppedWith } from './event-lines.js';
 import { withCalling } from './open-calling.js';
 import type { Call } from '../command-spec.js';

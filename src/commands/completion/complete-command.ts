@@ -40,7 +40,7 @@ const names = {
 const line: Ask = async (call, [behind = '0', current = '=', ...words]) => {
   const [{ commandWords }, { valuesAt }] = await Promise.all([
     import('../../help/completion/command-words.js'),
-    import('../../help/values-at.js'),
+    import('../../help/completion/command-words.js'),
   ]);
   const word = current.slice(1);
   const { before, values } = valuesAt(

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { text as wholeText } from 'node:stream/consumers';
 import { checkedPasscode, passcodeFromFile, withoutNewline } from '../../config/credentials.js';
 import { EngagectlError } from '../../errors.js';
-import { askSecret } from '../../ui/ask.js';
+import { askSecret } from '../../ui/prompt.js';
 import { isOn } from '../../ui/display-settings.js';
 import type { Readable } from 'node:stream';
 import type { SavedRegion } from '../../config/schema.js';

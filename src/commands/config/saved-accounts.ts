@@ -1,6 +1,6 @@
 import { listed, without, withCurrent } from '../../config/profiles.js';
 import { configPath, readConfig, updateConfig } from '../../config/config-file.js';
-import { aligned } from '../../ui/aligned.js';
+import { aligned } from '../../ui/format.js';
 import { answer } from '../../ui/messages.js';
 import type { Call } from '../command-spec.js';
 import type { Settings } from '../settings.js';

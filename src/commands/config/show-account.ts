@@ -2,7 +2,7 @@ import { callingCredentials, resolveAccount } from '../../config/account.js';
 import { maskedPasscode } from '../../config/profiles.js';
 import { configFolder, stateFolder } from '../../config/directories.js';
 import { configPath } from '../../config/config-file.js';
-import { aligned } from '../../ui/aligned.js';
+import { aligned } from '../../ui/format.js';
 import { answer } from '../../ui/messages.js';
 import type { Runtime } from '../../runtime.js';
 import type { Call } from '../command-spec.js';

@@ -1,5 +1,5 @@
 import { CommanderError, InvalidArgumentError, Option, type Command } from 'commander';
-import { noteProblem } from '../../help/problems.js';
+import { noteProblem } from '../../help/usage-error.js';
 
 /** What more there is to say of a flag. */
 export interface OptionDetails {

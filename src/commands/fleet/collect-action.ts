@@ -1,13 +1,12 @@
 import path from 'node:path';
 import { EngagectlError, exitCodes, mostSerious } from '../../errors.js';
 import { messages, type Messages } from '../../ui/messages.js';
-import { showSummary } from '../../ui/summary.js';
+import { showSummary, type Summary } from '../../ui/summary.js';
 import { runNamed, withQueue } from './fleet-flags.js';
 import { collectExport } from './collect-export.js';
 import { commandWithin } from './command-within.js';
 import type { FleetCommand, ShardResult } from '../../fleet/fleet-run.js';
 import type { KnownRun } from '../../fleet/run-status.js';
-import type { Summary } from '../../ui/run-summary.js';
 import type { ReportedShard } from '../../ui/report/fleet-page.js';
 import type { Call } from '../command-spec.js';
 import type { CollectFlags } from './fleet-command.js';

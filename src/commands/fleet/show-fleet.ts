@@ -1,9 +1,8 @@
-import { aligned } from '../../ui/aligned.js';
-import { fitted, grouped, secondsText } from '../../ui/format.js';
+import { aligned, fitted, grouped, secondsText } from '../../ui/format.js';
 import { inert, jsonAnswer } from '../../ui/sanitize.js';
 import type { RunStatus } from '../../fleet/run-status.js';
 import type { Runtime } from '../../runtime.js';
-import type { DisplaySettings } from '../../ui/messages.js';
+import type { DisplaySettings } from '../../ui/display-settings.js';
 
 /** As much of a run as a table of it shows. */
 export type FleetPicture = Pick<

@@ -1,14 +1,14 @@
 import { EngagectlError, exitCodes, placeOf } from '../../errors.js';
 import { messages, type Messages } from '../../ui/messages.js';
-import { errorWithoutPersonal } from '../../ui/mask.js';
-import { startProgress, type Progress as Display } from '../../ui/progress.js';
+import { errorWithoutPersonal, rejectText } from '../../ui/mask.js';
+import { startProgress, type Progress as Display, type ProgressState } from '../../ui/progress.js';
 import { openReport, type WriteReport } from '../../ui/report/report-file.js';
 import { showSummary } from '../../ui/summary.js';
 import { accountFields, jobWorld, type CommandWorld } from './job-world.js';
 import { isStdout } from '../../jobs/output-options.js';
 import { jobWords, type RejectCommands } from './job-words.js';
 import { grouped } from '../../ui/format.js';
-import { annotate, rejectText, type AnnotationWorld } from '../../ui/github-actions.js';
+import { annotate, type AnnotationWorld } from '../../ui/github-actions.js';
 import type {
   JobEnding,
   JobHooks,
@@ -19,7 +19,6 @@ import type {
 } from '../../jobs/job-results.js';
 import type { Rehearsal } from '../../jobs/job-options.js';
 import type { Runtime } from '../../runtime.js';
-import type { ProgressState } from '../../ui/progress-text.js';
 import type { ReportFlag } from '../flags/output-flags.js';
 import type { Settings } from '../settings.js';
 

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { asCalled } from '../../wording.js';
-import { count, grouped } from '../../ui/format.js';
+import { count, grouped, aligned } from '../../ui/format.js';
 import {
   listRuns,
   listUnreadable,
@@ -9,11 +9,10 @@ import {
 } from '../../jobs/run/run-folder.js';
 import { EngagectlError } from '../../errors.js';
 import { Instead } from '../../instead.js';
-import { aligned } from '../../ui/aligned.js';
 import { answer, messages } from '../../ui/messages.js';
 import { inert } from '../../ui/sanitize.js';
 import { forgetRuns, progressOf } from '../../jobs/run/forget-runs.js';
-import { confirm, mayAsk } from '../../ui/ask.js';
+import { confirm, mayAsk } from '../../ui/prompt.js';
 import { flagsOf, withoutFlags } from '../command-line.js';
 import { jobWords } from '../job/job-words.js';
 import { runsFolder } from '../job/job-world.js';

@@ -1,11 +1,7 @@
 import { grouped, secondsText, shortNumber } from '../format.js';
-import { verdict } from '../headline.js';
-import { summaryFigures } from '../summary.js';
-import { chart } from './chart.js';
-import { figureTable, figureTiles, rowTable } from './figures-shown.js';
-import { html, type Html } from './html.js';
-import { reportShell } from './report-shell.js';
-import type { Summary } from '../run-summary.js';
+import { verdict, summaryFigures, type Summary } from '../summary.js';
+import { chart } from './charts.js';
+import { figureTable, figureTiles, rowTable, html, reportShell, type Html } from './html.js';
 
 /** A shard of a run that was worked through, by whom, and when. */
 export interface ReportedShard {

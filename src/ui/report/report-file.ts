@@ -55,7 +55,7 @@ export async function openPage(
       fix: 'name another file with --report',
     });
   }
-  const { generatorTag } = await import('./report-shell.js');
+  const { generatorTag } = await import('./html.js');
   await refuseOtherContent(name, file, generatorTag);
   const place = { name, what: 'the report', option: '--report <file.html>' };
   refusePlace(file, place);

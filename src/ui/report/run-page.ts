@@ -1,14 +1,10 @@
 import { asCalled } from '../../wording.js';
 import { version } from '../../version.js';
 import { grouped, msText, secondsText } from '../format.js';
-import { verdict } from '../headline.js';
-import { summaryFigures } from '../summary.js';
+import { verdict, summaryFigures } from '../summary.js';
 import { charts } from './charts.js';
-import { figureTable, figureTiles } from './figures-shown.js';
-import { html, type Html } from './html.js';
-import { outcomes, plan, days, verified } from './outcomes.js';
-import { rejects } from './rejects.js';
-import { reportShell } from './report-shell.js';
+import { figureTable, figureTiles, html, reportShell, type Html } from './html.js';
+import { outcomes, plan, days, verified, rejects } from './outcomes.js';
 import type { RunReport } from './run-report.js';
 
 /** One page about a run, as HTML that needs nothing besides. */
