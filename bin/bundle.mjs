@@ -29,6 +29,16 @@ const besidesTheClient = [
   'text/raw-json',
 ];
 
+/** The commands that the others can do without, by the modules that declare them. */
+const aroundCommands = new Set(
+  [
+    ...['call', 'config', 'doctor', 'fleet', 'runs', 'serve'].map((noun) => `${noun}/command`),
+    'completion',
+    'completion/complete-command',
+    'cuid',
+  ].map((name) => module(`commands/${name}`)),
+);
+
 /**
  * What is needed together is one file: `main` answers `--version`, `program` is the command tree and
  * answers `--help`, `around` are the commands that it can do without, `run` is the job of an upload, and what that
@@ -49,7 +59,7 @@ const groups = [
   group(
     'run',
     ({ id, dynamicImporters: importers }) =>
-      (importers.includes(module('commands/upload-command')) && importers.length > 1) ||
+      (importers.includes(module('commands/upload')) && importers.length > 1) ||
       ['jobs/write/upload', ...besidesTheClient].some((name) => id === module(name)),
   ),
 ];
@@ -59,16 +69,16 @@ function group(name, wants) {
   return { name: nameOf, debugName: name };
 }
 
-/** A command around those that read and write users. */
+/** Whether it is a command around those that read and write users. */
 function isAround(id) {
-  return /commands\/(?:call|cuid|config|doctor|serve|runs|fleet|completion)\/[a-z]+-command\.js$/.test(
-    id,
-  );
+  return aroundCommands.has(id);
 }
 
-/** One of build/. */
+/** One of build/. Throws where there is none: its group would be empty in silence, and start-up slower. */
 function module(name) {
-  return join(realpathSync(built), `${name}.js`);
+  const file = join(realpathSync(built), `${name}.js`);
+  if (!existsSync(file)) throw new Error(`bin/bundle.mjs names ${file}, which does not exist`);
+  return file;
 }
 
 /**

@@ -6,11 +6,11 @@ import {
   type Begin,
   type CommandSpec,
   type Program,
-} from './commands/command-spec.js';
+} from './commands/shared/command-spec.js';
 import { globalOptionTable } from './commands/flags/global-options.js';
 import { addOptions } from './commands/flags/option-table.js';
 import { usageError, noteProblem } from './help/usage-error.js';
-import { wrongVariables } from './commands/settings.js';
+import { wrongVariables } from './commands/shared/global-options.js';
 import { addExamples, examplesIn } from './help/layout.js';
 import { helpFormat } from './help/help-format.js';
 import { version } from './version.js';
@@ -19,30 +19,30 @@ import type { Runtime } from './runtime.js';
 /** The commands, under their headings in the help. Each file of them is loaded when it is needed. */
 const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   'Write:': {
-    upload: () => import('./commands/upload-command.js'),
-    subscribe: () => import('./commands/subscribe-command.js'),
-    demerge: () => import('./commands/demerge-command.js'),
+    upload: () => import('./commands/upload.js'),
+    subscribe: () => import('./commands/subscribe.js'),
+    demerge: () => import('./commands/demerge.js'),
   },
   'Read:': {
-    'export-profiles': () => import('./commands/export-profiles-command.js'),
-    'export-events': () => import('./commands/export-events-command.js'),
-    verify: () => import('./commands/verify-command.js'),
-    'get-profile': () => import('./commands/get-profile-command.js'),
+    'export-profiles': () => import('./commands/export-profiles.js'),
+    'export-events': () => import('./commands/export-events.js'),
+    verify: () => import('./commands/verify.js'),
+    'get-profile': () => import('./commands/get-profile.js'),
   },
   'Calling:': {
-    call: () => import('./commands/call/call-command.js'),
-    cuid: () => import('./commands/cuid/cuid-command.js'),
+    call: () => import('./commands/call/command.js'),
+    cuid: () => import('./commands/cuid.js'),
   },
   'Around them:': {
-    config: () => import('./commands/config/config-command.js'),
-    doctor: () => import('./commands/doctor/doctor-command.js'),
-    serve: () => import('./commands/serve/serve-command.js'),
-    runs: () => import('./commands/runs/runs-command.js'),
-    fleet: () => import('./commands/fleet/fleet-command.js'),
-    completion: () => import('./commands/completion/completion-command.js'),
+    config: () => import('./commands/config/command.js'),
+    doctor: () => import('./commands/doctor/command.js'),
+    serve: () => import('./commands/serve/command.js'),
+    runs: () => import('./commands/runs/command.js'),
+    fleet: () => import('./commands/fleet/command.js'),
+    completion: () => import('./commands/completion.js'),
     __complete: () => import('./commands/completion/complete-command.js'),
     version: () => import('./commands/version-command.js'),
-    help: () => import('./commands/help-command.js'),
+    help: () => import('./commands/help.js'),
   },
 };
 type Load = () => Promise<{ readonly command: CommandSpec }>;

@@ -4,11 +4,11 @@ import { previewUpload, type Preview } from '../jobs/write/preview.js';
 import { count, grouped } from '../ui/format.js';
 import { messages } from '../ui/messages.js';
 import { showPreview } from '../ui/preview.js';
-import { commandLine, ofRehearsal } from './command-line.js';
+import { commandLine, ofRehearsal } from './shared/suggested-command.js';
 import { needInput } from './flags/input-flags.js';
 import { jobWords } from './job/job-words.js';
-import type { Call } from './command-spec.js';
-import type { PreviewFlag, UploadFlags } from './upload-command.js';
+import type { Call } from './shared/command-spec.js';
+import type { PreviewFlag, UploadFlags } from './upload.js';
 
 /** What a drafted mapping file says in their stead, and where it goes. */
 const ofDraft = [

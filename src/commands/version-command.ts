@@ -1,6 +1,6 @@
 import { jsonAnswer } from '../ui/sanitize.js';
 import { version } from '../version.js';
-import type { CommandSpec } from './command-spec.js';
+import type { CommandSpec } from './shared/command-spec.js';
 
 /** The version alone is what `main` answers by itself, which is quicker. */
 export const command: CommandSpec = {

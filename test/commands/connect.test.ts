@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { connect } from '../../src/commands/connect.js';
-import type { Settings } from '../../src/commands/settings.js';
+import { connect } from '../../src/commands/shared/connect.js';
+import type { Settings } from '../../src/commands/shared/global-options.js';
 import { messages } from '../../src/ui/messages.js';
 import { makeWorld, type World } from '../support/world.js';
 

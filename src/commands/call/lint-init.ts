@@ -1,8 +1,8 @@
 import { lintInit } from '../../jobs/calling/lint-init.js';
 import { inertJson, versioned } from '../../ui/sanitize.js';
 import { messages } from '../../ui/messages.js';
-import type { Call } from '../command-spec.js';
-import type { LintFlags } from './call-command.js';
+import type { Call } from '../shared/command-spec.js';
+import type { LintFlags } from './command.js';
 
 /** `call lint`: a finding a line on stdout, or all of them in one object with --json. */
 export async function runLint({ operands, flags, settings, runtime }: Call<LintFlags>) {

@@ -1,6 +1,6 @@
+import { choice, notEmpty } from '../flags/value-parsers.js';
+import { callingOptions } from './calling-system.js';
 import type { OptionTable } from '../flags/option-table.js';
-import { choice, notEmpty } from '../flags/option-values.js';
-import { callingOptions } from './open-calling.js';
 
 /** Flags of every command that plays a phone. */
 export const phoneOptions = [

@@ -1,4 +1,4 @@
-import type { Call, CommandSpec } from '../command-spec.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
 
 /**
  * What completion scripts ask, quick, and silent if there is no answer: `__complete profiles`, `regions`

@@ -7,7 +7,7 @@ import { isOn } from '../../ui/display-settings.js';
 import type { Readable } from 'node:stream';
 import type { SavedRegion } from '../../config/schema.js';
 import type { Runtime } from '../../runtime.js';
-import type { SetFlags } from './config-command.js';
+import type { SetFlags } from './command.js';
 
 type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
 

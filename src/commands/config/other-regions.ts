@@ -4,10 +4,10 @@ import { entry } from '../../config/profiles.js';
 import { readConfig } from '../../config/config-file.js';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { EngagectlError } from '../../errors.js';
-import { askAccount } from '../connect.js';
+import { askAccount } from '../shared/connect.js';
 import type { Runtime } from '../../runtime.js';
 import type { AccountCheck } from '../../jobs/connection.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../shared/global-options.js';
 
 /** Another region of the config profile, and what it says. */
 export interface TriedRegion {

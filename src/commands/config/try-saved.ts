@@ -3,10 +3,10 @@ import { savedAccount } from '../../config/account.js';
 import { savedRegion } from '../../config/profiles.js';
 import { readConfig } from '../../config/config-file.js';
 import { EngagectlError } from '../../errors.js';
-import { askAccount } from '../connect.js';
+import { askAccount } from '../shared/connect.js';
 import type { AccountCheck } from '../../jobs/connection.js';
 import type { Runtime } from '../../runtime.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../shared/global-options.js';
 
 /** What became of the attempt to use what was saved. */
 interface Tried {

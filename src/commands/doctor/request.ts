@@ -1,8 +1,8 @@
 import { EngagectlError } from '../../errors.js';
-import { askAccount } from '../connect.js';
+import { askAccount } from '../shared/connect.js';
 import type { Account } from '../../config/account.js';
 import type { Runtime } from '../../runtime.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../shared/global-options.js';
 import type { Warning } from '../../jobs/doctor/checks.js';
 
 interface Answer {

@@ -10,10 +10,10 @@ import {
   type Warning,
 } from '../../jobs/doctor/checks.js';
 import { version } from '../../version.js';
-import { checkConfig, checkLock, checkState } from './check-folders.js';
+import { checkConfig, checkLock, checkState } from './checks.js';
 import { askOnce, checkClock } from './request.js';
 import type { Runtime } from '../../runtime.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../shared/global-options.js';
 
 /**
  * `doctor`: a line for each check as it is made, on stdout; with `--json` one object. `--quiet`

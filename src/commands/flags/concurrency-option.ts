@@ -1,4 +1,4 @@
-import { integer } from './option-values.js';
+import { integer } from './value-parsers.js';
 
 /** Of whatever sends several requests at once: the most it may, and how many it does. */
 export const concurrencyOption = (most: number, usual = most) =>

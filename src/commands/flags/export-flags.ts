@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { limits } from '../../contract/limits.js';
+import { duration, integer } from './value-parsers.js';
+import { outputOptions, reportOptions, type OutputFlags, type ReportFlag } from './output-flags.js';
 import type { ExportOptions } from '../../jobs/job-options.js';
 import type { OptionRow, OptionTable } from './option-table.js';
-import { duration, integer } from './option-values.js';
-import { outputOptions, reportOptions, type OutputFlags, type ReportFlag } from './output-flags.js';
 
 /** Flags that both exports share. */
 export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;

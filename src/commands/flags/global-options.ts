@@ -1,5 +1,4 @@
 import { Option } from 'commander';
-import type { OptionTable } from './option-table.js';
 import {
   choice,
   duration,
@@ -8,7 +7,8 @@ import {
   profileName,
   timeLimit,
   timezone,
-} from './option-values.js';
+} from './value-parsers.js';
+import type { OptionTable } from './option-table.js';
 
 /** A flag that stands with every command, and its default as if it were typed. */
 type GlobalRow = readonly [

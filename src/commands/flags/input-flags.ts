@@ -1,7 +1,7 @@
 import { EngagectlError } from '../../errors.js';
-import type { Call } from '../command-spec.js';
+import { byteCount, choice, integer, matching } from './value-parsers.js';
+import type { Call } from '../shared/command-spec.js';
 import type { OptionTable } from './option-table.js';
-import { byteCount, choice, integer, matching } from './option-values.js';
 
 const unquoted = matching(
   /^[^"\r\n]+$/,

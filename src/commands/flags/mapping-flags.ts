@@ -1,5 +1,5 @@
+import { choice } from './value-parsers.js';
 import type { OptionRow, OptionTable } from './option-table.js';
-import { choice } from './option-values.js';
 
 export const typeOption: OptionRow = [
   '--type <type>',

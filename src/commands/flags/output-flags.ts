@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { formatNames } from '../../jobs/output-options.js';
-import { choice, notEmpty } from './option-values.js';
+import { choice, notEmpty } from './value-parsers.js';
 import type { FileOptions } from '../../jobs/job-options.js';
 import type { FlagsOf, OptionTable } from './option-table.js';
 

@@ -1,10 +1,10 @@
 import { EngagectlError } from '../../errors.js';
 import { shardText } from '../../jobs/shard.js';
-import { integer, matching } from './option-values.js';
+import { integer, matching } from './value-parsers.js';
 import type { Shard } from '../../jobs/job-options.js';
-import type { Call } from '../command-spec.js';
+import type { Call } from '../shared/command-spec.js';
 import type { OptionTable } from './option-table.js';
-import type { Settings } from '../settings.js';
+import type { Settings } from '../shared/global-options.js';
 
 /** Flags of commands whose work several processes can share. */
 export interface ShardFlags {

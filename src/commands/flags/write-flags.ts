@@ -1,13 +1,13 @@
 import { InvalidArgumentError } from 'commander';
 import { writes, type WriteEndpoint } from '../../contract/endpoints.js';
-import type { RejectLimit } from '../../jobs/job-options.js';
-import type { WriteRequest } from '../../jobs/write/write-request.js';
 import { concurrencyOption } from './concurrency-option.js';
 import { inputOptions } from './input-flags.js';
-import type { OptionRow, OptionTable } from './option-table.js';
-import { byteCount, choice, integer, matching } from './option-values.js';
+import { byteCount, choice, integer, matching } from './value-parsers.js';
 import { reportOptions, type ReportFlag } from './output-flags.js';
 import { shardOptions, type ShardFlags } from './shard-flags.js';
+import type { RejectLimit } from '../../jobs/job-options.js';
+import type { WriteRequest } from '../../jobs/write/write-request.js';
+import type { OptionRow, OptionTable } from './option-table.js';
 
 /** Flags that upload, subscribe and demerge share. */
 export interface WriteFlags

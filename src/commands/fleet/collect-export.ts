@@ -7,11 +7,11 @@ import { isStdout, outputOf, refuseFormat } from '../../jobs/output-options.js';
 import { messages } from '../../ui/messages.js';
 import { zoneOf } from '../../time-zone.js';
 import { jobWords } from '../job/job-words.js';
-import { commandWithin, type FlagsWithin } from './command-within.js';
+import { commandWithin, type FlagsWithin } from './nested-command.js';
 import type { FleetRun, ShardResult } from '../../fleet/fleet-run.js';
 import type { KnownRun } from '../../fleet/run-status.js';
-import type { Call } from '../command-spec.js';
-import type { CollectFlags } from './fleet-command.js';
+import type { Call } from '../shared/command-spec.js';
+import type { CollectFlags } from './command.js';
 
 /** Puts the slices of an export together; returns the name that was given for it. Throws E-USAGE, E-OUTPUT-EXISTS. */
 export async function collectExport(

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
+import { messages } from '../../ui/messages.js';
 import type { QueueStore, StoreOptions } from '../../fleet/queue-store.js';
 import type { KnownRun } from '../../fleet/run-status.js';
-import type { Call } from '../command-spec.js';
+import type { Call } from '../shared/command-spec.js';
 import type { FlagsOf, OptionRow, OptionTable } from '../flags/option-table.js';
-import { messages } from '../../ui/messages.js';
 
 export const queueOption = [
   '--queue <url>',

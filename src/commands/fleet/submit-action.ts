@@ -2,15 +2,15 @@ import path from 'node:path';
 import { confirmDemerge, confirmWrite } from '../../ui/prompt.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
 import { messages } from '../../ui/messages.js';
-import { closing, connect, type Connection } from '../connect.js';
+import { closing, connect, type Connection } from '../shared/connect.js';
 import { withQueue } from './fleet-flags.js';
-import { commandWithin, type CommandWithin } from './command-within.js';
-import { planRun } from './plan-run.js';
-import { follow } from './status-action.js';
+import { commandWithin, type CommandWithin } from './nested-command.js';
+import { planRun } from './submit.js';
+import { follow } from './status.js';
 import type { FleetRun } from '../../fleet/fleet-run.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
-import type { Call } from '../command-spec.js';
-import type { SubmitFlags } from './fleet-command.js';
+import type { Call } from '../shared/command-spec.js';
+import type { SubmitFlags } from './command.js';
 
 /** `fleet submit`: the run's id on stdout. */
 export async function submit(call: Call<SubmitFlags>): Promise<void> {

@@ -9,10 +9,10 @@ import {
 import { prettyJson } from '../../text/raw-json.js';
 import { inertJsonText } from '../../ui/sanitize.js';
 import { isStdout } from '../../jobs/output-options.js';
-import { runJob } from './run-job.js';
+import { runJob } from '../shared/run-job.js';
 import type { OutputStream, Runtime } from '../../runtime.js';
-import type { CommandWorld } from './job-world.js';
-import type { Settings } from '../settings.js';
+import type { CommandWorld } from '../shared/job-context.js';
+import type { Settings } from '../shared/global-options.js';
 
 export interface LookUpFlags extends Omit<LookUpRequest, 'users' | 'into'> {
   readonly concurrency: number;

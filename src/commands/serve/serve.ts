@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
 import { jsonAnswer, inert, inertJson } from '../../ui/sanitize.js';
 import { messages, type Messages } from '../../ui/messages.js';
-import { servedCalls } from './serve-calls.js';
-import { keptCertificate, tlsOf, type KeptCertificate, type Tls } from './serve-tls.js';
+import { servedCalls } from './calls.js';
+import { keptCertificate, tlsOf, type KeptCertificate, type Tls } from './tls.js';
 import { shellWord } from '../../wording.js';
 import { shortened } from '../../ui/mask.js';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { RunningService, ServiceOptions } from '../../service/start.js';
-import type { ServeFlags } from './serve-command.js';
-import type { Settings } from '../settings.js';
+import type { ServeFlags } from './command.js';
+import type { Settings } from '../shared/global-options.js';
 import type { SeenRequest } from '../../service/control/request-log.js';
 
 /** Where the data is, the account it belongs to, and how it is reached. */
@@ -29,7 +29,7 @@ export async function serve(
   settings: Settings,
   runtime: Runtime,
 ): Promise<void> {
-  const { startService } = await import('./start-service.js');
+  const { startService } = await import('../shared/local-service.js');
   const told = messages(settings, runtime);
   const place = await placeOf(flags, runtime);
   const { signal } = runtime;

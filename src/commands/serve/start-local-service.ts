@@ -1,6 +1,6 @@
-import type { Account } from '../../config/account.js';
 import { localFolder } from '../../config/local-account.js';
 import { limits } from '../../contract/limits.js';
+import type { Account } from '../../config/account.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions, RunningService } from '../../service/start.js';
 import type { Messages } from '../../ui/messages.js';
@@ -22,7 +22,7 @@ export async function startLocalService(
   { headerPrefix, accountId, passcode, timezone }: Account,
   { runtime, messages, port = 0, calls }: Local,
 ): Promise<RunningService> {
-  const { startService } = await import('./start-service.js');
+  const { startService } = await import('../shared/local-service.js');
   return startService({
     dataDir: localFolder(runtime),
     port,

@@ -1,0 +1,105 @@
+import { callingCredentials, resolveAccount } from '../../config/account.js';
+import { maskedPasscode } from '../../config/profiles.js';
+import { configFolder, stateFolder } from '../../config/directories.js';
+import { configPath } from '../../config/config-file.js';
+import { aligned } from '../../ui/format.js';
+import { answer } from '../../ui/messages.js';
+import type { Runtime } from '../../runtime.js';
+import type { Call } from '../shared/command-spec.js';
+import type { ShowFlags } from './command.js';
+import type { Settings } from '../shared/global-options.js';
+
+/**
+ * `config show`: the account a command would use, and where each value comes from; with `--sources`, the
+ * other settings and the folders as well. A `passcode_command` is not run.
+ */
+export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>): Promise<void> {
+  const settings = call.settings();
+  const { profile, sources, ...account } = await resolveAccount(settings, runtime, {
+    run: unread,
+  });
+  const file = configPath(runtime);
+  const calling = await callingCredentials(settings, runtime, profile);
+  const calls = calling && { callAccountId: calling.accountId, callApiKey: maskedPasscode };
+  const callSources = calling && {
+    callAccountId: calling.sources.accountId,
+    callApiKey: calling.sources.passcode,
+  };
+  const shown = { ...account, passcode: maskedPasscode, ...calls };
+  const others = flags.sources ? otherSettings(settings, runtime) : [];
+  const object = {
+    profile,
+    ...shown,
+    ...Object.fromEntries(others.map(({ key, value }) => [key, value])),
+    sources: {
+      ...sources,
+      ...callSources,
+      ...Object.fromEntries(others.map(({ key, source }) => [key, source])),
+    },
+    file,
+  };
+  const rows = [
+    ['region', shown.region, sources.region],
+    ['base URL', shown.baseUrl, sources.baseUrl],
+    ['account id', shown.accountId, sources.accountId],
+    ['passcode', shown.passcode, sources.passcode],
+    ['header prefix', shown.headerPrefix, sources.headerPrefix],
+    ['time zone', shown.timezone, sources.timezone],
+    ['production', shown.production ? 'yes' : 'no', sources.production],
+    ...(calls
+      ? [
+          ['calling account', calls.callAccountId, callSources?.callAccountId],
+          ['call API key', calls.callApiKey, callSources?.callApiKey],
+        ]
+      : []),
+    ...others.map(({ label, text, source }) => [label, text, source]),
+  ].map(([name = '', value = '', source = '']) => [name, value, `from ${source}`]);
+  answer(settings, runtime, object, { text: `${aligned(rows)}config file: ${file}\n` });
+}
+
+/** In place of the output of a `passcode_command`. */
+const unread = (): Promise<string> => Promise.resolve(maskedPasscode);
+
+interface OtherSetting {
+  readonly label: string;
+  readonly key: string;
+  readonly value: string | number;
+  readonly text: string;
+  readonly source: string;
+}
+
+/** Name of the setting, and the words of its flag and its variable. */
+const options = [
+  ['timeoutMs', 'timeout'],
+  ['maxAttempts', 'max-attempts'],
+  ['retryForMs', 'retry-for'],
+  ['retryBaseMs', 'retry-base'],
+] as const;
+
+const folders = [
+  ['configFolder', 'config folder', configFolder, 'ENGAGECTL_CONFIG_DIR'],
+  ['stateFolder', 'state folder', stateFolder, 'ENGAGECTL_STATE_DIR'],
+] as const;
+
+function otherSettings(settings: Settings, runtime: Runtime): OtherSetting[] {
+  const { env } = runtime;
+  const numbers = options.map(([key, words]) => {
+    const value = settings[key];
+    const variable = `ENGAGECTL_${words.toUpperCase().replace('-', '_')}`;
+    const byFlag = settings.flags.has(key.replace(/Ms$/, ''));
+    const otherwise = env[variable] === undefined ? 'default' : variable;
+    return {
+      label: words.replace('-', ' '),
+      key,
+      value,
+      text: key.endsWith('Ms') ? `${value / 1000}s` : String(value),
+      source: byFlag ? `--${words}` : otherwise,
+    };
+  });
+  const places = folders.map(([key, label, folderOf, variable]) => {
+    const value = folderOf(runtime);
+    const source = env[variable] === undefined ? "the platform's own place" : variable;
+    return { label, key, value, text: value, source };
+  });
+  return [...numbers, ...places];
+}

@@ -1,0 +1,49 @@
+import { writeOptions, type WriteFlags } from './flags/write-flags.js';
+import type { CommandSpec } from './shared/command-spec.js';
+
+interface DemergeFlags extends WriteFlags {
+  readonly identity: string;
+}
+
+export const command: CommandSpec<DemergeFlags> = {
+  summary: 'demerge profiles by identity',
+  description:
+    'Demerges user profiles: every merged profile falls apart, and event data of it may be lost. ' +
+    'Asks for confirmation on a terminal; elsewhere it needs --yes.',
+  operands: [['[file...]', 'CSV, TSV, NDJSON or JSON, each also .gz, or a list; - reads stdin']],
+  examples: `
+    # read and validate everything, send nothing
+    engagectl demerge identities.txt --check
+    # shows what will happen, and asks
+    engagectl demerge identities.csv
+    # in CI, where nobody can be asked
+    engagectl demerge identities.ndjson --yes --json
+  `,
+  options: [
+    'Records:',
+    ['--identity <column>', 'column of the identity', { default: 'identity' }],
+    ...writeOptions('demerge', {
+      dryRun: 'the same as --check',
+      yes: 'do not ask',
+      ordered: false,
+    }),
+  ],
+  run: async (call) => {
+    const [{ demerge }, { runWrite }, { confirmDemerge }] = await Promise.all([
+      import('../jobs/write/demerge.js'),
+      import('./shared/run-write.js'),
+      import('../ui/prompt.js'),
+    ]);
+    await runWrite(call, {
+      name: 'demerge',
+      does: 'demerges profiles',
+      nouns: 'identities',
+      job: demerge,
+      confirm: ({ account, files, identities, flags, piped }, runtime) => {
+        const { count = 0, first: firstIdentities = [] } = identities ?? {};
+        const asking = { yes: flags.yes === true, inputIsStdin: piped };
+        return confirmDemerge({ ...account, files, count, firstIdentities }, asking, runtime);
+      },
+    });
+  },
+};

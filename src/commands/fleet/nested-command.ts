@@ -1,0 +1,59 @@
+import { Command } from 'commander';
+import { EngagectlError } from '../../errors.js';
+import { addCommand, type Call, type CommandSpec } from '../shared/command-spec.js';
+import type { EventExportOptions } from '../../jobs/job-options.js';
+import type { FleetCommand } from '../../fleet/fleet-run.js';
+import type { ExportFlags } from '../flags/export-flags.js';
+import type { WriteFlags } from '../flags/write-flags.js';
+
+/** What a fleet can run. */
+const specs: Readonly<Record<FleetCommand, () => Promise<{ readonly command: CommandSpec }>>> = {
+  upload: async () => import('../upload.js'),
+  subscribe: async () => import('../subscribe.js'),
+  demerge: async () => import('../demerge.js'),
+  'export-events': async () => import('../export-events.js'),
+};
+
+export type FlagsWithin = Partial<WriteFlags> &
+  Partial<Omit<EventExportOptions, 'shard'>> &
+  Partial<ExportFlags> & {
+    readonly missing?: true;
+    readonly changed?: true;
+  };
+
+/** A command line within one of `fleet`. */
+export interface CommandWithin {
+  readonly name: FleetCommand;
+  readonly flags: FlagsWithin;
+  readonly files: readonly string[];
+}
+
+/** Reads it as the command itself would. Throws E-USAGE and what commander refuses. */
+export async function commandWithin(
+  [name = '', ...words]: readonly string[],
+  { program, runtime }: Pick<Call, 'program' | 'runtime'>,
+): Promise<CommandWithin> {
+  if (!Object.hasOwn(specs, name)) {
+    throw new EngagectlError('E-USAGE', `a fleet cannot run "${name}"`, {
+      why: 'its work cannot be shared out',
+      fix: `it runs ${Object.keys(specs).join(', ')}: engagectl fleet submit upload users.csv …`,
+    });
+  }
+  const { command } = await specs[name as FleetCommand]();
+  let found: Call | undefined;
+  const spec: CommandSpec = {
+    ...command,
+    run: (call) => {
+      found = call;
+    },
+  };
+  const silent = { writeErr: () => undefined, outputError: () => undefined };
+  const root = new Command('engagectl').exitOverride().configureOutput(silent);
+  addCommand(root, name, { spec, program, runtime, begin: (work) => void work() });
+  root.parse([name, ...words], { from: 'user' });
+  return {
+    name: name as FleetCommand,
+    flags: found?.flags ?? {},
+    files: found?.operands ?? [],
+  };
+}

@@ -1,0 +1,92 @@
+import { identifierKinds } from '../contract/endpoints.js';
+import { limits } from '../contract/limits.js';
+import { EngagectlError } from '../errors.js';
+import { inputOptions, needInput } from './flags/input-flags.js';
+import { concurrencyOption } from './flags/concurrency-option.js';
+import { choice, notEmpty } from './flags/value-parsers.js';
+import { outputOptions } from './flags/output-flags.js';
+import type { WantedUsers } from '../jobs/get-profiles.js';
+import type { CommandSpec } from './shared/command-spec.js';
+import type { FlagsOf, OptionTable } from './flags/option-table.js';
+import type { LookUpFlags } from './job/run-look-up.js';
+
+const userOptions = [
+  'Users:',
+  ['--identity <value>', 'the user with this identity', notEmpty],
+  ['--email <value>', 'the user with this email address', notEmpty],
+  ['--object-id <value>', 'the user of this device', notEmpty],
+  ['--input <file>', 'users of a CSV, NDJSON or list, also .gz; - reads standard input'],
+  [
+    '--by <kind>',
+    `what the input identifies users by: ${identifierKinds.join(', ')}`,
+    choice(...identifierKinds),
+  ],
+  concurrencyOption(limits.uploadsInFlight, limits.othersInFlight),
+  ['--reachability', 'add what the subscription flags mean for SMS, WhatsApp and email'],
+  [
+    '--rejects <file>',
+    'where identifiers without a user go (default: beside the input, else here)',
+  ],
+] as const satisfies OptionTable;
+type UserFlags = FlagsOf<typeof userOptions>;
+
+export const command: CommandSpec<LookUpFlags & UserFlags> = {
+  summary: 'one or many profiles by identifier',
+  description:
+    'Reads user profiles. One is indented on a terminal; many are written one a line, in order.',
+  operands: [['[value...]', 'identities']],
+  examples: `
+    # one user
+    engagectl get-profile crm-00003
+    # by another identifier; can the user be reached
+    engagectl get-profile --email someone@example.com --reachability
+    # many, in the order of the input
+    engagectl get-profile --input identities.csv -o profiles.ndjson
+    # in a pipe
+    tail -n +2 users.csv | cut -d, -f2 | engagectl get-profile --input - --by email > found.ndjson
+  `,
+  options: [...userOptions, ...inputOptions, ...outputOptions()],
+  run: async (call) => {
+    const { operands, flags } = call;
+    const users = wantedUsers(operands, flags);
+    if ('input' in users) needInput(users.input === '-' ? [] : [users.input], call);
+    const settings = call.settings();
+    const { runLookUp } = await import('./job/run-look-up.js');
+    await runLookUp({ users, flags }, settings, call.runtime);
+  },
+};
+
+/** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */
+function wantedUsers(values: readonly string[], flags: UserFlags): WantedUsers {
+  const { input, by } = flags;
+  const ways: WantedUsers[] = identifierKinds.flatMap((by) => {
+    const value = flags[by];
+    return value === undefined ? [] : [{ by, values: [value] }];
+  });
+  if (values.length > 0) ways.push({ by: 'identity', values });
+  if (input !== undefined) ways.push({ by, input });
+  const [way] = ways;
+  if (way === undefined || ways.length > 1) {
+    throw new EngagectlError(
+      'E-USAGE',
+      `${way ? 'more than one way' : 'nothing'} says whom to look up`,
+      {
+        why: 'users are looked up by one kind of identifier at a time',
+        fix: 'give identities, or one of --identity, --email, --object-id and --input',
+      },
+    );
+  }
+  if (values.includes('')) {
+    throw new EngagectlError('E-USAGE', 'one of the identities is empty', {
+      why: 'a variable that stands there may be unset',
+      fix: 'leave it out',
+    });
+  }
+  if (by !== undefined && input === undefined) {
+    throw new EngagectlError('E-USAGE', '--by is for --input', {
+      why: 'it says what the lines of the input are',
+      fix: 'name a user with --identity, --email or --object-id',
+    });
+  }
+  return way;
+}

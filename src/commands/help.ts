@@ -1,0 +1,48 @@
+import { Command } from 'commander';
+import { isTopic, loadTopic, topics } from '../help/topics.js';
+import { environmentFlags } from './flags/global-options.js';
+import type { CommandSpec } from './shared/command-spec.js';
+
+/** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */
+export const command: CommandSpec = {
+  needs: 'nothing',
+  summary: 'help of a command, or about a topic',
+  operands: [['[name...]', 'a command or a topic']],
+  examples: `
+    # a command
+    engagectl help upload
+    # a topic
+    engagectl help exit-codes
+    # an error
+    engagectl help errors E-CREDENTIALS
+  `,
+  run: async ({ operands, command, runtime: { stdout, program } }) => {
+    const [name, errorId] = operands;
+    if (isTopic(name)) {
+      const topic = await loadTopic(name, { flags: environmentFlags(), errorId });
+      const { topicText } = await import('../help/topic-pages.js');
+      stdout.write(topicText(topic, command.createHelp().helpWidth ?? 80, program));
+    } else commandOf(command.parent ?? command, operands).help();
+  },
+};
+
+/** The command that the names lead to. Throws commander's error for one that it does not know. */
+function commandOf(program: Command, names: readonly string[]): Command {
+  let command = program;
+  for (const name of names) {
+    const child = command.commands.find((each) => each.name() === name);
+    // Only a command that has subcommands says which of them it does not know.
+    if (!child && command.commands.length > 0) refuseName(name, command);
+    command = child ?? command;
+  }
+  return command;
+}
+
+/** commander finds the nearest of the commands and, of the program, the topics. */
+function refuseName(name: string, command: Command): void {
+  const known = new Command().exitOverride().helpCommand(false);
+  known.configureOutput({ outputError: () => undefined });
+  for (const child of command.commands) known.command(child.name());
+  if (command.parent === null) for (const topic of Object.keys(topics)) known.command(topic);
+  known.parse([name], { from: 'user' });
+}

@@ -1,0 +1,117 @@
+import { Argument, type Command } from 'commander';
+import { addExamples, examplesIn, lineage } from '../../help/layout.js';
+import { markNeeds, type Needs } from '../../help/help-format.js';
+import { refuseProblems } from '../../help/usage-error.js';
+import { addOptions, type OptionTable } from '../flags/option-table.js';
+import { resolveSettings, type Settings } from './global-options.js';
+import type { Runtime } from '../../runtime.js';
+
+/** A command as data: what a person types, what help says of it, and what it does. */
+export interface CommandSpec<Flags = object> {
+  readonly summary?: string;
+  readonly description?: string;
+  readonly operands?: readonly Operand[];
+  readonly options?: OptionTable;
+  /** Two to four, each a line that says what and the command line; a test runs them. */
+  readonly examples?: string;
+  /** Flags that are not its own are operands: they belong to a command line among these. */
+  readonly takesAnyFlag?: true;
+  /** Not in the help. */
+  readonly hidden?: true;
+  /** It makes no requests, or has nothing to do with an account either: help leaves those flags out. */
+  readonly needs?: Needs;
+  readonly subcommands?: Readonly<Record<string, CommandSpec>>;
+  /** Undefined for a command that only has subcommands. Loads by `import()` what it needs. */
+  run?(call: Call<Flags>): Promise<void> | void;
+}
+
+type Operand = readonly [
+  name: string,
+  help: string,
+  details?: { readonly parse?: (text: string) => string; readonly choices?: readonly string[] },
+];
+
+/** A command line that was typed. */
+export interface Call<Flags = object> {
+  readonly operands: readonly string[];
+  readonly flags: Flags;
+  readonly runtime: Runtime;
+  readonly command: Command;
+  readonly program: Program;
+  /** The global options. Throws when a variable that stands in for one is wrong. */
+  readonly settings: () => Settings;
+}
+
+/** For commands about commands. */
+export interface Program {
+  /** The whole command tree. */
+  tree(runtime: Runtime): Promise<Command>;
+}
+
+/** What was typed, read and right: to be done when commander, which copies all words, is through. */
+export type Begin = (work: () => Promise<void> | void) => void;
+
+export function addCommand(
+  parent: Command,
+  name: string,
+  {
+    spec,
+    begin,
+    ...world
+  }: { spec: CommandSpec; begin: Begin; program: Program; runtime: Runtime },
+): void {
+  // Not `addCommand` of commander: such a command would end the process at a wrong flag.
+  const command = parent.command(name, { hidden: spec.hidden ?? false });
+  if (spec.hidden) command.helpOption(false);
+  if (spec.needs) markNeeds(command, spec.needs);
+  if (spec.subcommands) {
+    command
+      .usage('<command> [options]')
+      .helpCommand('help [command]', 'help of one of them, with its flags');
+    helpAlone(command);
+  }
+  command.summary(spec.summary ?? '').description(spec.description ?? '');
+  for (const [operand, help, { parse, choices } = {}] of spec.operands ?? []) {
+    const argument = new Argument(operand, help);
+    if (choices) argument.choices(choices);
+    command.addArgument(parse ? argument.argParser(parse) : argument);
+  }
+  if (spec.takesAnyFlag) command.allowUnknownOption();
+  addOptions(command, spec.options ?? []);
+  if (spec.examples) addExamples(command, examplesIn(spec.examples));
+  for (const [child, of] of Object.entries(spec.subcommands ?? {}))
+    addCommand(command, child, { spec: of, begin, ...world });
+  if (!spec.run) return;
+  // commander hands over the operands one by one, the flags, and the command itself.
+  command.action((...given: unknown[]) => {
+    refuseProblems(command);
+    const typed = given.slice(0, -2).flat() as (string | undefined)[];
+    const operands = typed.filter((word) => word !== undefined);
+    for (const each of lineage(command)) Object.assign(each, { args: [], processedArgs: [] });
+    const settings = () => resolveSettings(command, world.runtime);
+    const runtime =
+      command.optsWithGlobals()['input'] === false ? silent(world.runtime) : world.runtime;
+    begin(() =>
+      spec.run?.({ operands, flags: command.opts(), command, settings, ...world, runtime }),
+    );
+  });
+}
+
+/** Where no subcommand is named, help is what was asked for, as with `gh config`: exit 0, on stdout. */
+export function helpAlone(command: Command): void {
+  const help = command.help.bind(command);
+  command.help = () => {
+    const [, unknown] = command.args; // behind `help`
+    if (unknown === undefined) return help();
+    return command.error(`unknown command '${unknown}'`, { code: 'commander.unknownCommand' });
+  };
+}
+
+/** The same world, with the variable that stands for --no-input. Streams are opened when they are used. */
+function silent(runtime: Runtime): Runtime {
+  const env = { value: { ...runtime.env, ENGAGECTL_NO_INPUT: '1' }, enumerable: true };
+  return Object.defineProperties(
+    {},
+    { ...Object.getOwnPropertyDescriptors(runtime), env },
+  ) as Runtime;
+}

@@ -1,0 +1,239 @@
+import { EngagectlError, exitCodes, placeOf } from '../../errors.js';
+import { messages, type Messages } from '../../ui/messages.js';
+import { errorWithoutPersonal, rejectText } from '../../ui/mask.js';
+import { startProgress, type Progress as Display, type ProgressState } from '../../ui/progress.js';
+import { openReport, type WriteReport } from '../../ui/report/report-file.js';
+import { showSummary } from '../../ui/summary.js';
+import { accountFields, jobWorld, type CommandWorld } from './job-context.js';
+import { isStdout } from '../../jobs/output-options.js';
+import { jobWords, type RejectCommands } from '../job/job-words.js';
+import { grouped } from '../../ui/format.js';
+import { annotate, type AnnotationWorld } from '../../ui/github-actions.js';
+import type {
+  JobEnding,
+  JobHooks,
+  ToldRejects,
+  JobProgress,
+  RunResult,
+  WriteResult,
+} from '../../jobs/job-results.js';
+import type { Rehearsal } from '../../jobs/job-options.js';
+import type { Runtime } from '../../runtime.js';
+import type { ReportFlag } from '../flags/output-flags.js';
+import type { Settings } from './global-options.js';
+
+type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
+
+/** A job as the command line asks for it. */
+export interface JobCommand<Result extends AnyResult> extends RejectCommands {
+  readonly name: string;
+  readonly flags: ReportFlag & { readonly output?: string; readonly rejects?: string };
+  /** Inputs, which the report must not replace. */
+  readonly files?: readonly string[];
+  /** What the records are, like `users`. */
+  readonly nouns: string;
+  /** Nothing is to be changed. */
+  readonly rehearsal?: Rehearsal | undefined;
+  /** What to type after success. */
+  readonly next?: string | undefined;
+  /** Most requests in flight; default 1. */
+  readonly concurrency?: number;
+  /** Records are written, to --output or to standard output. */
+  readonly reads: boolean;
+  readonly job: (world: CommandWorld, hooks: JobHooks<Result>) => Promise<Result>;
+  /** Of an export, what its cursors stand for, like `days`. */
+  readonly parts?: string;
+  /** What the command ends with, where it says more than the job's own error. */
+  readonly judged?: (error: EngagectlError, world: CommandWorld) => EngagectlError;
+  /** False: no figures, but with --json. */
+  readonly figures?: boolean;
+  /** Said at once to a person who presses Ctrl-C. */
+  readonly stopping?: string;
+  /** Says how to go on after an error. */
+  readonly advise?: (error: EngagectlError, result: Result, said: Messages) => void;
+}
+
+/** Runs a job from its flags to its summary. Throws what the command must end with. */
+export async function runJob<Result extends AnyResult>(
+  command: JobCommand<Result>,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const { name, flags, files = [], stopping, again, settle } = command;
+  const said = messages(settings, runtime);
+  tellFlags(name, flags, said);
+  const report = await openReport(flags.report, [flags.rejects, flags.output, ...files], runtime);
+  const world = jobWorld(settings, runtime, {
+    maxInFlight: command.concurrency ?? 1,
+    messages: said,
+    again,
+    settle,
+  });
+  const recordsOnStdout = command.reads && isStdout(flags.output);
+  const sayStopping = () => stopping !== undefined && said.note(stopping);
+  let display: Display | undefined;
+  const stopShowing = () => {
+    display?.stop();
+    runtime.signal.removeEventListener('abort', sayStopping);
+  };
+  const saying = { world, said, report, settings, runtime, recordsOnStdout };
+  let error: EngagectlError | undefined;
+  try {
+    const result = await command.job(world, {
+      history: report !== undefined,
+      begun: (read, first) => {
+        runtime.signal.addEventListener('abort', sayStopping, { once: true });
+        const label = first === undefined ? name : `${name} ${first}`;
+        const shown = () => stateOf(read(), label, command.parts);
+        display = startProgress(shown, { ...settings, recordsOnStdout }, runtime);
+      },
+      ended: async (ending) => {
+        stopShowing();
+        const told = await tellEnding(command, ending, saying);
+        error = told.error;
+        // Who reads exit code 9 and goes on with --resume must not have all of it sent once more.
+        return told.isReported && (command.reads || told.isTaken);
+      },
+    });
+    if (error) command.advise?.(error, result, said);
+  } finally {
+    stopShowing();
+  }
+  if (error) throw error;
+}
+
+function stateOf(
+  { read: _, slices: [done, all] = [0, 0], ...progress }: JobProgress,
+  label: string,
+  parts = 'days',
+): ProgressState {
+  return { label, ...progress, days: all > 1 ? `${done} of ${all} ${parts}` : undefined };
+}
+
+interface Saying {
+  readonly world: CommandWorld;
+  readonly said: Messages;
+  readonly report: WriteReport | undefined;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly recordsOnStdout: boolean;
+}
+
+/** Rejects, report and summary; `error` is what the command ends with. */
+async function tellEnding<Result extends AnyResult>(
+  { name, flags, rehearsal, ...command }: JobCommand<Result>,
+  { result, told, history, wasResumed }: JobEnding<Result>,
+  { world, said, report, settings, runtime, recordsOnStdout }: Saying,
+) {
+  if (told) showRejects(told, said, { settings, runtime });
+  const { error: found, stopped, unfinished, run, done: _, accountId: _id, ...figures } = result;
+  const judged = found && (command.judged?.(found, world) ?? found);
+  if (stopped && judged !== stopped) said.warn(stopped.message);
+  const summary = {
+    command: name,
+    ...(rehearsal && { rehearsal }),
+    run,
+    ...accountFields(world),
+    ...figures,
+    ...(flags.report !== undefined && { report: flags.report }),
+  };
+  const unreported = await report?.(
+    {
+      summary,
+      error: errorWithoutPersonal(judged, settings),
+      settings,
+      next: unfinished ? world.words.goOn(run) : undefined,
+      argv: settings.argv,
+      resumed: wasResumed,
+      history: history!,
+      rejectKinds: told?.samples.kinds ?? new Map(),
+    },
+    said,
+  );
+  const wayOn = unfinished ? goesOn(command.files, run) : undefined;
+  const error = unreported ?? (judged && withWayOn(judged, wayOn));
+  const exitCode = error?.exitCode ?? exitCodes.ok;
+  // A reader of stdout that left wants nothing more, not even figures. A wrong argument has none.
+  const hasFigures = command.figures !== false && exitCode !== exitCodes.usage;
+  const isWanted = exitCode !== exitCodes.closedPipe && (hasFigures || settings.json);
+  let isTaken = true;
+  if (isWanted) {
+    const { nouns, next } = command;
+    const place = { settings, runtime, messages: said, recordsOnStdout, nouns, next, unfinished };
+    isTaken = await showSummary({ ...summary, exitCode }, place);
+  }
+  return { error, isReported: unreported === undefined, isTaken };
+}
+
+export const sameGoesOn = 'the same command with --resume goes on';
+
+/** What goes on with a run; of a pipe its producer has to run, too, and an export is known by its output. */
+export const goesOn = (files: readonly string[] = [], run: string): string =>
+  files.length === 0 || files.includes('-') ? sameGoesOn : `${jobWords.goOn(run)} goes on with it`;
+
+/** Whether an error says itself what goes on with its run. */
+export const saysWayOn = ({ details }: EngagectlError): boolean =>
+  details.fix?.includes('resume') === true;
+
+/** What to type after Ctrl-C depends on what was stopped. */
+function withWayOn(error: EngagectlError, wayOn: string | undefined): EngagectlError {
+  const { id, message, details, exitCode } = error;
+  const longer = waitsLonger[id];
+  if (wayOn !== undefined && longer !== undefined) {
+    const fix = `later, ${wayOn}; ${longer}`;
+    return new EngagectlError(id, message, { ...details, fix });
+  }
+  if (!stops.has(exitCode) || details.fix !== undefined) return error;
+  const fix = wayOn ?? 'run the same command again: nothing is kept that could be gone on with';
+  return new EngagectlError(id, message, { ...details, fix });
+}
+
+/** For whom the service may need more time. */
+const waitsLonger: Readonly<Partial<Record<string, string>>> = {
+  'E-UNAVAILABLE': '--max-attempts and --retry-for give it more time',
+  'E-PENDING': '--pending-timeout waits longer',
+};
+
+const stops = new Set<number>([exitCodes.interrupted, exitCodes.terminated, exitCodes.hungUp]);
+
+/** Lines on the screen. */
+const shownRejects = 5;
+
+/** The first few rejects, then how many there were of each kind. */
+function showRejects(
+  { samples: { first, kinds }, rejects }: ToldRejects,
+  said: Messages,
+  world: AnnotationWorld,
+): void {
+  const annotated = annotate(first, world);
+  const shown = annotated ? first : first.slice(0, shownRejects);
+  if (!annotated) {
+    for (const reject of shown) {
+      const { source: file, line, kind, code } = reject;
+      said.warn(`${placeOf(file, line)}: ${kind}: ${rejectText(reject, world.settings)}`, {
+        file,
+        line,
+        code,
+      });
+    }
+  }
+  const total = [...kinds.values()].reduce((sum, { count }) => sum + count, 0);
+  if (total > shown.length) {
+    const each = [...kinds].map(([kind, { count }]) => `${grouped(count)} ${kind}`).join(', ');
+    said.warn(`${grouped(total)} records${rejects.exists ? ` in ${rejects.path}` : ''}: ${each}`);
+  }
+  if (rejects.missing > 0) {
+    said.warn(
+      `${grouped(rejects.missing)} of them are in no file: ${rejects.path} could not be written`,
+    );
+  }
+}
+
+/** Says the values of a command's own flags, given or not, as they could be typed. */
+function tellFlags(command: string, flags: object, messages: Messages): void {
+  const known = Object.entries(flags).flatMap(([name, value]: [string, unknown]) => {
+    const isPlain = typeof value === 'string' || typeof value === 'number';
+    return isPlain ? jobWords.option(name, String(value)) : [];
+  });
+  messages.verbose([command, ...known].join(' '), { flags });
+}

@@ -1,0 +1,158 @@
+import { limits } from '../contract/limits.js';
+import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
+import { EngagectlError } from '../errors.js';
+import { verifyDefaults, type VerifyOptions } from '../jobs/job-options.js';
+import { concurrencyOption } from './flags/concurrency-option.js';
+import { pendingTimeoutOption } from './flags/export-flags.js';
+import { inputOptions, needInput } from './flags/input-flags.js';
+import { mappingOptions } from './flags/mapping-flags.js';
+import { choice, choiceInAnyCase, duration, integer, notEmpty } from './flags/value-parsers.js';
+import { reportOptions, type ReportFlag } from './flags/output-flags.js';
+import type { CommandSpec } from './shared/command-spec.js';
+import type { OptionTable } from './flags/option-table.js';
+
+const recordTypes = ['profile', 'event'] as const;
+const addressTypes = Object.values(subscriptionTypes);
+
+interface VerifyFlags
+  extends Omit<VerifyOptions, 'type' | 'subscriptions' | 'concurrency'>, ReportFlag {
+  readonly type?: (typeof recordTypes)[number] | (typeof addressTypes)[number];
+  readonly subscriptions?: boolean;
+  readonly status?: (typeof subscriptionStatuses)[keyof typeof subscriptionStatuses];
+  readonly concurrency: number;
+  readonly output?: string;
+  readonly overwrite?: boolean;
+}
+
+const lookingOptions: OptionTable = [
+  'Looking:',
+  [
+    '--sample <n>',
+    'users to look up, chosen at random',
+    { parse: integer({ min: 1, max: 100_000 }), default: verifyDefaults.sample },
+  ],
+  ['--seed <n>', 'the same one chooses the same users', integer({ max: 2 ** 32 - 1 })],
+  ['--all', 'look up all of them'],
+  ['--within <duration>', 'look again at what differs until then: reads may lag', duration],
+  pendingTimeoutOption,
+  concurrencyOption(limits.othersInFlight),
+  'Unknown outcomes:',
+  [
+    '--settle',
+    'the input is a rejects file: look up its records of unknown outcome; write those not found',
+  ],
+  'Output:',
+  [
+    '-o, --output <file>',
+    'where differences go, or what stays open (default: standard output)',
+    notEmpty,
+  ],
+  ['--overwrite', 'replace an existing output file'],
+  ...reportOptions,
+];
+
+export const command: CommandSpec<VerifyFlags> = {
+  summary: 'read back what was sent, and compare',
+  description:
+    'Reads back what an upload or subscribe of this input sent, with the same mapping flags. Of profiles ' +
+    'it looks a random sample up; of events it exports the days, and compares all. Each difference is a ' +
+    'line of JSON; the summary says what is proved.',
+  operands: [['[file...]', 'the input of the write; - reads stdin']],
+  examples: `
+    # a sample of 300 users, field by field
+    engagectl verify users.csv
+    # all events of the file, none missing and none twice; look again for ten minutes
+    engagectl verify events.ndjson --within 10m
+    # opt-outs, by the flags of who has the address
+    engagectl verify opt-outs.csv --subscriptions
+    # which records of unknown outcome arrived? the others are ready to be sent
+    engagectl verify events.ndjson.rejects.ndjson --settle -o open.ndjson
+  `,
+  options: [
+    'Mapping, as in upload or subscribe:',
+    [
+      '--type <type>',
+      'profile (the default) or event; with --subscriptions: phone, whatsapp, email',
+      choice(...recordTypes, ...addressTypes),
+    ],
+    ...mappingOptions,
+    ['--subscriptions', 'the input is one of subscribe'],
+    [
+      '--status <status>',
+      'with --subscriptions: Unsubscribe or Resubscribe, where the input does not say',
+      choiceInAnyCase(...Object.values(subscriptionStatuses)),
+    ],
+    ...inputOptions,
+    ...lookingOptions,
+  ],
+  run: async (call) => {
+    const { type, subscriptions, status, ...flags } = call.flags;
+    const what = subscriptions
+      ? { subscriptions: subscribed({ type, status }) }
+      : uploaded({ type, status });
+    const { operands: files } = call;
+    needInput(files, call);
+    if (flags.settle && files.length === 0) throw noRejectsFile();
+    const [{ verify }, { openRecordSink }, { runJob }] = await Promise.all([
+      import('../jobs/verify/verify.js'),
+      import('../jobs/record-output.js'),
+      import('./shared/run-job.js'),
+    ]);
+    const { overwrite = false } = flags;
+    await runJob(
+      {
+        name: 'verify',
+        nouns: 'records',
+        flags,
+        files,
+        concurrency: flags.concurrency,
+        reads: true,
+        job: async (world, hooks) => {
+          const how = { format: 'ndjson', overwrite } as const;
+          const into = async () => openRecordSink(flags.output, how, world);
+          return verify({ ...flags, ...what, files, into }, world, hooks);
+        },
+      },
+      call.settings(),
+      call.runtime,
+    );
+  },
+};
+
+type What = { readonly [Name in 'type' | 'status']: VerifyFlags[Name] | undefined };
+
+/** Throws E-USAGE for a type of records that are no subscriptions. */
+function subscribed({ type, status }: What): NonNullable<VerifyOptions['subscriptions']> {
+  const address = addressTypes.find((one) => one === type);
+  if (type !== undefined && address === undefined) {
+    throw new EngagectlError('E-USAGE', `--type ${type} is no type of a subscription`, {
+      why: 'with --subscriptions, it is the type of an address',
+      fix: `use one of ${addressTypes.join(', ')}; or leave out --subscriptions`,
+    });
+  }
+  return { ...(address && { type: address }), ...(status && { status }) };
+}
+
+/** Throws E-USAGE for what only subscriptions have. */
+function uploaded({ type, status }: What): Pick<VerifyOptions, 'type'> {
+  const record = recordTypes.find((one) => one === type);
+  if (type !== undefined && record === undefined) {
+    throw new EngagectlError('E-USAGE', `--type ${type} is for subscriptions`, {
+      why: `what an upload sent is of the type ${recordTypes.join(' or ')}`,
+      fix: 'add --subscriptions',
+    });
+  }
+  if (status !== undefined) {
+    throw new EngagectlError('E-USAGE', '--status is for subscriptions', {
+      why: 'nothing else has a status',
+      fix: 'add --subscriptions',
+    });
+  }
+  return { ...(record && { type: record }) };
+}
+
+const noRejectsFile = (): EngagectlError =>
+  new EngagectlError('E-USAGE', '--settle needs a rejects file', {
+    why: 'it settles records of an unknown outcome, and only that file names them',
+    fix: 'name the file that the write left behind: <input>.rejects.ndjson',
+  });
