@@ -1,7 +1,7 @@
 // Writes the manual pages from the built command tree, and their names into package.json, from which
 // npm installs them: part of `npm run build`.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { environmentFlags } from '../build/commands/flags/global-options.js';
+import { environmentFlags } from '../build/commands/shared/global-options.js';
 import { manualPages } from '../build/help/man-pages.js';
 import { loadTopic, topicNames } from '../build/help/topics.js';
 import { buildProgram } from '../build/program.js';

@@ -7,10 +7,9 @@ import {
   type CommandSpec,
   type Program,
 } from './commands/shared/command-spec.js';
-import { globalOptionTable } from './commands/flags/global-options.js';
+import { globalOptionTable, wrongVariables } from './commands/shared/global-options.js';
 import { addOptions } from './commands/flags/option-table.js';
 import { usageError, noteProblem } from './help/usage-error.js';
-import { wrongVariables } from './commands/shared/global-options.js';
 import { addExamples, examplesIn } from './help/layout.js';
 import { helpFormat } from './help/help-format.js';
 import { version } from './version.js';

@@ -37,7 +37,7 @@ const check: CommandSpec<Omit<CheckCuidsOptions, 'files'>> = {
         import('../jobs/cuid/check-cuids.js'),
         import('../jobs/record-output.js'),
         import('../ui/sanitize.js'),
-        import('./job/job-words.js'),
+        import('./shared/job-context.js'),
         import('./shared/run-job.js'),
       ]);
     // With --json the summary alone.

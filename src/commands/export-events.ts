@@ -1,7 +1,11 @@
 import { InvalidArgumentError } from 'commander';
 import { limits } from '../contract/limits.js';
-import { concurrencyOption } from './flags/concurrency-option.js';
-import { eventBatchSize, exportOptions, type ExportFlags } from './flags/export-flags.js';
+import {
+  concurrencyOption,
+  eventBatchSize,
+  exportOptions,
+  type ExportFlags,
+} from './flags/output-flags.js';
 import { integer, notEmpty } from './flags/value-parsers.js';
 import { shardOptions, type ShardFlags } from './flags/shard-flags.js';
 import type { DayFileOptions, EventExportOptions } from '../jobs/job-options.js';

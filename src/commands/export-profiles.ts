@@ -1,4 +1,4 @@
-import { exportOptions, profileBatchSize, type ExportFlags } from './flags/export-flags.js';
+import { exportOptions, profileBatchSize, type ExportFlags } from './flags/output-flags.js';
 import { notEmpty } from './flags/value-parsers.js';
 import type { CommandSpec } from './shared/command-spec.js';
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { isTopic, loadTopic, topics } from '../help/topics.js';
-import { environmentFlags } from './flags/global-options.js';
+import { environmentFlags } from './shared/global-options.js';
 import type { CommandSpec } from './shared/command-spec.js';
 
 /** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */

@@ -6,7 +6,7 @@ import { messages } from '../ui/messages.js';
 import { showPreview } from '../ui/preview.js';
 import { commandLine, ofRehearsal } from './shared/suggested-command.js';
 import { needInput } from './flags/input-flags.js';
-import { jobWords } from './job/job-words.js';
+import { jobWords } from './shared/job-context.js';
 import type { Call } from './shared/command-spec.js';
 import type { PreviewFlag, UploadFlags } from './upload.js';
 

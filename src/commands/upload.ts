@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { mappingOptions, typeOption } from './flags/mapping-flags.js';
+import { mappingOptions, typeOption } from './flags/input-flags.js';
 import { notEmpty } from './flags/value-parsers.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
 import type { UploadOptions } from '../jobs/job-options.js';

@@ -2,12 +2,14 @@ import { limits } from '../contract/limits.js';
 import { subscriptionStatuses, subscriptionTypes } from '../contract/record-fields.js';
 import { EngagectlError } from '../errors.js';
 import { verifyDefaults, type VerifyOptions } from '../jobs/job-options.js';
-import { concurrencyOption } from './flags/concurrency-option.js';
-import { pendingTimeoutOption } from './flags/export-flags.js';
-import { inputOptions, needInput } from './flags/input-flags.js';
-import { mappingOptions } from './flags/mapping-flags.js';
+import {
+  concurrencyOption,
+  pendingTimeoutOption,
+  reportOptions,
+  type ReportFlag,
+} from './flags/output-flags.js';
+import { inputOptions, needInput, mappingOptions } from './flags/input-flags.js';
 import { choice, choiceInAnyCase, duration, integer, notEmpty } from './flags/value-parsers.js';
-import { reportOptions, type ReportFlag } from './flags/output-flags.js';
 import type { CommandSpec } from './shared/command-spec.js';
 import type { OptionTable } from './flags/option-table.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dateRange, daysOf } from '../../src/jobs/date-range.js';
-import { jobWords } from '../../src/commands/job/job-words.js';
+import { jobWords } from '../../src/commands/shared/job-context.js';
 import { zoneOf } from '../../src/time-zone.js';
 
 const at = (iso: string, zone = 'UTC') => ({ now: Date.parse(iso), zone: zoneOf(zone) });

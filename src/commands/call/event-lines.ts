@@ -1,6 +1,6 @@
 import { openLines } from '../../jobs/record-output.js';
 import { inertJson } from '../../ui/sanitize.js';
-import { jobWords } from '../job/job-words.js';
+import { jobWords } from '../shared/job-context.js';
 import type { Runtime } from '../../runtime.js';
 
 /** Writes values to stdout, a line of JSON each, in their order and at once. */

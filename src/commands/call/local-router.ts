@@ -2,7 +2,7 @@ import { callingAccount, type Credentials } from '../../config/credentials.js';
 import { localCredentials, localFolder } from '../../config/local-account.js';
 import { announcedRouter, claimRouter, type RouterClaim } from '../../config/call-router-claim.js';
 import { EngagectlError } from '../../errors.js';
-import { startLocalService } from '../serve/start-local-service.js';
+import { startLocalService } from '../shared/local-service.js';
 import type { Account } from '../../config/account.js';
 import type { Runtime } from '../../runtime.js';
 import type { CallOptions } from '../../service/start.js';

@@ -11,7 +11,7 @@ import {
 import { datedOutput } from '../../jobs/date-range.js';
 import { inertJson, jsonAnswer } from '../../ui/sanitize.js';
 import { zoneOf } from '../../time-zone.js';
-import { jobWords } from '../job/job-words.js';
+import { jobWords } from '../shared/job-context.js';
 import { isStdout } from '../../jobs/output-options.js';
 import { withCalling, type CallingFlags } from './calling-system.js';
 import type { FileOptions } from '../../jobs/job-options.js';

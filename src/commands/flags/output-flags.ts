@@ -1,8 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { formatNames } from '../../jobs/output-options.js';
-import { choice, notEmpty } from './value-parsers.js';
-import type { FileOptions } from '../../jobs/job-options.js';
-import type { FlagsOf, OptionTable } from './option-table.js';
+import { choice, notEmpty, duration, integer } from './value-parsers.js';
+import { limits } from '../../contract/limits.js';
+import type { FileOptions, ExportOptions } from '../../jobs/job-options.js';
+import type { FlagsOf, OptionTable, OptionRow } from './option-table.js';
 
 /** Flags of every command that writes records. */
 export interface OutputFlags extends FileOptions {
@@ -63,3 +64,73 @@ function columnList(text: string): string[] {
   if (repeated !== undefined) throw new InvalidArgumentError(`Column "${repeated}" appears twice.`);
   return columns;
 }
+
+/** Flags that both exports share. */
+export type ExportFlags = ExportOptions & OutputFlags & ReportFlag;
+
+/** Of whatever is read by cursors. */
+export const pendingTimeoutOption: OptionRow = [
+  '--pending-timeout <duration>',
+  'longest time to wait for data that is not ready',
+  { parse: duration, default: 1_800_000, shown: '30m' },
+];
+
+/** The flags that both exports share; `batchSize` parses the one whose limits differ. */
+export const exportOptions = (
+  batchSize: (text: string) => number,
+  places?: readonly string[],
+): OptionTable => [
+  'What is exported:',
+  [
+    '--from <date>',
+    'first day: YYYY-MM-DD, YYYYMMDD, today, yesterday, 7d, last-week, last-month, this-month',
+    { required: true },
+  ],
+  ['--to <date>', 'last day, inclusive', { required: true }],
+  [
+    '--limit <n>',
+    'end after the first n records: into one file, one request at a time',
+    integer({ min: 1 }),
+  ],
+  ['--app', 'with app fields: versions, make and model of devices'],
+  ['--no-event-summaries', "without the summaries of users' events"],
+  ['--no-profile-properties', 'without custom profile properties'],
+  'Fetching:',
+  ['--batch-size <n>', 'records per page', { parse: batchSize, default: limits.batchSize }],
+  [
+    '--poll-interval <duration>',
+    'first pause while the data is not ready; grows to 30s',
+    { parse: duration, default: 2000, shown: '2s' },
+  ],
+  pendingTimeoutOption,
+  ...outputOptions(places),
+  ...reportOptions,
+  'Output:',
+  [
+    '--resume',
+    'go on with an export to this --output that did not finish; without one, start',
+    { conflicts: 'fresh' },
+  ],
+];
+
+/** 23 to 5000: endpoint 6 rounds down to a multiple of 23 by itself. */
+export const eventBatchSize = integer({ min: limits.batchStep, max: limits.batchSizeMaximum });
+
+/** A multiple of 23 from 23 to 4991, as endpoint 3 demands. */
+export function profileBatchSize(text: string): number {
+  const { batchStep: step, batchSize: largest } = limits;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value % step === 0 && value >= step && value <= largest) return value;
+  const rule = `Use a multiple of ${step} from ${step} to ${largest}`;
+  if (Number.isNaN(value)) throw new InvalidArgumentError(`${rule}.`);
+  const nearest = Math.min(Math.max(Math.round(value / step) * step, step), largest);
+  throw new InvalidArgumentError(`${rule}; the nearest is ${nearest}.`);
+}
+
+/** Of whatever sends several requests at once: the most it may, and how many it does. */
+export const concurrencyOption = (most: number, usual = most) =>
+  [
+    '--concurrency <n>',
+    `most requests in flight, at most ${most}`,
+    { parse: integer({ min: 1, max: most }), default: usual },
+  ] as const;

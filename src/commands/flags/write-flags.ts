@@ -1,9 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import { writes, type WriteEndpoint } from '../../contract/endpoints.js';
-import { concurrencyOption } from './concurrency-option.js';
+import { concurrencyOption, reportOptions, type ReportFlag } from './output-flags.js';
 import { inputOptions } from './input-flags.js';
 import { byteCount, choice, integer, matching } from './value-parsers.js';
-import { reportOptions, type ReportFlag } from './output-flags.js';
 import { shardOptions, type ShardFlags } from './shard-flags.js';
 import type { RejectLimit } from '../../jobs/job-options.js';
 import type { WriteRequest } from '../../jobs/write/write-request.js';

@@ -6,7 +6,7 @@ import { planEvents } from '../../jobs/export/export-events.js';
 import { isStdout, outputOf, refuseFormat } from '../../jobs/output-options.js';
 import { messages } from '../../ui/messages.js';
 import { zoneOf } from '../../time-zone.js';
-import { jobWords } from '../job/job-words.js';
+import { jobWords } from '../shared/job-context.js';
 import { commandWithin, type FlagsWithin } from './nested-command.js';
 import type { FleetRun, ShardResult } from '../../fleet/fleet-run.js';
 import type { KnownRun } from '../../fleet/run-status.js';

@@ -3,7 +3,7 @@ import { EngagectlError } from '../../errors.js';
 import { addCommand, type Call, type CommandSpec } from '../shared/command-spec.js';
 import type { EventExportOptions } from '../../jobs/job-options.js';
 import type { FleetCommand } from '../../fleet/fleet-run.js';
-import type { ExportFlags } from '../flags/export-flags.js';
+import type { ExportFlags } from '../flags/output-flags.js';
 import type { WriteFlags } from '../flags/write-flags.js';
 
 /** What a fleet can run. */

@@ -6,7 +6,7 @@ import { formatDay } from '../../contract/dates.js';
 import { EngagectlError } from '../../errors.js';
 import { dateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
 import { isStdout, refuseFormat } from '../../jobs/output-options.js';
-import { jobWords } from '../job/job-words.js';
+import { jobWords } from '../shared/job-context.js';
 import type { Connection } from '../shared/connect.js';
 import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
 import type { Runtime } from '../../runtime.js';

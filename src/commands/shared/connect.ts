@@ -3,7 +3,7 @@ import { resolveAccount, type Account } from '../../config/account.js';
 import { localRegion } from '../../config/profiles.js';
 import { EngagectlError } from '../../errors.js';
 import { messages, type Messages } from '../../ui/messages.js';
-import { startLocalService } from '../serve/start-local-service.js';
+import { startLocalService } from './local-service.js';
 import type { AccountCheck, Address } from '../../jobs/connection.js';
 import type { Connection as JobConnection } from '../../jobs/job-context.js';
 import type { Runtime } from '../../runtime.js';

@@ -9,7 +9,7 @@ import type { ExportResult } from '../../jobs/job-results.js';
 import type { World } from '../../jobs/job-context.js';
 import type { Messages } from '../../ui/messages.js';
 import type { Call } from './command-spec.js';
-import type { ExportFlags } from '../flags/export-flags.js';
+import type { ExportFlags } from '../flags/output-flags.js';
 
 /** An export as the command line asks for it. */
 interface ExportCommand<Flags> {

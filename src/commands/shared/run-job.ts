@@ -4,9 +4,14 @@ import { errorWithoutPersonal, rejectText } from '../../ui/mask.js';
 import { startProgress, type Progress as Display, type ProgressState } from '../../ui/progress.js';
 import { openReport, type WriteReport } from '../../ui/report/report-file.js';
 import { showSummary } from '../../ui/summary.js';
-import { accountFields, jobWorld, type CommandWorld } from './job-context.js';
+import {
+  accountFields,
+  jobWorld,
+  jobWords,
+  type CommandWorld,
+  type RejectCommands,
+} from './job-context.js';
 import { isStdout } from '../../jobs/output-options.js';
-import { jobWords, type RejectCommands } from '../job/job-words.js';
 import { grouped } from '../../ui/format.js';
 import { annotate, type AnnotationWorld } from '../../ui/github-actions.js';
 import type {
