@@ -1,5 +1,5 @@
 import { EngagectlError } from '../errors.js';
-import { FleetLists } from './lanes.js';
+import { FleetLists } from './account-queue.js';
 import { answered, loadPeer, mayForget, type QueueStore } from './queue-store.js';
 
 /** What was found of a store. */

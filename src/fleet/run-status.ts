@@ -1,4 +1,3 @@
-import type { Queue } from 'bullmq';
 import {
   EngagectlError,
   errorIds,
@@ -7,11 +6,12 @@ import {
   type ErrorId,
   type ExitCode,
 } from '../errors.js';
-import type { Shard } from '../jobs/job-options.js';
 import { shardsIn, WorkFolder, type FleetRun } from './fleet-run.js';
-import { FleetLists, laneKindOf, laneName } from './lanes.js';
+import { FleetLists, laneKindOf, laneName } from './account-queue.js';
 import { answered, type QueueStore } from './queue-store.js';
 import { shardJobId, type ShardProgress } from './shard-job.js';
+import type { Queue } from 'bullmq';
+import type { Shard } from '../jobs/job-options.js';
 
 /** Of a shard. `missing`: the store has lost it, or the work folder its result. */
 export type ShardState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' | 'missing';

@@ -1,8 +1,8 @@
 import { EngagectlError } from '../errors.js';
 import { aborted } from '../jobs/job-context.js';
-import { FleetLists } from './lanes.js';
+import { FleetLists } from './account-queue.js';
 import { answered, type Outage, type QueueStore } from './queue-store.js';
-import { RunningShard, type ShardWorld } from './running-shard.js';
+import { RunningShard, type ShardWorld } from './worker.js';
 import type { Job, Queue, Worker } from 'bullmq';
 
 /** Milliseconds between two looks at what else there is to know. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it, vi, type TestContext } from 'vitest';
-import { FleetLists } from '../../src/fleet/lanes.js';
+import { FleetLists } from '../../src/fleet/account-queue.js';
 import { openStore, type QueueStore } from '../../src/fleet/queue-store.js';
 import { findRun, statusOf, type KnownRun } from '../../src/fleet/run-status.js';
 import { BinProcess } from '../support/bin-process.js';

@@ -44,7 +44,7 @@ export async function work(call: Call<WorkFlags>): Promise<void> {
 /** `fleet cancel`. */
 export async function cancel(call: Call<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
-    const { cancelRun } = await import('../../fleet/queued-run.js');
+    const { cancelRun } = await import('../../fleet/submit-run.js');
     const known = await runNamed(store, call);
     await cancelRun(store, known);
     const { run } = known.run;
@@ -56,7 +56,7 @@ export async function cancel(call: Call<RunFlags>): Promise<void> {
 /** `fleet retry`. */
 export async function retry(call: Call<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
-    const { retryRun } = await import('../../fleet/queued-run.js');
+    const { retryRun } = await import('../../fleet/submit-run.js');
     const known = await runNamed(store, call);
     const count = await retryRun(store, known);
     const { run, shards } = known.run;
@@ -83,7 +83,7 @@ export async function budget(call: Call<BudgetFlags>): Promise<void> {
   await closing(connection, Promise.resolve());
   await withQueue(call, async (store) => {
     const [{ laneName, setBudget }, { answered }] = await Promise.all([
-      import('../../fleet/lanes.js'),
+      import('../../fleet/account-queue.js'),
       import('../../fleet/queue-store.js'),
     ]);
     const lane = store.queue(laneName({ accountId, host, kind: flags.lane }));

@@ -62,7 +62,7 @@ async function listRuns(
   { settings, runtime }: Call<StatusFlags>,
 ): Promise<void> {
   const [{ FleetLists }, { answered }] = await Promise.all([
-    import('../../fleet/lanes.js'),
+    import('../../fleet/account-queue.js'),
     import('../../fleet/queue-store.js'),
   ]);
   const runs = await answered(store, async () => new FleetLists(store).runs());

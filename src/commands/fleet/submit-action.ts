@@ -25,7 +25,7 @@ export async function submit(call: Call<SubmitFlags>): Promise<void> {
   const [{ fleetRunId, fleetVersion }, { findRun }, { refuseTwiceSent }] = await Promise.all([
     import('../../fleet/fleet-run.js'),
     import('../../fleet/run-status.js'),
-    import('../../fleet/queued-run.js'),
+    import('../../fleet/submit-run.js'),
   ]);
   const run: FleetRun = { version: fleetVersion, run: fleetRunId(plan, workDir), ...plan };
   const doesHarm = within.flags.again !== true && mayDoHarm(within, run);
@@ -50,7 +50,7 @@ const workDirOf = ({ flags, runtime }: Call<SubmitFlags>): string =>
   path.resolve(runtime.cwd, flags.workDir);
 
 async function put(run: FleetRun, store: QueueStore, call: Call<SubmitFlags>): Promise<void> {
-  const { submitRun } = await import('../../fleet/queued-run.js');
+  const { submitRun } = await import('../../fleet/submit-run.js');
   const place = { workDir: workDirOf(call), budget: call.flags.budget };
   const { budget, isKnown } = await submitRun(run, place, store);
   const settings = call.settings();

@@ -6,7 +6,7 @@ import { errorWithoutPersonal } from '../../ui/mask.js';
 import { jobWorld } from '../shared/job-context.js';
 import { commandWithin, type CommandWithin } from './nested-command.js';
 import type { FleetRun } from '../../fleet/fleet-run.js';
-import type { ShardOutcome, ShardPart } from '../../fleet/running-shard.js';
+import type { ShardOutcome, ShardPart } from '../../fleet/worker.js';
 import type {
   HistoryFigures,
   JobHooks,

@@ -1,5 +1,5 @@
-import type { Queue } from 'bullmq';
 import { digest } from '../jobs/run/run-folder.js';
+import type { Queue } from 'bullmq';
 import type { FleetCommand } from './fleet-run.js';
 import type { QueueStore } from './queue-store.js';
 
