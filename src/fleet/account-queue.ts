@@ -1,7 +1,9 @@
 import { digest } from '../jobs/run/run-folder.js';
-import type { Queue } from 'bullmq';
-import type { FleetCommand } from './fleet-run.js';
-import type { QueueStore } from './queue-store.js';
+import { shardsIn, type FleetCommand, type FleetRun } from './fleet-run.js';
+import { EngagectlError } from '../errors.js';
+import { answered, loadPeer, mayForget, type QueueStore } from './queue-store.js';
+import type { Queue, Job, JobsOptions } from 'bullmq';
+import type { Shard } from '../jobs/job-options.js';
 
 /** Requests in flight that an account has for each kind of endpoint, where nobody said. */
 const usualBudgets = { upload: 15, other: 3 } as const;
@@ -77,4 +79,102 @@ export async function setBudget(
   const wanted = budget ?? known ?? usualBudgets[kind];
   if (wanted !== known) await lane.setGlobalConcurrency(wanted);
   return wanted;
+}
+
+/** What a job of the queue says: whose shard of which run, and where that is. Nothing else. */
+export interface ShardJob {
+  readonly run: string;
+  readonly workDir: string;
+  readonly shard: Shard;
+}
+
+/** How far a worker has come with one. */
+export interface ShardProgress {
+  readonly worker: string;
+  /** Records settled, or exported. */
+  readonly records: number;
+  readonly rejected: number;
+  /** 0 to 1, where it is known. */
+  readonly share?: number | undefined;
+}
+
+/** A shard whose lease was lost is tried again; what nothing would change fails at once. */
+const options: JobsOptions = { attempts: 1000, backoff: { type: 'fixed', delay: 500 } };
+
+export const shardJobId = ({ run }: Pick<FleetRun, 'run'>, { index }: Shard): string =>
+  `${run}-${index}`;
+
+/** Puts those shards into the queue that are not there. */
+export async function addShards(
+  lane: Queue,
+  run: Pick<FleetRun, 'run' | 'shards'>,
+  workDir: string,
+): Promise<void> {
+  const jobs = shardsIn(run).map((shard) => {
+    const opts = { ...options, jobId: shardJobId(run, shard) };
+    const data = { run: run.run, workDir, shard } satisfies ShardJob;
+    return { name: 'shard', data, opts };
+  });
+  await lane.addBulk(jobs);
+}
+
+/** The shards of a run in order, each with its job where the store knows it. */
+export async function jobsOf(
+  lane: Queue,
+  run: Pick<FleetRun, 'run' | 'shards'>,
+): Promise<{ readonly shard: Shard; readonly job: Job | undefined }[]> {
+  return Promise.all(
+    shardsIn(run).map(async (shard) => ({ shard, job: await lane.getJob(shardJobId(run, shard)) })),
+  );
+}
+
+/** What was found of a store. */
+export interface StoreCheck {
+  readonly store: string;
+  readonly version: string;
+  readonly lanes: number;
+}
+
+/**
+ * Makes sure that a store can hold a fleet: it answers, has the tables, and forgets nothing. Throws
+ * E-UNAVAILABLE, E-CONFIG.
+ */
+export async function checkStore(store: QueueStore, url: string): Promise<StoreCheck> {
+  const lanes = await answered(store, async () => new FleetLists(store).lanes());
+  const version = await answered(store, async () =>
+    store.kind === 'Redis' ? ofRedis(url) : ofPostgres(url),
+  );
+  return { store: `${store.kind} at ${store.shown}`, version, lanes: lanes.length };
+}
+
+async function ofRedis(url: string): Promise<string> {
+  const { Redis } = await loadPeer('ioredis', async () => import('ioredis'));
+  const client = new Redis(url, { maxRetriesPerRequest: 1 });
+  client.on('error', () => undefined); // the command that fails says it
+  try {
+    const info = await client.info();
+    const said = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1] ?? '';
+    const policy = said('maxmemory_policy');
+    if (policy !== 'noeviction' && policy !== '') {
+      throw new EngagectlError('E-CONFIG', mayForget(policy), {
+        why: 'what it throws away is not done, and nobody is told',
+        fix: 'set maxmemory-policy noeviction, by redis-cli config set or in its configuration',
+      });
+    }
+    return said('redis_version');
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function ofPostgres(url: string): Promise<string> {
+  const { default: pg } = await loadPeer('pg', async () => import('pg'));
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
+    return rows[0]?.server_version ?? '';
+  } finally {
+    await client.end();
+  }
 }

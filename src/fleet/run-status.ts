@@ -7,9 +7,14 @@ import {
   type ExitCode,
 } from '../errors.js';
 import { shardsIn, WorkFolder, type FleetRun } from './fleet-run.js';
-import { FleetLists, laneKindOf, laneName } from './account-queue.js';
+import {
+  FleetLists,
+  laneKindOf,
+  laneName,
+  shardJobId,
+  type ShardProgress,
+} from './account-queue.js';
 import { answered, type QueueStore } from './queue-store.js';
-import { shardJobId, type ShardProgress } from './shard-job.js';
 import type { Queue } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 

@@ -4,9 +4,8 @@ import { EngagectlError } from '../errors.js';
 import { refuseTwice } from '../files/path-checks.js';
 import { digest } from '../jobs/run/run-folder.js';
 import { WorkFolder, type FleetRun } from './fleet-run.js';
-import { FleetLists, laneKindOf, laneName, setBudget } from './account-queue.js';
+import { FleetLists, laneKindOf, laneName, setBudget, addShards, jobsOf } from './account-queue.js';
 import { answered, type QueueStore } from './queue-store.js';
-import { addShards, jobsOf } from './shard-job.js';
 import type { KnownRun } from './run-status.js';
 
 /**

@@ -12,7 +12,7 @@ import type { BudgetFlags, WorkFlags } from './command.js';
 export async function init(call: Call<QueueFlag>): Promise<void> {
   const { flags, runtime } = call;
   const check = async (store: QueueStore) => {
-    const { checkStore } = await import('../../fleet/check-store.js');
+    const { checkStore } = await import('../../fleet/account-queue.js');
     return checkStore(store, flags.queue ?? runtime.env['ENGAGECTL_QUEUE'] ?? '');
   };
   const found = await withQueue(call, check, { patiently: false, migrate: true });
@@ -32,7 +32,7 @@ export async function work(call: Call<WorkFlags>): Promise<void> {
   await withQueue(
     call,
     async (store) => {
-      const { work: takeJobs } = await import('../../fleet/work.js');
+      const { work: takeJobs } = await import('../../fleet/worker.js');
       said.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
       const perform = shardPerformer(call);
       await takeJobs(store, { worker, slots, lease, drain, runtime, perform, said, outage });
