@@ -1,5 +1,5 @@
 import { requestCodes, requestTexts } from '../contract/error-codes.js';
-import type { Answer } from './send-answer.js';
+import type { Answer } from './response.js';
 
 /** A request refused as a whole: `{"status":"fail","error":…,"code":…}`. */
 export class Refusal extends Error {

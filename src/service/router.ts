@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
 import { requestTexts } from '../contract/error-codes.js';
-import { endpointOf } from './endpoint-names.js';
+import { endpointOf } from './endpoints.js';
 import { notPlayed } from './rest/played-query.js';
 import { Refusal, refusalAnswer, refused } from './refusal.js';
-import { sendAnswer } from './send-answer.js';
+import { sendAnswer } from './response.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SeenRequest } from './control/request-log.js';
-import type { Serving } from './listen.js';
+import type { Serving } from './http-server.js';
 import type { Service, ServiceOptions } from './service.js';
 
 export interface Exchange {

@@ -1,11 +1,11 @@
 import { paths } from '../contract/endpoints.js';
-import { callRoutes } from './calls/call-routes.js';
+import { callRoutes } from './calls/http-routes.js';
 import { signalRefusal } from './calls/signal-upgrade.js';
-import { controlRoutes } from './control/control-routes.js';
+import { controlRoutes } from './control/routes.js';
 import { pageRoutes } from './page/page-routes.js';
 import { demergeUserProfiles } from './rest/demerge-user-profiles.js';
 import { getUserProfile } from './rest/get-user-profile.js';
-import { openCursor } from './rest/open-cursor.js';
+import { openCursor } from './rest/export-cursors.js';
 import { restRoute, type Endpoint } from './rest/rest-route.js';
 import { setSubscriptionStatus } from './rest/set-subscription-status.js';
 import { uploadUserProfiles } from './rest/upload-user-profiles.js';

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 import { elementsOf } from './raw-json.js';
-import { wellFormed } from './rest/read-body.js';
+import { wellFormed } from './rest/read-request.js';
 import { checkUploadRecord } from './rest/upload-record.js';
 import { saveUpload } from './rest/upload-user-profiles.js';
 import { faultOf } from './rest/write-records.js';

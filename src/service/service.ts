@@ -7,7 +7,7 @@ import type { RequestLog, SeenRequest } from './control/request-log.js';
 import type { Lag } from './lag.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
-import type { Turns } from './turns.js';
+import type { Turns } from './mutex.js';
 import type { Variants } from './variants.js';
 
 /**

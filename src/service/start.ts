@@ -4,14 +4,14 @@ import { Clock } from './clock.js';
 import { FaultRules } from './control/fault-rules.js';
 import { RequestLog } from './control/request-log.js';
 import { Lag } from './lag.js';
-import { listen } from './listen.js';
+import { listen } from './http-server.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
 import { plantSeed } from './seed.js';
 import { defaultVariants } from './variants.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
-import { Turns } from './turns.js';
+import { Turns } from './mutex.js';
 import type { RunningService, Service, ServiceOptions } from './service.js';
 
 export { SeedError } from './seed.js';

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 import { makeFolder } from '../files/atomic-write.js';
-import type { Address } from './listen.js';
+import type { Address } from './http-server.js';
 
 /**
  * A certificate for these names and addresses, signed by itself: who trusts it trusts nothing else by

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { isTerminal, type CallEvent } from '../../src/calling/call-event.js';
-import { placedCall, transition, type Trigger } from '../../src/calling/call-state.js';
+import { placedCall, transition, type Trigger } from '../../src/service/calls/call-state.js';
 
 const answered: Trigger[] = [{ type: 'answer' }];
 const inProgress: Trigger[] = [

@@ -5,7 +5,7 @@ import {
   placedCall,
   type CallState,
   type Trigger,
-} from '../../src/calling/call-state.js';
+} from '../../src/service/calls/call-state.js';
 import { errorTable } from '../../src/calling/error-table.js';
 import { declineCodes } from '../../src/calling/protocol.js';
 import { tableBelow } from '../support/markdown-table.js';

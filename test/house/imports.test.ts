@@ -63,17 +63,17 @@ const mayRead: Readonly<Record<string, string>> = {
   'calling/environment.ts': 'random', // likewise
   'calling/node-env.ts': 'random', // a device id
   'calling/node-voice.ts': 'process', // has to end it before WebRTC crashes it
-  'service/listen.ts': 'timers', // the service is a world of its own
-  'service/send-answer.ts': 'timers',
-  'service/rest/play-fault.ts': 'timers',
-  'service/rest/read-body.ts': 'timers',
-  'service/turns.ts': 'timers',
-  'service/page/page-script.ts': 'timers', // its text runs in a browser
-  'service/page/page-softphone.ts': 'clock, random', // likewise
+  'service/http-server.ts': 'timers', // the service is a world of its own
+  'service/response.ts': 'timers',
+  'service/rest/inject-fault.ts': 'timers',
+  'service/rest/read-request.ts': 'timers',
+  'service/mutex.ts': 'timers',
+  'service/web-ui/script.ts': 'timers', // its text runs in a browser
+  'service/web-ui/softphone.ts': 'clock, random', // likewise
   'service/calls/alarms.ts': 'timers',
-  'service/calls/turn.ts': 'timers', // ends with the turn of the event loop
+  'service/calls/turn-transaction.ts': 'timers', // ends with the turn of the event loop
   'service/calls/call.ts': 'random', // an id that nothing else has
-  'service/calls/signal-socket.ts': 'random',
+  'service/calls/websocket-server.ts': 'random',
   'service/store/database.ts': 'random', // a key, which must not be foretold
 };
 

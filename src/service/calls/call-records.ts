@@ -1,4 +1,4 @@
-import type { Ending } from '../../calling/call-state.js';
+import type { Ending } from './call-state.js';
 import type { CallDetails, MissedCallActions } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
 import type { Call } from './user.js';

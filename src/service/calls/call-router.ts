@@ -1,14 +1,14 @@
-import type { Side, Trigger } from '../../calling/call-state.js';
+import { CallJudge } from './call-lifecycle.js';
+import { sideOf } from './call.js';
+import { Directory } from './users.js';
+import { Registrar } from './registration.js';
+import { replyTo, type Reply } from './reply.js';
+import { Turn } from './turn-transaction.js';
+import type { Side, Trigger } from './call-state.js';
 import type { ClientFrame } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
 import type { Alarms } from './alarms.js';
-import { CallJudge } from './call-judge.js';
 import type { CallRules } from './call-options.js';
-import { sideOf } from './call.js';
-import { Directory } from './directory.js';
-import { Registrar } from './registrar.js';
-import { replyTo, type Reply } from './reply.js';
-import { Turn } from './turn.js';
 import type { Session, User } from './user.js';
 
 /** What the router works with besides its rules. */

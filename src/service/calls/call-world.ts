@@ -1,8 +1,8 @@
 import type { Database } from '../store/database.js';
 import type { Alarms } from './alarms.js';
 import type { CallRules } from './call-options.js';
-import type { Directory } from './directory.js';
-import type { Turn } from './turn.js';
+import type { Directory } from './users.js';
+import type { Turn } from './turn-transaction.js';
 
 /** What the parts of a calling system work with. */
 export interface CallWorld {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CallDirection } from '../../calling/call-event.js';
-import { placedCall, type Side } from '../../calling/call-state.js';
+import { placedCall, type Side } from './call-state.js';
 import type { CallDetails } from '../../calling/protocol.js';
 import type { Call, User } from './user.js';
 

@@ -1,6 +1,6 @@
 import type { Ack, AckData, RefusalName } from '../../calling/protocol.js';
 import type { Session } from './user.js';
-import type { Turn } from './turn.js';
+import type { Turn } from './turn-transaction.js';
 
 /** Answers one frame of a session: by `ok`, before anything else that follows from it, or by `refuse`. */
 export interface Reply {

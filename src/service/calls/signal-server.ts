@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { closeCodes, sdpFrameBytes, subprotocol } from '../../calling/protocol.js';
+import { SignalSocket, type Weather } from './websocket-server.js';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Alarms } from './alarms.js';
 import type { CallRouter } from './call-router.js';
-import { SignalSocket, type Weather } from './signal-socket.js';
 
 /** Sockets that have not said who they are. */
 const mostUnknown = 1000;

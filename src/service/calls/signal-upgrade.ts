@@ -3,7 +3,7 @@ import { isLoopback } from '../../contract/endpoints.js';
 import { refused, type Refusal } from '../refusal.js';
 import { isOurs, urlOf, type Route } from '../router.js';
 import type { IncomingMessage } from 'node:http';
-import type { Upgrade } from '../listen.js';
+import type { Upgrade } from '../http-server.js';
 import type { Service } from '../service.js';
 import type { CallSystem } from './call-system.js';
 

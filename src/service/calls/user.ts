@@ -1,4 +1,4 @@
-import type { CallState, Ending } from '../../calling/call-state.js';
+import type { CallState, Ending } from './call-state.js';
 import type { CallDetails, Caps, MissedCallActions, Platform } from '../../calling/protocol.js';
 import type { Inbox } from './inbox.js';
 

@@ -1,12 +1,12 @@
-import type { IncomingMessage } from 'node:http';
 import { decoded } from '../decoded.js';
 import { authenticate } from '../rest/authenticate.js';
-import { readBody } from '../rest/read-body.js';
+import { readBody } from '../rest/read-request.js';
 import { Refusal, refusalAnswer } from '../refusal.js';
-import type { Exchange, Route } from '../router.js';
-import { textOf } from '../send-answer.js';
-import type { Service } from '../service.js';
+import { textOf } from '../response.js';
 import { defaultVariants } from '../variants.js';
+import type { IncomingMessage } from 'node:http';
+import type { Exchange, Route } from '../router.js';
+import type { Service } from '../service.js';
 
 export interface ControlRequest {
   readonly query: URLSearchParams;

@@ -1,6 +1,6 @@
+import { nextTurn } from '../mutex.js';
 import type { Database } from '../store/database.js';
 import type { Position } from '../store/stored-page.js';
-import { nextTurn } from '../turns.js';
 import type { Control } from './control-route.js';
 
 const secondsOfDay = 86_400;

@@ -1,4 +1,4 @@
-import type { EndpointName } from '../endpoint-names.js';
+import type { EndpointName } from '../endpoints.js';
 
 /** What can happen to a request besides an answer. */
 export const faultActions = [

@@ -1,4 +1,4 @@
-import type { EndpointName } from '../endpoint-names.js';
+import type { EndpointName } from '../endpoints.js';
 import type { FaultRule, FaultRuleInput } from './fault-rule.js';
 
 /** What rules look at. */
@@ -26,7 +26,7 @@ export class FaultRules {
   /** Rejects with the Refusal 400 when the rule is wrong. */
   async add(rule: FaultRuleInput): Promise<ActiveRule> {
     // zod takes 50 ms to load, and most services never see a rule.
-    const { checkedRule } = await import('./checked-rule.js');
+    const { checkedRule } = await import('./fault-rule-schema.js');
     const active = { ...checkedRule(rule), id: ++this.#last, seen: 0, played: 0 };
     this.#rules.push(active);
     return active;

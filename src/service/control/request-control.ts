@@ -1,4 +1,4 @@
-import { endpointNames, type EndpointName } from '../endpoint-names.js';
+import { endpointNames, type EndpointName } from '../endpoints.js';
 import { done, numberOf, wrong, type Control } from './control-route.js';
 import type { SeenRequest } from './request-log.js';
 

@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { headerNames } from '../../contract/endpoints.js';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../clock.js';
-import type { EndpointName } from '../endpoint-names.js';
+import type { EndpointName } from '../endpoints.js';
 
 /** A request of the API as it arrived, and what became of it. */
 export interface SeenRequest {

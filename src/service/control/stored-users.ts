@@ -1,11 +1,11 @@
 import { refused } from '../refusal.js';
-import type { Service } from '../service.js';
 import { profileByKey } from '../store/profiles.js';
 import { profileRecord, readRecords } from '../store/record-sql.js';
 import { usersAfter, usersLike } from '../store/user-search.js';
 import { numberOf, type Control } from './control-route.js';
 import { reachabilityOf } from './user-reachability.js';
-import { eventsText } from './stored-events.js';
+import { eventsText } from './stored-data.js';
+import type { Service } from '../service.js';
 
 const mostUsers = 500;
 

@@ -1,10 +1,10 @@
 import { defaultHeaderPrefix } from '../../contract/endpoints.js';
-import type { Route } from '../router.js';
-import { pageMarkup } from './page-markup.js';
-import { pageScript } from './page-script.js';
+import { pageMarkup } from '../web-ui/markup.js';
+import { pageScript } from '../web-ui/script.js';
 import { pageStyle } from './page-style.js';
-import { sdkRoute } from './sdk-route.js';
+import { sdkRoute } from '../web-ui/routes.js';
 import { sendAsset } from './send-asset.js';
+import type { Route } from '../router.js';
 
 export const pageRoutes: readonly Route[] = [
   pageRoute('/', 'text/html', (prefix) =>

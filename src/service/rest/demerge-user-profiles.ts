@@ -1,8 +1,7 @@
 import { limits } from '../../contract/limits.js';
 import { elementsOf, isArray, isObject, membersOf, stringOf } from '../raw-json.js';
 import { malformed } from '../refusal.js';
-import { success } from '../send-answer.js';
-import type { Database } from '../store/database.js';
+import { success } from '../response.js';
 import {
   blankProfile,
   keysOf,
@@ -12,6 +11,7 @@ import {
   withKeys,
   type StoredProfile,
 } from '../store/profiles.js';
+import type { Database } from '../store/database.js';
 import type { Endpoint } from './rest-route.js';
 
 /** Endpoint 8. The real service queues this; here it is done when the answer arrives. */

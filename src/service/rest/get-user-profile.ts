@@ -1,5 +1,5 @@
 import { malformed } from '../refusal.js';
-import { success } from '../send-answer.js';
+import { success } from '../response.js';
 import { profileByEmail, profileByKey } from '../store/profiles.js';
 import { profileRecord, readRecords } from '../store/record-sql.js';
 import type { Endpoint } from './rest-route.js';

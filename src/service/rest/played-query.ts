@@ -1,5 +1,5 @@
-import type { EndpointName } from '../endpoint-names.js';
 import { refused } from '../refusal.js';
+import type { EndpointName } from '../endpoints.js';
 
 const parts = ['batch_size', 'app', 'events', 'profile'];
 

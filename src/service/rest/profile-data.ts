@@ -3,7 +3,7 @@ import { limits } from '../../contract/limits.js';
 import { channels } from '../../contract/record-fields.js';
 import { joinMembers, membersOf, stringOf, type Members } from '../raw-json.js';
 import { changedField } from './operators.js';
-import { isCustomKey } from './profile-rules.js';
+import { isCustomKey } from './record-validation.js';
 import { RecordFault } from './record-fault.js';
 import type { Profile } from '../store/profiles.js';
 

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { requestTexts } from '../../contract/error-codes.js';
 import { paths } from '../../contract/endpoints.js';
-import { endpointOf } from '../endpoint-names.js';
+import { endpointOf } from '../endpoints.js';
 import { goneSignal } from '../gone-signal.js';
 import { refused } from '../refusal.js';
-import { sendAnswer, type Answer } from '../send-answer.js';
+import { sendAnswer, type Answer } from '../response.js';
 import { authenticate } from './authenticate.js';
 import { refuseUnplayed } from './played-query.js';
-import { playFault } from './play-fault.js';
-import { readBody } from './read-body.js';
+import { playFault } from './inject-fault.js';
+import { readBody } from './read-request.js';
 import type { ServerResponse } from 'node:http';
 import type { SeenRequest } from '../control/request-log.js';
 import type { Exchange, Route } from '../router.js';

@@ -2,7 +2,7 @@ import { recordCodes } from '../../contract/error-codes.js';
 import { limits, objectIdPattern } from '../../contract/limits.js';
 import { isObject, membersOf, stringOf, type Members } from '../raw-json.js';
 import { checkEvent } from './event-rules.js';
-import { checkProfile } from './profile-rules.js';
+import { checkProfile } from './record-validation.js';
 import { RecordFault } from './record-fault.js';
 import type { ProfileKey } from '../store/profiles.js';
 

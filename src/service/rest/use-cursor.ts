@@ -1,10 +1,10 @@
 import { incorrectUsage, Refusal, stillPending } from '../refusal.js';
-import { success, type Answer } from '../send-answer.js';
-import type { Service } from '../service.js';
-import type { Variants } from '../variants.js';
+import { success, type Answer } from '../response.js';
 import { isExpired, useExport, type Export } from '../store/exports.js';
 import { storedPage } from '../store/stored-page.js';
 import { decodeCursor, encodeCursor } from './cursor.js';
+import type { Service } from '../service.js';
+import type { Variants } from '../variants.js';
 
 /** Endpoints 4 and 7. The same cursor always begins the same page. */
 export async function useCursor(

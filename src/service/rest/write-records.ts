@@ -9,8 +9,8 @@ import {
   stringOf,
 } from '../raw-json.js';
 import { malformed } from '../refusal.js';
-import { success, type Answer } from '../send-answer.js';
-import { nextTurn } from '../turns.js';
+import { success, type Answer } from '../response.js';
+import { nextTurn } from '../mutex.js';
 import { RecordFault } from './record-fault.js';
 import type { Service } from '../service.js';
 import type { Variants } from '../variants.js';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../../files/atomic-write.js';
-import { dataTables, tables, tablesVersion } from './tables.js';
+import { dataTables, tables, tablesVersion } from './schema.js';
 
 type Value = string | number | Uint8Array | null;
 type Statement = ReturnType<InstanceType<typeof Sqlite>['prepare']>;

@@ -1,4 +1,4 @@
-import { nextTurn } from '../turns.js';
+import { nextTurn } from '../mutex.js';
 import type { Database } from './database.js';
 import type { Export } from './exports.js';
 

@@ -1,5 +1,5 @@
 import { channels } from '../../contract/record-fields.js';
-import { fillGaps, gap, timeGap } from './gaps.js';
+import { fillGaps, gap, timeGap } from './record-json.js';
 import type { Service } from '../service.js';
 import type { Variants } from '../variants.js';
 import type { ProfileParts } from './exports.js';

@@ -8,7 +8,7 @@ import {
   type Side,
   type Transition,
   type Trigger,
-} from '../../../src/calling/call-state.js';
+} from '../../../src/service/calls/call-state.js';
 import type { DeclineCode } from '../../../src/calling/protocol.js';
 import type { Running } from '../running.js';
 import { askRest, join, runRouter, until, type RawClient } from './raw-client.js';

@@ -1,6 +1,6 @@
-import type { Database } from '../store/database.js';
 import { Inbox, type KeptInbox, type Letter } from './inbox.js';
-import type { Turn } from './turn.js';
+import type { Database } from '../store/database.js';
+import type { Turn } from './turn-transaction.js';
 import type { Device, User } from './user.js';
 
 /** Who has registered. In memory are those who are connected or in a call; the store knows all. */

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../contract/limits.js';
 import { malformed, refused } from '../refusal.js';
+import type { IncomingMessage } from 'node:http';
 
 /**
  * The body as well-formed JSON; undefined when it is empty. Throws the Refusals 400, 413 and 415,

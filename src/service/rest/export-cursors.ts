@@ -3,12 +3,12 @@ import { addDays, dayOf, dayToUtc, type Day } from '../../contract/dates.js';
 import { limits } from '../../contract/limits.js';
 import { isObject, membersOf, stringOf } from '../raw-json.js';
 import { malformed, refused } from '../refusal.js';
-import { success, type Answer } from '../send-answer.js';
+import { success, type Answer } from '../response.js';
 import { findEvent } from '../store/events.js';
 import { insertExport, type Export } from '../store/exports.js';
 import { encodeCursor } from './cursor.js';
 import { notPlayed } from './played-query.js';
-import { wellFormed } from './read-body.js';
+import { wellFormed } from './read-request.js';
 import type { Service } from '../service.js';
 import type { RestRequest } from './rest-route.js';
 

@@ -1,9 +1,9 @@
-import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { nextTurn } from './mutex.js';
+import type { ServerResponse } from 'node:http';
 import type { Service } from './service.js';
-import { nextTurn } from './turns.js';
 import type { Variants } from './variants.js';
 
 export interface Answer {

@@ -4,11 +4,11 @@ import {
   type Ending,
   type Transition,
   type Trigger,
-} from '../../calling/call-state.js';
+} from './call-state.js';
 import { callsGoingOn, detailsOf, saveCall } from './call-records.js';
-import type { CallWorld } from './call-world.js';
 import { directionOf, newCall, type Asked } from './call.js';
 import { saveSystemEvents } from './system-events.js';
+import type { CallWorld } from './call-world.js';
 import type { Call, User } from './user.js';
 
 /** Decides every transition of every call: the first one wins (calling.md §5). */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { headerNames } from '../../contract/endpoints.js';
 import { limits } from '../../contract/limits.js';
-import { endpointNames, pathOf, type EndpointName } from '../endpoint-names.js';
+import { endpointNames, pathOf, type EndpointName } from '../endpoints.js';
 import { playedParameters } from '../rest/played-query.js';
 import { answerSchemas, requestSchemas } from './api-schemas.js';
 

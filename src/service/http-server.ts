@@ -5,9 +5,9 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 
 /** Speaks another protocol on the connection; settles when that is over. */
 export type Upgrade = (socket: Duplex, head: Buffer) => Promise<void>;

@@ -1,8 +1,8 @@
 import { objectText } from '../raw-json.js';
-import type { Service } from '../service.js';
 import { profileByKey } from '../store/profiles.js';
 import { latestEvents, type EventsWanted, type ListedEvent } from '../store/event-list.js';
 import { numberOf, wrong, type Control } from './control-route.js';
+import type { Service } from '../service.js';
 
 const mostEvents = 1000;
 

@@ -1,6 +1,6 @@
 import { dayOf } from '../../contract/dates.js';
-import type { Service } from '../service.js';
 import { wrong, type Control } from './control-route.js';
+import type { Service } from '../service.js';
 
 export const showClock: Control = (_, service) => clockText(service);
 

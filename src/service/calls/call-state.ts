@@ -1,5 +1,5 @@
-import { CallEvent } from './call-event.js';
-import { declineCodes, type DeclineCode } from './protocol.js';
+import { CallEvent } from '../../calling/call-event.js';
+import { declineCodes, type DeclineCode } from '../../calling/protocol.js';
 
 export type Side = 'initiator' | 'receiver';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { RawData, WebSocket } from 'ws';
 import { closeCodes, frameBytes } from '../../calling/protocol.js';
 import { readClientFrame } from '../../calling/read-frame.js';
+import type { RawData, WebSocket } from 'ws';
 import type { CallRouter } from './call-router.js';
 import type { Session, User } from './user.js';
 

@@ -1,7 +1,7 @@
 import { refused } from '../refusal.js';
-import type { Service } from '../service.js';
 import { done, wrong, type Control } from './control-route.js';
 import { replaceData } from './replace-data.js';
+import type { Service } from '../service.js';
 
 export const listSnapshots: Control = (_, { snapshots }) =>
   JSON.stringify({ snapshots: snapshots.list() });

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { requestTexts } from '../../contract/error-codes.js';
 import { goneSignal } from '../gone-signal.js';
-import { sendAnswer, textOf, type Answer } from '../send-answer.js';
+import { sendAnswer, textOf, type Answer } from '../response.js';
 import { expiredCursor } from './use-cursor.js';
 import type { ServerResponse } from 'node:http';
 import type { ActiveRule } from '../control/fault-rules.js';

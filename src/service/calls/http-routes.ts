@@ -1,10 +1,10 @@
 import { decoded } from '../decoded.js';
 import { refused } from '../refusal.js';
 import { authenticate } from '../rest/authenticate.js';
-import type { Exchange, Route } from '../router.js';
-import { sendAnswer, success, type Answer } from '../send-answer.js';
-import type { Service } from '../service.js';
+import { sendAnswer, success, type Answer } from '../response.js';
 import { detailsOf, findCall, recordsSince, saveClick } from './call-records.js';
+import type { Exchange, Route } from '../router.js';
+import type { Service } from '../service.js';
 import type { CallSystem } from './call-system.js';
 import type { User } from './user.js';
 

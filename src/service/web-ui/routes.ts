@@ -1,9 +1,9 @@
+import path from 'node:path';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import path from 'node:path';
 import { refused } from '../refusal.js';
+import { sendAsset } from '../page/send-asset.js';
 import type { Route } from '../router.js';
-import { sendAsset } from './send-asset.js';
 
 const prefix = '/page/calling/';
 

@@ -1,7 +1,7 @@
 import { faultActions } from '../control/fault-rule.js';
-import { endpointNames } from '../endpoint-names.js';
-import { pageSoftphone } from './page-softphone.js';
-import { pageViews } from './page-views.js';
+import { endpointNames } from '../endpoints.js';
+import { pageSoftphone } from './softphone.js';
+import { pageViews } from './views.js';
 
 /** The script of the page: how it signs in, asks, draws, and shows one view at a time. */
 export const pageScript = `'use strict';

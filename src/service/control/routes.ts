@@ -1,17 +1,17 @@
-import type { Route } from '../router.js';
 import { listCalls, showCallingAccount } from './calls-control.js';
-import { moveClock, showClock } from './clock-control.js';
+import { moveClock, showClock } from './clock.js';
 import { controlRoute, done, sendJson } from './control-route.js';
 import { addFault, deleteFault, deleteFaults, listFaults } from './fault-control.js';
 import { listCursors } from './open-cursors.js';
 import { clearRequests, listRequests } from './request-control.js';
 import { resetService } from './reset-service.js';
-import { changeSnapshot, deleteSnapshot, listSnapshots, saveSnapshot } from './snapshot-control.js';
+import { changeSnapshot, deleteSnapshot, listSnapshots, saveSnapshot } from './snapshots.js';
 import { countDays } from './event-days.js';
-import { listEvents } from './stored-events.js';
+import { listEvents } from './stored-data.js';
 import { showOpenApi } from './openapi-control.js';
 import { listSubscriptions } from './stored-subscriptions.js';
 import { listUsers, showUser } from './stored-users.js';
+import type { Route } from '../router.js';
 
 /** Needs no credentials: who watches a container has none. */
 const health: Route = {

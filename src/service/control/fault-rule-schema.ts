@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { z } from 'zod';
-import { endpointNames } from '../endpoint-names.js';
+import { endpointNames } from '../endpoints.js';
 import { refused } from '../refusal.js';
 import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rule.js';
 

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { closeCodes, type ClientFrame } from '../../calling/protocol.js';
-import type { CallJudge } from './call-judge.js';
-import type { CallWorld } from './call-world.js';
 import { sideOf } from './call.js';
+import type { CallJudge } from './call-lifecycle.js';
+import type { CallWorld } from './call-world.js';
 import type { Reply } from './reply.js';
 import type { Call, Session, User } from './user.js';
 
