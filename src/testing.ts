@@ -5,16 +5,14 @@ import { defaultHeaderPrefix } from './contract/endpoints.js';
 import { limits } from './contract/limits.js';
 import { nodeRuntime } from './runtime.js';
 import { instantOf } from './service/control/clock.js';
-import { resetService } from './service/control/reset-service.js';
-import { checkedName, restoreSnapshot } from './service/control/snapshots.js';
-import { refused } from './service/refusal.js';
-import { startService as start, type ServiceOptions } from './service/start.js';
+import { resetService, checkedName, restoreSnapshot } from './service/control/snapshots.js';
+import { refused } from './service/response.js';
+import { startService as start } from './service/start.js';
+import type { ServiceOptions, Variants } from './service/service.js';
 import type { CallOptions, PushOffer } from './service/calls/call-options.js';
-import type { FaultRuleInput } from './service/control/fault-rule.js';
-import type { ActiveRule } from './service/control/fault-rules.js';
+import type { FaultRuleInput, ActiveRule } from './service/control/fault-rules.js';
 import type { SeenRequest } from './service/control/request-log.js';
 import type { EndpointName } from './service/endpoints.js';
-import type { Variants } from './service/variants.js';
 
 export type { ActiveRule, CallOptions, EndpointName, FaultRuleInput, PushOffer, Variants };
 

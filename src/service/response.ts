@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { nextTurn } from './mutex.js';
+import { requestCodes, requestTexts } from '../contract/error-codes.js';
+import type { Variants, Service } from './service.js';
 import type { ServerResponse } from 'node:http';
-import type { Service } from './service.js';
-import type { Variants } from './variants.js';
 
 export interface Answer {
   readonly httpStatus: number;
@@ -102,3 +102,49 @@ function* spaced(pieces: Iterable<Piece>): Generator<string> {
       .replaceAll(/"(?:[^"\\]|\\.)*"|[:,]/g, (token) => (token.length > 1 ? token : ` ${token} `));
   }
 }
+
+/** A request refused as a whole: `{"status":"fail","error":…,"code":…}`. */
+export class Refusal extends Error {
+  readonly httpStatus: number;
+  readonly code: number | string | undefined;
+
+  /** `code` is missing from the body when undefined. */
+  constructor(httpStatus: number, text: string, code: number | string | undefined) {
+    super(text);
+    this.name = 'Refusal';
+    this.httpStatus = httpStatus;
+    this.code = code;
+  }
+}
+
+/** A refusal whose code is its HTTP status, as it mostly is. */
+export const refused = (httpStatus: number, text: string): Refusal =>
+  new Refusal(httpStatus, text, httpStatus);
+
+export const malformed = (): Refusal => refused(400, 'Malformed request');
+export const stillPending = (): Refusal =>
+  new Refusal(200, requestTexts.pending, requestCodes.pending);
+export const incorrectUsage = (): Refusal =>
+  new Refusal(200, requestTexts.incorrectUsage, requestCodes.incorrectUsage);
+
+export function refusalAnswer({ httpStatus, message, code }: Refusal): Answer {
+  const members = { status: '"fail"', error: JSON.stringify(message) };
+  if (code === undefined) return { httpStatus, members };
+  return { httpStatus, members: { ...members, code: JSON.stringify(code) } };
+}
+
+/** Aborted when the client goes or the service closes. */
+export function goneSignal(response: ServerResponse, { closing }: Service): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  return AbortSignal.any([gone.signal, closing]);
+}
+
+/** The answer to a cursor that is out of date. */
+export const expiredCursor = ({ expiredCursor }: Variants): Refusal => expired[expiredCursor]();
+
+const expired = {
+  code: incorrectUsage,
+  stringCode: () => new Refusal(200, 'Incorrect Usage', '3'),
+  text: () => new Refusal(200, 'invalid cursor', undefined),
+};

@@ -1,9 +1,8 @@
 import { isIP } from 'node:net';
 import { requestTexts } from '../contract/error-codes.js';
 import { endpointOf } from './endpoints.js';
-import { notPlayed } from './rest/played-query.js';
-import { Refusal, refusalAnswer, refused } from './refusal.js';
-import { sendAnswer } from './response.js';
+import { notPlayed } from './rest/read-request.js';
+import { Refusal, refusalAnswer, refused, sendAnswer } from './response.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SeenRequest } from './control/request-log.js';
 import type { Serving } from './http-server.js';
@@ -92,4 +91,13 @@ export function isOurs(
   if (loopbackNames.has(name)) return true;
   if (allowHosts.some((allowed) => allowed.toLowerCase() === name)) return true;
   return host !== undefined && (host === name || isIP(name.replace(/^\[|\]$/g, '')) > 0);
+}
+
+/** What a percent-encoded text stands for; `otherwise` where an escape is malformed. */
+export function decoded(text: string, otherwise = text): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return otherwise;
+  }
 }

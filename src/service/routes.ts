@@ -1,15 +1,13 @@
 import { paths } from '../contract/endpoints.js';
-import { callRoutes } from './calls/http-routes.js';
-import { signalRefusal } from './calls/signal-upgrade.js';
+import { callRoutes, signalRefusal } from './calls/http-routes.js';
 import { controlRoutes } from './control/routes.js';
-import { pageRoutes } from './page/page-routes.js';
+import { pageRoutes } from './web-ui/routes.js';
 import { demergeUserProfiles } from './rest/demerge-user-profiles.js';
 import { getUserProfile } from './rest/get-user-profile.js';
-import { openCursor } from './rest/export-cursors.js';
+import { openCursor, useCursor } from './rest/export-cursors.js';
 import { restRoute, type Endpoint } from './rest/rest-route.js';
 import { setSubscriptionStatus } from './rest/set-subscription-status.js';
 import { uploadUserProfiles } from './rest/upload-user-profiles.js';
-import { useCursor } from './rest/use-cursor.js';
 import type { Route } from './router.js';
 import type { Export } from './store/exports.js';
 

@@ -1,25 +1,28 @@
 import { zoneOf } from '../time-zone.js';
-import { signalUpgrade } from './calls/signal-upgrade.js';
-import { Clock } from './clock.js';
+import { signalUpgrade } from './calls/http-routes.js';
+import { Clock, Lag } from './clock.js';
 import { FaultRules } from './control/fault-rules.js';
 import { RequestLog } from './control/request-log.js';
-import { Lag } from './lag.js';
 import { listen } from './http-server.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
 import { plantSeed } from './seed.js';
-import { defaultVariants } from './variants.js';
+import {
+  defaultVariants,
+  type RunningService,
+  type Service,
+  type ServiceOptions,
+} from './service.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
 import { Turns } from './mutex.js';
-import type { RunningService, Service, ServiceOptions } from './service.js';
 
 export { SeedError } from './seed.js';
 export { type CallOptions } from './calls/call-options.js';
 export { type PushOffer } from './calls/call-options.js';
 export { type RunningService } from './service.js';
 export { type ServiceOptions } from './service.js';
-export { type Variants } from './variants.js';
+export { type Variants } from './service.js';
 
 /**
  * Starts the local service. Throws RangeError for an unknown time zone, the system's error when the

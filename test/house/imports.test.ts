@@ -70,9 +70,9 @@ const mayRead: Readonly<Record<string, string>> = {
   'service/mutex.ts': 'timers',
   'service/web-ui/script.ts': 'timers', // its text runs in a browser
   'service/web-ui/softphone.ts': 'clock, random', // likewise
-  'service/calls/alarms.ts': 'timers',
+  'service/clock.ts': 'timers',
   'service/calls/turn-transaction.ts': 'timers', // ends with the turn of the event loop
-  'service/calls/call.ts': 'random', // an id that nothing else has
+  'service/calls/call-lifecycle.ts': 'random', // an id that nothing else has
   'service/calls/websocket-server.ts': 'random',
   'service/store/database.ts': 'random', // a key, which must not be foretold
 };

@@ -4,12 +4,19 @@ import {
   type Ending,
   type Transition,
   type Trigger,
+  type Side,
 } from './call-state.js';
 import { callsGoingOn, detailsOf, saveCall } from './call-records.js';
-import { directionOf, newCall, type Asked } from './call.js';
-import { saveSystemEvents } from './system-events.js';
-import type { CallWorld } from './call-world.js';
-import type { Call, User } from './user.js';
+import { randomUUID } from 'node:crypto';
+import { CallDirection } from '../../calling/call-event.js';
+import { changeProfile } from '../store/profiles.js';
+import { addEvent } from '../store/events.js';
+import type { Call, User, Directory } from './users.js';
+import type { CallDetails } from '../../calling/protocol.js';
+import type { Database } from '../store/database.js';
+import type { Alarms } from '../clock.js';
+import type { CallRules } from './call-options.js';
+import type { Turn } from './turn-transaction.js';
 
 /** Decides every transition of every call: the first one wins (calling.md §5). */
 export class CallJudge {
@@ -151,4 +158,70 @@ function hindranceOf({ call, loggedOut, session, device }: User): Trigger | unde
   if (loggedOut) return { type: 'loggedOut' };
   if (!session && device.caps.notifications === false) return { type: 'notificationsOff' };
   return undefined;
+}
+
+/** What the initiator says of it. */
+export type Asked = Pick<CallDetails, 'callContext' | 'initiatorImage' | 'receiverImage'>;
+
+export function newCall(initiator: User, receiver: User, asked: Asked, now: number): Call {
+  const id = randomUUID();
+  const details: CallDetails = {
+    callId: id,
+    callerCuid: initiator.cuid,
+    calleeCuid: receiver.cuid,
+    ...asked,
+    channel: receiver.session ? 'Socket' : 'Push',
+  };
+  return {
+    id,
+    initiator,
+    receiver,
+    details,
+    state: placedCall.state,
+    placedAt: now,
+  };
+}
+
+export const sideOf = (call: Call, user: User): Side =>
+  call.initiator === user ? 'initiator' : 'receiver';
+
+export const directionOf = (side: Side): CallDirection =>
+  side === 'initiator' ? CallDirection.Outgoing : CallDirection.Incoming;
+
+/** What the parts of a calling system work with. */
+export interface CallWorld {
+  readonly rules: CallRules;
+  readonly store: Database;
+  readonly turn: Turn;
+  readonly directory: Directory;
+  readonly alarms: Alarms;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * Writes a call's end as system events (calling.md §6): SCOutgoing and SCEnd of the initiator's
+ * profile, SCIncoming of the receiver's. A profile whose identity is the cuid is made when there is
+ * none. `cuid` is the other party; `epoch` is when the call was placed, in seconds.
+ */
+export function saveSystemEvents(store: Database, call: Call): void {
+  const { id, details, placedAt, endedAt = placedAt, ending } = call;
+  const ts = Math.floor(endedAt / 1000);
+  const add = (name: string, own: string, other: string): void => {
+    const profile = changeProfile(store, [{ kind: 'identity', value: own }], (same) => same).id;
+    const props = JSON.stringify({
+      call_id: id,
+      cuid: other,
+      context: details.callContext,
+      epoch: Math.floor(placedAt / 1000),
+      call_status: ending?.status,
+      reason: ending?.reason,
+      reason_code: ending?.reasonCode,
+    });
+    addEvent(store, { name, profile, ts, props });
+  };
+  const { callerCuid, calleeCuid } = details;
+  add('SCOutgoing', callerCuid, calleeCuid);
+  add('SCIncoming', calleeCuid, callerCuid);
+  add('SCEnd', callerCuid, calleeCuid);
 }

@@ -1,7 +1,7 @@
 import type { Ending } from './call-state.js';
 import type { CallDetails, MissedCallActions } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
-import type { Call } from './user.js';
+import type { Call } from './users.js';
 
 /** A call as it is kept and listed. Times in milliseconds since 1970. */
 export interface CallRecord extends CallDetails {

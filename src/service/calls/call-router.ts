@@ -1,15 +1,12 @@
-import { CallJudge } from './call-lifecycle.js';
-import { sideOf } from './call.js';
-import { Directory } from './users.js';
-import { Registrar } from './registration.js';
-import { replyTo, type Reply } from './reply.js';
+import { CallJudge, sideOf } from './call-lifecycle.js';
+import { Directory, type Session, type User } from './users.js';
+import { Registrar, replyTo, type Reply } from './registration.js';
 import { Turn } from './turn-transaction.js';
 import type { Side, Trigger } from './call-state.js';
 import type { ClientFrame } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
-import type { Alarms } from './alarms.js';
+import type { Alarms } from '../clock.js';
 import type { CallRules } from './call-options.js';
-import type { Session, User } from './user.js';
 
 /** What the router works with besides its rules. */
 export interface RouterWorld {

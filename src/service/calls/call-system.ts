@@ -1,8 +1,8 @@
-import type { Database } from '../store/database.js';
-import { Alarms } from './alarms.js';
+import { Alarms } from '../clock.js';
 import { rulesOf, type CallOptions } from './call-options.js';
 import { CallRouter } from './call-router.js';
-import { SignalServer } from './signal-server.js';
+import { SignalServer } from './websocket-server.js';
+import type { Database } from '../store/database.js';
 
 interface Surroundings {
   readonly store: Database;

@@ -1,12 +1,14 @@
-import { decoded } from '../decoded.js';
-import { refused } from '../refusal.js';
-import { authenticate } from '../rest/authenticate.js';
-import { sendAnswer, success, type Answer } from '../response.js';
+import { decoded, isOurs, urlOf, type Exchange, type Route } from '../router.js';
+import { refused, sendAnswer, success, type Answer, type Refusal } from '../response.js';
+import { authenticate } from '../rest/read-request.js';
 import { detailsOf, findCall, recordsSince, saveClick } from './call-records.js';
-import type { Exchange, Route } from '../router.js';
+import { signalPath, subprotocol } from '../../calling/protocol.js';
+import { isLoopback } from '../../contract/endpoints.js';
 import type { Service } from '../service.js';
 import type { CallSystem } from './call-system.js';
-import type { User } from './user.js';
+import type { User } from './users.js';
+import type { IncomingMessage } from 'node:http';
+import type { Upgrade } from '../http-server.js';
 
 const missedPath = '/call/v1/missed/';
 
@@ -71,4 +73,40 @@ function clickAction({ path }: Exchange, { store }: Service, { router }: CallSys
   const details = detailsOf(found.record);
   router.directory.deliver(receiver, { t: 'action', callId, actionId, label, details });
   return success();
+}
+
+/** The WebSocket of the calling system; undefined for a request that is answered like any other. */
+export function signalUpgrade(
+  request: IncomingMessage,
+  { calls, options }: Service,
+): Upgrade | undefined {
+  if (!calls || urlOf(request).path !== signalPath || !isOurs(request, options)) return undefined;
+  if (refusalOf(request, calls)) return undefined;
+  return (socket, head) => calls.sockets.take(request, socket, head);
+}
+
+/** Why a request gets none. */
+export const signalRefusal: Route = {
+  method: 'GET',
+  path: signalPath,
+  answer: ({ request }, { calls }) =>
+    Promise.reject((calls && refusalOf(request, calls)) ?? refused(404, 'Not found')),
+};
+
+/** Why a request gets no WebSocket. */
+function refusalOf({ headers }: IncomingMessage, { sockets }: CallSystem): Refusal | undefined {
+  if (!isOurOrigin(headers)) return refused(403, 'Forbidden');
+  // Of a request that is answered as usual, the header Upgrade is gone.
+  if (headers['sec-websocket-key'] === undefined) return refused(426, 'Upgrade required');
+  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
+  if (!offered?.includes(subprotocol)) return refused(400, `Subprotocol is not ${subprotocol}`);
+  return sockets.isFull ? refused(503, 'Too many connections') : undefined;
+}
+
+/** Browsers name the page's origin, other programs none: pages of this machine, or of this very host. */
+function isOurOrigin({ origin, host }: IncomingMessage['headers']): boolean {
+  if (origin === undefined) return true;
+  if (!URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  return isLoopback(page.hostname) || (page.host !== '' && page.host === host);
 }

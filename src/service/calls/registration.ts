@@ -1,10 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { closeCodes, type ClientFrame } from '../../calling/protocol.js';
-import { sideOf } from './call.js';
-import type { CallJudge } from './call-lifecycle.js';
-import type { CallWorld } from './call-world.js';
-import type { Reply } from './reply.js';
-import type { Call, Session, User } from './user.js';
+import {
+  closeCodes,
+  type ClientFrame,
+  type Ack,
+  type AckData,
+  type RefusalName,
+} from '../../calling/protocol.js';
+import { sideOf, type CallJudge, type CallWorld } from './call-lifecycle.js';
+import type { Call, Session, User } from './users.js';
+import type { Turn } from './turn-transaction.js';
 
 type Auth = Extract<ClientFrame, { readonly t: 'auth' }>;
 
@@ -106,3 +110,25 @@ const isSame = (sent: string, expected: string): boolean =>
   timingSafeEqual(digest(sent), digest(expected));
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** Answers one frame of a session: by `ok`, before anything else that follows from it, or by `refuse`. */
+export interface Reply {
+  ok(data?: AckData[keyof AckData]): void;
+  refuse(name: RefusalName, message: string): void;
+  /** Refuses, and closes the socket. */
+  close(name: RefusalName, message: string, code: number): void;
+}
+
+export function replyTo(session: Session, re: number, turn: Turn): Reply {
+  const send = (ack: Ack): void => turn.send(() => session.send(JSON.stringify(ack)));
+  const refuse: Reply['refuse'] = (name, message) =>
+    send({ t: 'ack', re, ok: false, err: { name, message } });
+  return {
+    ok: (data) => send({ t: 'ack', re, ok: true, ...(data ? { data } : {}) }),
+    refuse,
+    close(name, message, code) {
+      refuse(name, message);
+      turn.send(() => session.close(code, message));
+    },
+  };
+}

@@ -1,12 +1,8 @@
-import { decoded } from '../decoded.js';
-import { authenticate } from '../rest/authenticate.js';
-import { readBody } from '../rest/read-request.js';
-import { Refusal, refusalAnswer } from '../refusal.js';
-import { textOf } from '../response.js';
-import { defaultVariants } from '../variants.js';
+import { decoded, type Exchange, type Route } from '../router.js';
+import { authenticate, readBody } from '../rest/read-request.js';
+import { Refusal, refusalAnswer, textOf } from '../response.js';
+import { defaultVariants, type Service } from '../service.js';
 import type { IncomingMessage } from 'node:http';
-import type { Exchange, Route } from '../router.js';
-import type { Service } from '../service.js';
 
 export interface ControlRequest {
   readonly query: URLSearchParams;

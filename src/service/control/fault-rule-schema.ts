@@ -1,8 +1,8 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { z } from 'zod';
 import { endpointNames } from '../endpoints.js';
-import { refused } from '../refusal.js';
-import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rule.js';
+import { refused } from '../response.js';
+import { faultActions, type FaultRule, type FaultRuleInput } from './fault-rules.js';
 
 /** Milliseconds. */
 const longestDelay = 600_000;

@@ -1,17 +1,98 @@
-import { listCalls, showCallingAccount } from './calls-control.js';
+import { recordsSince } from '../calls/call-records.js';
+import { numberOf, done, wrong, controlRoute, sendJson, type Control } from './control-route.js';
+import { defaultHeaderPrefix } from '../../contract/endpoints.js';
+import { refused } from '../response.js';
+import { endpointNames, type EndpointName } from '../endpoints.js';
 import { moveClock, showClock } from './clock.js';
-import { controlRoute, done, sendJson } from './control-route.js';
-import { addFault, deleteFault, deleteFaults, listFaults } from './fault-control.js';
-import { listCursors } from './open-cursors.js';
-import { clearRequests, listRequests } from './request-control.js';
-import { resetService } from './reset-service.js';
-import { changeSnapshot, deleteSnapshot, listSnapshots, saveSnapshot } from './snapshots.js';
-import { countDays } from './event-days.js';
-import { listEvents } from './stored-data.js';
-import { showOpenApi } from './openapi-control.js';
-import { listSubscriptions } from './stored-subscriptions.js';
-import { listUsers, showUser } from './stored-users.js';
+import {
+  listCursors,
+  countDays,
+  listEvents,
+  listSubscriptions,
+  listUsers,
+  showUser,
+} from './stored-data.js';
+import {
+  resetService,
+  changeSnapshot,
+  deleteSnapshot,
+  listSnapshots,
+  saveSnapshot,
+} from './snapshots.js';
+import type { FaultRuleInput } from './fault-rules.js';
+import type { SeenRequest } from './request-log.js';
 import type { Route } from '../router.js';
+
+/** `GET /_local/calls?since=`: calls placed from this time (milliseconds since 1970) on, oldest first. */
+export const listCalls: Control = ({ query }, { store }) => {
+  const since = numberOf(query, 'since', { fallback: 0 });
+  return `{"calls":[${[...(recordsSince(store, since) ?? [])].join(',')}]}`;
+};
+
+/** `GET /_local/calls/account`: what a client of the calling system needs; null where no calls are routed. */
+export const showCallingAccount: Control = (_, { calls }) => {
+  if (!calls) return '{"account":null}';
+  const { accountId, apiKey } = calls.router.rules;
+  return JSON.stringify({ account: { accountId, apiKey } });
+};
+
+/** `GET /_local/openapi.json` (contract §10). */
+export const showOpenApi: Control = async ({ origin }, { options }) => {
+  // zod takes 50 ms to load.
+  const { openApiDocument } = await import('./openapi.js');
+  return JSON.stringify(openApiDocument(origin, options.headerPrefixes[0] ?? defaultHeaderPrefix));
+};
+
+/** Answers the rule with its id. */
+export const addFault: Control = async ({ body }, { faults }) =>
+  JSON.stringify(await faults.add(body as FaultRuleInput));
+
+export const listFaults: Control = (_, { faults }) => JSON.stringify({ faults: faults.list() });
+
+export const deleteFaults: Control = (_, { faults }) => {
+  faults.clear();
+  return done;
+};
+
+export const deleteFault: Control = ({ rest }, { faults }) => {
+  if (!faults.remove(Number(rest))) throw refused(404, `there is no fault rule ${rest}`);
+  return done;
+};
+
+/** `GET /_local/requests?endpoint=&since=&limit=&bodies=no`: those after the id `since`. */
+export const listRequests: Control = ({ query }, { requests }) => {
+  const endpoint = query.get('endpoint') as EndpointName | null;
+  if (endpoint !== null && !endpointNames.includes(endpoint))
+    throw wrong('endpoint', `"${endpoint}" is none of ${endpointNames.join(', ')}`);
+  const since = numberOf(query, 'since', { fallback: 0 });
+  const limit = numberOf(query, 'limit', { fallback: 1000, most: 1000 });
+  const all = requests.list({ ...(endpoint === null ? {} : { endpoint }), since });
+  const isBare = query.get('bodies') === 'no';
+  const shown = all.slice(0, limit).map((seen) => (isBare ? { ...seen, body: undefined } : seen));
+  return `{"requests":[${shown.map(seenText).join(',')}]}`;
+};
+
+export const clearRequests: Control = (_, { requests }) => {
+  requests.clear();
+  return done;
+};
+
+/** With the body as it was sent, so that no number changes; as a text when it is not JSON. */
+function seenText({ body, ...seen }: SeenRequest): string {
+  const text = JSON.stringify(seen);
+  return body === undefined
+    ? text
+    : `${text.slice(0, -1)},"body":${isJson(body) ? body : JSON.stringify(body)}}`;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Needs no credentials: who watches a container has none. */
 const health: Route = {

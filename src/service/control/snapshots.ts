@@ -1,6 +1,5 @@
-import { refused } from '../refusal.js';
+import { refused } from '../response.js';
 import { done, wrong, type Control } from './control-route.js';
-import { replaceData } from './replace-data.js';
 import type { Service } from '../service.js';
 
 export const listSnapshots: Control = (_, { snapshots }) =>
@@ -47,3 +46,21 @@ export function checkedName(name: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return name;
   throw wrong('name', `"${name}" is not 1 to 64 letters, digits, - and _`);
 }
+
+/** Back to the seed: data, calls and registrations, faults, requests seen and the clock. Snapshots stay. */
+export async function resetService(service: Service): Promise<string> {
+  const { store, faults, requests, clock, lag, turns } = service;
+  faults.clear();
+  requests.clear();
+  clock.release();
+  await turns.take(() => {
+    lag.clear();
+    replaceData(service, () => store.clear());
+    return service.plantSeed();
+  });
+  return done;
+}
+
+/** Changes all data at once, which nobody may work with meanwhile. */
+export const replaceData = <Result>({ calls }: Service, change: () => Result): Result =>
+  calls ? calls.restart(change) : change();

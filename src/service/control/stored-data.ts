@@ -1,8 +1,14 @@
 import { objectText } from '../raw-json.js';
-import { profileByKey } from '../store/profiles.js';
-import { latestEvents, type EventsWanted, type ListedEvent } from '../store/event-list.js';
+import { profileByKey, usersAfter, usersLike } from '../store/profiles.js';
+import { latestEvents, type EventsWanted, type ListedEvent } from '../store/events.js';
 import { numberOf, wrong, type Control } from './control-route.js';
+import { refused } from '../response.js';
+import { profileRecord, readRecords } from '../store/record-json.js';
+import { channels } from '../../contract/record-fields.js';
+import { nextTurn } from '../mutex.js';
+import { expiryOf, type Position, type Export } from '../store/exports.js';
 import type { Service } from '../service.js';
+import type { Database } from '../store/database.js';
 
 const mostEvents = 1000;
 
@@ -48,3 +54,161 @@ function eventText({ name, ts, identity, object_id: objectId, props }: ListedEve
     ['props', props],
   ]);
 }
+
+const mostUsers = 500;
+
+/**
+ * `GET /_local/profiles?q=&after=&limit=`: users whose identity, email or objectId begins with `q`, or
+ * all of them, in the order in which they came. `next` is where to go on: the next `after`.
+ */
+export const listUsers: Control = ({ query }, service) => {
+  const limit = numberOf(query, 'limit', { fallback: 50, most: mostUsers });
+  const after = numberOf(query, 'after', { fallback: 0 });
+  const wanted = query.get('q') ?? '';
+  const search = wanted === '' ? usersAfter : usersLike(wanted);
+  const ids = search(service.store, after, limit + 1);
+  const shown = ids.slice(0, limit);
+  const next = ids.length > limit ? shown.at(-1) : undefined;
+  const records = shown.map((id) => userText(service, id)).join(',');
+  return `{"profiles":[${records}]${next === undefined ? '' : `,"next":${next}`}}`;
+};
+
+/** `GET /_local/profiles/<identity>`: one user, with the latest events. */
+export const showUser: Control = ({ rest }, service) => {
+  const user = profileByKey(service.store, { kind: 'identity', value: rest });
+  if (!user) throw refused(404, `nobody has the identity ${rest}`);
+  const events = eventsText(service, { profile: user.id, limit: 100 });
+  return `${userText(service, user.id).slice(0, -1)},"latestEvents":[${events.join(',')}]}`;
+};
+
+/** The record of endpoint 5, with `reachability` and the number under which the service has the user. */
+function userText(service: Service, id: number): string {
+  const sql = profileRecord({ app: 1, summaries: 1, properties: 1 }, 'verbatim');
+  const text = readRecords(service, sql, 'profiles p WHERE p.id = ?', [id]).toString();
+  const reachability = JSON.stringify(reachabilityOf(JSON.parse(text) as object));
+  return `${text.slice(0, -1)},"id":${id},"reachability":${reachability}}`;
+}
+
+/**
+ * `GET /_local/subscriptions?after=&limit=`: the addresses that are Unsubscribed, in order; all others are
+ * Subscribed. `next` is where to go on: the next `after`.
+ */
+export const listSubscriptions: Control = ({ query }, { store }) => {
+  const limit = numberOf(query, 'limit', { fallback: 100, most: 1000 });
+  const [, type = '', value = ''] = /^([a-z]+):(.*)$/s.exec(query.get('after') ?? '') ?? [];
+  const found = store.all<{ type: string; value: string }>(
+    `SELECT type, address AS value FROM blocked WHERE (type, address) > (?, ?)
+     ORDER BY type, address LIMIT ?`,
+    [type, value, limit + 1],
+  );
+  const shown = found.slice(0, limit).map((one) => ({ ...one, status: 'Unsubscribed' }));
+  const last = found.length > limit ? shown.at(-1) : undefined;
+  return JSON.stringify({
+    subscriptions: shown,
+    next: last && `${last.type}:${last.value}`,
+  });
+};
+
+interface User {
+  readonly email?: string;
+  readonly phone?: string;
+  readonly profileData?: Readonly<Record<string, unknown>>;
+}
+
+interface Reachability {
+  /** Null: the user has no address of this channel. */
+  readonly address: string | null;
+  readonly addressLevel: 'Subscribed' | 'Unsubscribed';
+  readonly userLevel: 'Subscribed' | 'Unsubscribed';
+  readonly isReachable: boolean;
+}
+
+/** Whether the user may be reached by each channel (specification, Reachability). */
+export function reachabilityOf(user: User): Record<keyof typeof channels, Reachability> {
+  const { email = null, phone = null, profileData = {} } = user;
+  const of = (channel: keyof typeof channels, address: string | null): Reachability => {
+    const { address: blocks, user: allows } = channels[channel];
+    const isBlocked = profileData[blocks[0]] === true;
+    const isOptedOut = profileData[allows[0]] === false;
+    return {
+      address,
+      addressLevel: isBlocked ? 'Unsubscribed' : 'Subscribed',
+      userLevel: isOptedOut ? 'Unsubscribed' : 'Subscribed',
+      isReachable: address !== null && !isBlocked && !isOptedOut,
+    };
+  };
+  return { sms: of('sms', phone), whatsapp: of('whatsapp', phone), email: of('email', email) };
+}
+
+const secondsOfDay = 86_400;
+/** Read at a time; others are served in between. */
+const chunkEvents = 5000;
+
+/**
+ * `GET /_local/events/days?event=`: how many events there are on each day (UTC, days since 1970) that has
+ * some, of one name or of all; and all names.
+ */
+export const countDays: Control = async ({ query }, { store }) => {
+  const wanted = query.get('event') ?? '';
+  // As JSON: a text that comes from the store itself ends before a NUL in it.
+  const known = store
+    .all<{ id: number; name: string }>(
+      'SELECT id, json_quote(name) AS name FROM event_names ORDER BY event_names.name',
+      [],
+    )
+    .map(({ id, name }) => ({ id, name: JSON.parse(name) as string }));
+  const days = new Map<number, number>();
+  for (const { id, name } of known)
+    if (wanted === '' || wanted === name) await countInto(days, store, id);
+  return JSON.stringify({
+    names: known.map(({ name }) => name),
+    days: [...days].sort(([a], [b]) => a - b).map(([day, count]) => ({ day, count })),
+  });
+};
+
+async function countInto(days: Map<number, number>, store: Database, event: number): Promise<void> {
+  const after = 'FROM events WHERE event = ? AND (ts, id) > (?, ?) ORDER BY ts, id';
+  for (let from: Position | undefined = { ts: -1, id: 0 }; from !== undefined;) {
+    const place: number[] = [event, from.ts, from.id];
+    const found = store.all<{ day: number; count: number }>(
+      `SELECT ts / ${secondsOfDay} AS day, count(*) AS count
+       FROM (SELECT ts ${after} LIMIT ${chunkEvents}) GROUP BY day`,
+      place,
+    );
+    for (const { day, count } of found) days.set(day, (days.get(day) ?? 0) + count);
+    from = store.get<Position>(`SELECT ts, id ${after} LIMIT 1 OFFSET ${chunkEvents - 1}`, place);
+    await nextTurn();
+  }
+}
+
+const mostLooked = 1000;
+
+/**
+ * `GET /_local/cursors`: of the latest 1000 exports those whose cursors are still answered, the latest first.
+ * `event` is null for a standard event that nobody has done; `batch` 0 is a page of everything.
+ */
+export const listCursors: Control = (_, { store, clock }) => {
+  // The name as JSON: a text that comes from the store itself ends before a NUL in it.
+  const latest = store.all<Export & { readonly name: string }>(
+    `SELECT x.*, json_quote(n.name) AS name FROM exports x LEFT JOIN event_names n ON n.id = x.event
+     ORDER BY x.id DESC LIMIT ?`,
+    [mostLooked],
+  );
+  const now = clock.now();
+  const cursors = latest
+    .filter((opened) => now <= expiryOf(opened))
+    .map((opened) => ({
+      kind: opened.kind,
+      event: JSON.parse(opened.name) as unknown,
+      from: isoText(opened.start * 1000),
+      before: isoText(opened.stop * 1000),
+      batch: opened.batch,
+      pendingPolls: opened.pending,
+      openedAt: isoText(opened.opened_at),
+      usedAt: isoText(opened.used_at),
+      expiresAt: isoText(expiryOf(opened)),
+    }));
+  return JSON.stringify({ cursors });
+};
+
+const isoText = (milliseconds: number): string => new Date(milliseconds).toISOString();

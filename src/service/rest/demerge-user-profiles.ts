@@ -1,7 +1,6 @@
 import { limits } from '../../contract/limits.js';
 import { elementsOf, isArray, isObject, membersOf, stringOf } from '../raw-json.js';
-import { malformed } from '../refusal.js';
-import { success } from '../response.js';
+import { malformed, success } from '../response.js';
 import {
   blankProfile,
   keysOf,

@@ -1,16 +1,62 @@
+import { createHmac } from 'node:crypto';
+import { decoded } from '../router.js';
 import { unexportableEvents } from '../../contract/error-codes.js';
 import { addDays, dayOf, dayToUtc, type Day } from '../../contract/dates.js';
 import { limits } from '../../contract/limits.js';
 import { isObject, membersOf, stringOf } from '../raw-json.js';
-import { malformed, refused } from '../refusal.js';
-import { success, type Answer } from '../response.js';
+import {
+  malformed,
+  refused,
+  success,
+  incorrectUsage,
+  stillPending,
+  expiredCursor,
+  type Answer,
+} from '../response.js';
 import { findEvent } from '../store/events.js';
-import { insertExport, type Export } from '../store/exports.js';
-import { encodeCursor } from './cursor.js';
-import { notPlayed } from './played-query.js';
-import { wellFormed } from './read-request.js';
+import {
+  insertExport,
+  isExpired,
+  useExport,
+  storedPage,
+  type Position,
+  type Export,
+} from '../store/exports.js';
+import { notPlayed, wellFormed } from './read-request.js';
 import type { Service } from '../service.js';
 import type { RestRequest } from './rest-route.js';
+
+/** The export, and after which record its next page begins. */
+export interface Cursor extends Position {
+  readonly export: number;
+}
+
+/**
+ * Signed, base64, percent-encoded. Its length always leaves padding, so that a client that
+ * decodes it, or encodes it again, is found out.
+ */
+export const encodeCursor = (cursor: Cursor, secret: Uint8Array): string =>
+  encodeURIComponent(base64Of(cursor, secret));
+
+/** A cursor as it stands in the URL; undefined when it is corrupt or encoded twice. */
+export function decodeCursor(text: string, secret: Uint8Array): Cursor | undefined {
+  const base64 = decoded(text, '');
+  const position = Buffer.from(base64, 'base64').subarray(signatureBytes).toString();
+  const [exportId, ts, id] = position.trimEnd().split(' ').map(Number);
+  if (exportId === undefined || ts === undefined || id === undefined) return undefined;
+  const cursor = { export: exportId, ts, id };
+  return base64Of(cursor, secret) === base64 ? cursor : undefined;
+}
+
+const signatureBytes = 16;
+
+function base64Of({ export: exportId, ts, id }: Cursor, secret: Uint8Array): string {
+  const text = `${exportId} ${ts} ${id}`;
+  const padded = text.padEnd(Math.ceil(text.length / 3) * 3);
+  const signature = createHmac('sha256', secret).update(padded).digest();
+  const bytes = Buffer.concat([signature.subarray(0, signatureBytes), Buffer.from(padded)]);
+  return bytes.toString('base64');
+}
 
 /** Endpoints 3 and 6: checks what is asked for, and fixes the newest event the pages will show. */
 export function openCursor(
@@ -100,4 +146,22 @@ function batchOf(text: string | null): number {
   if (text === null) return limits.batchSize;
   if (!/^\d{1,4}$/.test(text) || Number(text) > limits.batchSizeMaximum) throw malformed();
   return Math.floor(Number(text) / limits.batchStep) * limits.batchStep;
+}
+
+/** Endpoints 4 and 7. The same cursor always begins the same page. */
+export async function useCursor(
+  kind: Export['kind'],
+  text: string,
+  service: Service,
+): Promise<Answer> {
+  const { store, clock, variants } = service;
+  const time = clock.now();
+  const cursor = decodeCursor(text, store.cursorSecret);
+  const opened = cursor && useExport(store, cursor.export, time);
+  if (!cursor || opened?.kind !== kind) throw incorrectUsage();
+  if (isExpired(opened, time)) throw expiredCursor(variants);
+  if (opened.pending > 0) throw stillPending();
+  const { records, next } = await storedPage(service, opened, cursor);
+  const following = next && encodeCursor({ export: opened.id, ...next }, store.cursorSecret);
+  return success({ records, next_cursor: following && JSON.stringify(following) });
 }

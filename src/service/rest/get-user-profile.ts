@@ -1,7 +1,6 @@
-import { malformed } from '../refusal.js';
-import { success } from '../response.js';
+import { malformed, success } from '../response.js';
 import { profileByEmail, profileByKey } from '../store/profiles.js';
-import { profileRecord, readRecords } from '../store/record-sql.js';
+import { profileRecord, readRecords } from '../store/record-json.js';
 import type { Endpoint } from './rest-route.js';
 
 /** Endpoint 5: by exactly one of email, identity, objectId. No such user: success without `record`. */

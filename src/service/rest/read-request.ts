@@ -1,8 +1,29 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { headerNames } from '../../contract/endpoints.js';
+import { refused, malformed } from '../response.js';
 import { isUtf8 } from 'node:buffer';
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../contract/limits.js';
-import { malformed, refused } from '../refusal.js';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { ServiceOptions } from '../service.js';
+import type { EndpointName } from '../endpoints.js';
+
+/** Compares both headers in a time that tells nothing about them; throws the Refusal 401. */
+export function authenticate(headers: IncomingHttpHeaders, options: ServiceOptions): void {
+  const names = options.headerPrefixes.map(headerNames);
+  const sent = (which: 'accountId' | 'passcode') =>
+    names.map((name) => headers[name[which].toLowerCase()]).find((value) => value !== undefined);
+  const isAccount = matches(sent('accountId'), options.accountId);
+  const isPasscode = matches(sent('passcode'), options.passcode);
+  if (!isAccount && !isPasscode) throw refused(401, 'Invalid Credentials');
+  if (!isAccount) throw refused(401, 'Account ID is not valid');
+  if (!isPasscode) throw refused(401, 'Passcode Invalid');
+}
+
+const matches = (sent: string | string[] | undefined, expected: string): boolean =>
+  timingSafeEqual(digest(String(sent ?? '')), digest(expected));
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
  * The body as well-formed JSON; undefined when it is empty. Throws the Refusals 400, 413 and 415,
@@ -68,4 +89,34 @@ export function wellFormed(text: string): string {
     throw malformed();
   }
   return trimmed;
+}
+
+const parts = ['batch_size', 'app', 'events', 'profile'];
+
+/** The parameters that the service plays (specification, Endpoints 1 to 8; service-facts, Cursors). */
+export const playedParameters: Readonly<Record<EndpointName, readonly string[]>> = {
+  upload: ['dryRun'],
+  subscribe: ['dryRun'],
+  'profiles-cursor': [...parts, 'query'],
+  profiles: [...parts, 'query', 'cursor'],
+  profile: ['email', 'identity', 'objectId'],
+  'events-cursor': [...parts, 'query'],
+  events: [...parts, 'query', 'cursor'],
+  demerge: [],
+};
+
+/** Throws the Refusal 501: who sent it would take an answer for what it is not. */
+export function refuseUnplayed(endpoint: EndpointName, query: URLSearchParams): void {
+  for (const name of query.keys())
+    if (!playedParameters[endpoint].includes(name)) throw notPlayed(`the parameter "${name}"`);
+}
+
+/** The Refusal for what deployments may have and this service does not. */
+export const notPlayed = (what: string) => refused(501, `This local service does not play ${what}`);
+
+/** Throws the Refusal 400 for a value that could be meant either way. */
+export function isDryRun(query: URLSearchParams): boolean {
+  const value = query.get('dryRun') ?? '0';
+  if (value !== '0' && value !== '1') throw refused(400, 'dryRun is 1, or it is left out');
+  return value === '1';
 }

@@ -1,25 +1,152 @@
-import { recordCodes } from '../../contract/error-codes.js';
+import { recordCodes, reservedEventNames } from '../../contract/error-codes.js';
 import { limits } from '../../contract/limits.js';
 import {
+  elementsOf,
   isArray,
-  isNumber,
   isObject,
-  stringOf,
+  membersOf,
   exceedsBytes,
   scalarExceedsBytes,
+  isNumber,
+  isString,
+  stringOf,
   scalarsIn,
   type Members,
 } from '../raw-json.js';
 import { isEmail, isPhone } from '../store/addresses.js';
-import { isDeletion, isOperator, isValidOperator } from './operators.js';
-import { RecordFault } from './record-fault.js';
 
-const fault = (code: number, what: string) =>
+/** Thrown for a record that is not processed (service-facts, Codes per record): nothing of it is stored then. */
+export class RecordFault extends Error {
+  readonly code: number;
+
+  constructor(code: number, text: string) {
+    super(text);
+    this.name = 'RecordFault';
+    this.code = code;
+  }
+}
+
+const eventFault = (code: number, what: string) =>
+  new RecordFault(code, `Event data is incorrect. ${what}`);
+const { eventStructure } = recordCodes;
+const eventFaults = {
+  noName: new RecordFault(
+    recordCodes.eventNameMissing,
+    'Event Name is incorrect. ErrorCode: 509 - Event name is mandatory.',
+  ),
+  reservedName: new RecordFault(
+    recordCodes.reservedEventName,
+    'Event Name is incorrect. ErrorCode: 513 - Trying to raise a restricted system event.',
+  ),
+  nameText: eventFault(eventStructure, 'The event name is no valid text.'),
+  structure: eventFault(eventStructure, 'evtData is not a flat object.'),
+  key: eventFault(eventStructure, 'A property key is longer than 120 bytes.'),
+  value: eventFault(eventStructure, 'A property value is longer than 512 bytes.'),
+  properties: eventFault(recordCodes.tooManyEventProperties, 'More than 256 properties.'),
+};
+
+const reserved = new Set<string>(reservedEventNames);
+
+/** `props`: evtData as JSON text. Throws its RecordFault. */
+export function checkEvent(name: string, props: string): void {
+  if (name === '') throw eventFaults.noName;
+  if (reserved.has(name)) throw eventFaults.reservedName;
+  if (!name.isWellFormed()) throw eventFaults.nameText;
+  if (!isObject(props)) throw eventFaults.structure;
+  const members = membersOf(props);
+  if (members.size > limits.eventProperties) throw eventFaults.properties;
+  for (const [key, value] of members) {
+    if (exceedsBytes(key, limits.eventPropertyKeyBytes)) throw eventFaults.key;
+    const isItems = isArray(value) && name === 'Charged' && key === 'Items';
+    if (isItems ? !elementsOf(value).every(isFlatObject) : isNested(value))
+      throw eventFaults.structure;
+    if (!isItems && scalarExceedsBytes(value, limits.eventPropertyValueBytes))
+      throw eventFaults.value;
+  }
+}
+
+const isNested = (value: string): boolean => isArray(value) || isObject(value);
+
+const isFlatObject = (text: string): boolean =>
+  isObject(text) && ![...membersOf(text).values()].some(isNested);
+
+interface Operator {
+  readonly accepts: (operand: string) => boolean;
+  /** The field's new JSON text; undefined deletes the field. */
+  readonly apply: (current: string | undefined, operand: string) => string | undefined;
+}
+
+const isFiniteNumber = (text: string): boolean => isNumber(text) && Number.isFinite(Number(text));
+const isStrings = (text: string): boolean => isArray(text) && elementsOf(text).every(isString);
+
+/** The operators of profileData (service-facts, Upload), on JSON texts. */
+const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
+  ['$set', { accepts: isStrings, apply: (_, operand) => multiValue(elementsOf(operand)) }],
+  ['$add', { accepts: isStrings, apply: addStrings }],
+  ['$remove', { accepts: isStrings, apply: removeStrings }],
+  ['$incr', { accepts: isFiniteNumber, apply: (current, operand) => sum(current, operand, 1) }],
+  ['$decr', { accepts: isFiniteNumber, apply: (current, operand) => sum(current, operand, -1) }],
+  ['$delete', { accepts: (operand) => operand === '1', apply: () => undefined }],
+]);
+
+/** Whether the value is an object with a key that begins with `$`. */
+export const isOperator = (value: string): boolean => isObject(value) && /^\{\s*"\$/.test(value);
+
+export const isDeletion = (value: string): boolean => /^\{\s*"\$delete"/.test(value);
+
+export function isValidOperator(value: string): boolean {
+  const [[name, operand] = ['', '']] = membersOf(value);
+  return membersOf(value).size === 1 && operators.get(name)?.accepts(operand) === true;
+}
+
+/** The field's new JSON text; undefined: it is gone. `value`: plain, or an operator that is valid. */
+export function changedField(current: string | undefined, value: string): string | undefined {
+  if (!isOperator(value)) return isStrings(value) ? multiValue(elementsOf(value)) : value;
+  const [[name, operand] = ['', '']] = membersOf(value);
+  return operators.get(name)?.apply(current, operand);
+}
+
+function addStrings(current: string | undefined, operand: string): string {
+  return multiValue([...stringsOf(current), ...elementsOf(operand)]);
+}
+
+function removeStrings(current: string | undefined, operand: string): string {
+  const removed = new Set(elementsOf(operand));
+  return multiValue(stringsOf(current).filter((text) => !removed.has(text)));
+}
+
+/** Distinct strings, the latest 100 of them. */
+const multiValue = (strings: readonly string[]): string =>
+  `[${[...new Set(strings)].slice(-limits.multiValueStrings).join(',')}]`;
+
+/** A single string counts as a multi-value of one. */
+function stringsOf(current: string | undefined): string[] {
+  if (isString(current)) return [current];
+  return current !== undefined && isStrings(current) ? elementsOf(current) : [];
+}
+
+/** Whole numbers are added exactly, however large; a field that is no number counts as 0. */
+function sum(current: string | undefined, operand: string, sign: 1 | -1): string {
+  const start = isNumber(current) ? current : '0';
+  if (isInteger(start) && isInteger(operand)) {
+    return String(BigInt(start) + BigInt(sign) * BigInt(operand));
+  }
+  const result = Number(start) + sign * Number(operand);
+  if (Number.isFinite(result)) return JSON.stringify(result);
+  throw new RecordFault(
+    recordCodes.eventStructure,
+    'Profile data is incorrect. A sum is too large.',
+  );
+}
+
+const isInteger = (text: string): boolean => /^-?\d+$/.test(text);
+
+const profileFault = (code: number, what: string) =>
   new RecordFault(code, `Profile data is incorrect. ${what}`);
 
 /** No code is listed for these: they get that of a wrong structure. */
-const structure = (what: string) => fault(recordCodes.eventStructure, what);
-const faults = {
+const structure = (what: string) => profileFault(recordCodes.eventStructure, what);
+const profileFaults = {
   key: structure('A key is longer than 120 bytes.'),
   value: structure('A value is longer than 512 bytes.'),
   operator: structure('An operator is not valid.'),
@@ -69,7 +196,7 @@ export const isCustomKey = (key: string): boolean =>
 export function checkProfile(data: Members): void {
   for (const key of ['Email', 'Phone']) checkMember(key, data.get(key) ?? 'null');
   for (const [key, value] of data) {
-    if (exceedsBytes(key, limits.profileKeyBytes)) throw faults.key;
+    if (exceedsBytes(key, limits.profileKeyBytes)) throw profileFaults.key;
     checkMember(key, value);
   }
 }
@@ -80,13 +207,13 @@ function checkMember(key: string, value: string): void {
   else checkField(defaultFields.get(key), value);
   const scalars = isArray(value) || isObject(value) ? scalarsIn(value) : [value];
   if (scalars.some((scalar) => scalarExceedsBytes(scalar, limits.profileValueBytes)))
-    throw faults.value;
+    throw profileFaults.value;
 }
 
 /** A default field is none of those that are lists or sums: an operator could only spoil it. */
 function checkOperator(key: string, value: string): void {
-  if (!isValidOperator(value)) throw faults.operator;
-  if (defaultFields.has(key) && !isDeletion(value)) throw faults.operatorOnDefault;
+  if (!isValidOperator(value)) throw profileFaults.operator;
+  if (defaultFields.has(key) && !isDeletion(value)) throw profileFaults.operatorOnDefault;
 }
 
 /** Null, which unsets a field, always passes. A CSV without types has an age as text. */
@@ -94,5 +221,5 @@ function checkField(rule: Rule | undefined, value: string): void {
   if (!rule || value === 'null') return;
   const [isValid, code, what] = rule;
   const text = isNumber(value) ? value : stringOf(value);
-  if (text === undefined || !isValid(text)) throw fault(code, what);
+  if (text === undefined || !isValid(text)) throw profileFault(code, what);
 }

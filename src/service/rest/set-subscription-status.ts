@@ -3,8 +3,8 @@ import { limits } from '../../contract/limits.js';
 import { subscriptionStatuses } from '../../contract/record-fields.js';
 import { isObject, membersOf, stringOf } from '../raw-json.js';
 import { addressOf, addressTypeOf, setBlocked, type AddressFlag } from '../store/addresses.js';
-import { isDryRun } from './played-query.js';
-import { RecordFault } from './record-fault.js';
+import { isDryRun } from './read-request.js';
+import { RecordFault } from './record-validation.js';
 import { writeRecords } from './write-records.js';
 import type { Endpoint } from './rest-route.js';
 

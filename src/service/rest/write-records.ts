@@ -8,12 +8,10 @@ import {
   objectText,
   stringOf,
 } from '../raw-json.js';
-import { malformed } from '../refusal.js';
-import { success, type Answer } from '../response.js';
+import { malformed, success, type Answer } from '../response.js';
 import { nextTurn } from '../mutex.js';
-import { RecordFault } from './record-fault.js';
-import type { Service } from '../service.js';
-import type { Variants } from '../variants.js';
+import { RecordFault } from './record-validation.js';
+import type { Service, Variants } from '../service.js';
 import type { Database } from '../store/database.js';
 
 /** What endpoints 1 and 2 do with the elements of `d`. */

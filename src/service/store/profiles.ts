@@ -1,5 +1,7 @@
+import { inRuns } from './schema.js';
+import { joinMembers, membersOf, type Members } from '../raw-json.js';
+import { moveEvents } from './events.js';
 import type { Database } from './database.js';
-import { inRuns } from './runs.js';
 
 /** What identifies a profile in an upload. `social`: `FBID:…` or `GPID:…`. */
 export interface ProfileKey {
@@ -120,3 +122,77 @@ export function saveProfile(store: Database, profile: Profile, before: Profile):
 const columns = 'identities, object_ids, social_ids, name, phone, data, ts';
 const insertion = `INSERT INTO profiles (${columns}, email) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const update = `UPDATE profiles SET (${columns}) = (?, ?, ?, ?, ?, ?, ?) WHERE id = ?`;
+
+/**
+ * Stores what `change` makes of the profile that the keys name; when it throws, nothing is stored. An unknown
+ * one is created; keys that name different profiles make them one (the specification's merging by a second
+ * identity): the oldest survives and its values win, the others fill its gaps.
+ */
+export function changeProfile(
+  store: Database,
+  keys: readonly ProfileKey[],
+  change: (profile: Profile) => Profile,
+): StoredProfile {
+  const named = keys.map((key) => profileByKey(store, key));
+  const [before = blankProfile, ...others] = oldestFirst(named);
+  const keyed = withKeys(others.reduce<Profile>(filledBy, before), keys);
+  const after = change(keyed);
+  if (after === before) return after as StoredProfile;
+  const stored = saveProfile(store, after, before);
+  for (const other of others) replace(store, other, stored.id);
+  for (const [at, key] of keys.entries()) if (!named[at]) addKey(store, key, stored.id);
+  return stored;
+}
+
+/** Each once. */
+const oldestFirst = (profiles: readonly (StoredProfile | undefined)[]): StoredProfile[] =>
+  profiles
+    .filter((profile) => profile !== undefined)
+    .sort((a, b) => a.id - b.id)
+    .filter(({ id }, at, sorted) => id !== sorted[at - 1]?.id);
+
+const filledBy = (survivor: Profile, other: Profile): Profile => ({
+  ...withKeys(survivor, keysOf(other)),
+  email: survivor.email ?? other.email,
+  name: survivor.name ?? other.name,
+  phone: survivor.phone ?? other.phone,
+  ts: Math.max(survivor.ts, other.ts),
+  data: joinMembers(new Map([...dataOf(other), ...dataOf(survivor)])),
+});
+
+/** Its keys, events and summaries go to the survivor. */
+function replace(store: Database, other: StoredProfile, survivor: number): void {
+  for (const key of keysOf(other)) moveKey(store, key, survivor);
+  moveEvents(store, other.id, survivor);
+  store.run('DELETE FROM profiles WHERE id = ?', [other.id]);
+}
+
+const dataOf = ({ data }: Profile): Members => membersOf(`{${data}}`);
+
+/** Ids of users after this one, at most so many, in order. */
+export type UserSearch = (store: Database, after: number, most: number) => number[];
+
+const ids = (rows: { readonly id: number }[]): number[] => rows.map(({ id }) => id);
+
+export const usersAfter: UserSearch = (store, after, most) =>
+  ids(store.all('SELECT id FROM profiles WHERE id > ? ORDER BY id LIMIT ?', [after, most]));
+
+/** No text of a key comes after this character. */
+const last = '\u{10FFFF}';
+/** Of so many that begin alike the first ids are found; what is typed on finds the others. */
+const mostAlike = 10_000;
+
+/** Users with an identity, objectId or email that begins so: by the indexes, whatever the store's size. */
+export function usersLike(start: string): UserSearch {
+  const sql = `SELECT DISTINCT id FROM (
+      ${some(keysLike('identity'))}
+      UNION ALL ${some(keysLike('objectId'))}
+      UNION ALL ${some(inRuns('profiles', 'id', alike('email')))}
+    ) WHERE id > ?3 ORDER BY id LIMIT ?4`;
+  return (store, after, most) => ids(store.all(sql, [start, start + last, after, most]));
+}
+
+const keysLike = (kind: ProfileKey['kind']): string =>
+  inRuns('keys', 'profile', `kind = ${kindNumber(kind)} AND ${alike('value')}`);
+const alike = (column: string): string => `${column} >= ?1 AND ${column} < ?2`;
+const some = (users: string): string => `SELECT * FROM (${users} LIMIT ${mostAlike})`;

@@ -1,9 +1,12 @@
 import path from 'node:path';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { refused } from '../refusal.js';
-import { sendAsset } from '../page/send-asset.js';
+import { refused } from '../response.js';
+import { defaultHeaderPrefix } from '../../contract/endpoints.js';
+import { pageMarkup, pageStyle } from './markup.js';
+import { pageScript } from './script.js';
 import type { Route } from '../router.js';
+import type { ServerResponse } from 'node:http';
 
 const prefix = '/page/calling/';
 
@@ -27,4 +30,39 @@ function textOf(file: string): string {
   } catch {
     throw refused(404, 'Not found');
   }
+}
+
+/** The page, which asks for nothing but what this service has, and may be framed by nobody. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Sends a part of the page. */
+export function sendAsset(response: ServerResponse, type: string, text: string): void {
+  response.writeHead(200, {
+    'Content-Type': `${type}; charset=utf-8`,
+    'Content-Security-Policy': policy,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+  });
+  response.end(text);
+}
+
+export const pageRoutes: readonly Route[] = [
+  pageRoute('/', 'text/html', (prefix) =>
+    pageMarkup.replace('<html ', () => `<html data-prefix="${prefix}" `),
+  ),
+  pageRoute('/page/style.css', 'text/css', () => pageStyle),
+  pageRoute('/page/script.js', 'text/javascript', () => pageScript),
+  sdkRoute,
+];
+
+function pageRoute(path: string, type: string, text: (prefix: string) => string): Route {
+  return {
+    method: 'GET',
+    path,
+    answer: ({ response }, { options }) => {
+      sendAsset(response, type, text(options.headerPrefixes[0] ?? defaultHeaderPrefix));
+      return Promise.resolve();
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { faultActions } from '../control/fault-rule.js';
+import { faultActions } from '../control/fault-rules.js';
 import { endpointNames } from '../endpoints.js';
 import { pageSoftphone } from './softphone.js';
 import { pageViews } from './views.js';
