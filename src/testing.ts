@@ -127,7 +127,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       restore: (name) => {
         if (!restoreSnapshot(service, name)) throw new Error(`there is no snapshot ${name}`);
       },
-      fault: (rule) => service.faults.add(rule),
+      fault: async (rule) => {
+        const { checkedRule } = await import('./service/control/fault-rule-schema.js');
+        return service.faults.add(checkedRule(rule));
+      },
       clearFaults: (rule) => {
         if (rule) service.faults.remove(rule.id);
         else service.faults.clear();
