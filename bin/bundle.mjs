@@ -25,7 +25,6 @@ const besidesTheClient = [
   'jobs/connection',
   'client/failure',
   'client/request-log',
-  'client/client',
   'text/raw-json',
 ];
 

@@ -12,7 +12,8 @@ import {
 } from './responses.js';
 import { reserveMemory } from '../wasm.js';
 import { attempt } from './failure.js';
-import { spanOf, type Client, type CursorQuery } from './client.js';
+import { spanOf } from '../contract/dates.js';
+import type { Client, CursorQuery } from './client.js';
 import { holdsSecret, shownWithout } from './redact.js';
 import { openTransport, type Exchange, type TransportOptions } from './transport.js';
 import { isUtf8 } from 'node:buffer';

@@ -31,3 +31,9 @@ export function formatDay(day: Day): string {
   const text = String(day);
   return `${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6, 8)}`;
 }
+
+/** What a bulk read is of, like `Charged of 2026-01-01 to 2026-01-31`. */
+export function spanOf({ eventName, from, to }: { eventName: string; from: Day; to: Day }) {
+  const [first, last] = [formatDay(from), formatDay(to)];
+  return first === last ? `${eventName} of ${first}` : `${eventName} of ${first} to ${last}`;
+}

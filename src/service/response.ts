@@ -3,7 +3,8 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { nextTurn } from './mutex.js';
 import { requestCodes, requestTexts } from '../contract/error-codes.js';
-import type { Variants, Service } from './service.js';
+import type { Variants } from './variants.js';
+import type { Service } from './service.js';
 import type { ServerResponse } from 'node:http';
 
 export interface Answer {

@@ -7,6 +7,7 @@ import type { RequestLog, SeenRequest } from './control/request-log.js';
 import type { Database } from './store/database.js';
 import type { Snapshots } from './store/snapshots.js';
 import type { Turns } from './mutex.js';
+import type { Variants } from './variants.js';
 
 /**
  * Records, or paths of files of them: a JSON record a line or one JSON array, plain or `.gz`. A record is
@@ -95,40 +96,3 @@ export interface Service {
   /** Aborted when the service closes: what only waits, ends. */
   readonly closing: AbortSignal;
 }
-
-/** How the local service plays what real deployments leave open (service-facts, Open questions). */
-export interface Variants {
-  /** Keys of returned profileData: as uploaded, or lower case without spaces. */
-  readonly keyStyle: 'verbatim' | 'folded';
-  /** Place of `next_cursor` in a page, relative to `records`. */
-  readonly nextCursor: 'before' | 'after';
-  /** Place of `status` in every answer. */
-  readonly status: 'first' | 'last';
-  /** Answer to an expired cursor: code 3, the text `invalid cursor` without a code, or the code as text. */
-  readonly expiredCursor: 'code' | 'text' | 'stringCode';
-  /**
-   * The record echoed in `unprocessed`: altered for codes 517 to 520 alone, as it was seen; always as sent; or
-   * always with phone numbers as numbers and keys in another order.
-   */
-  readonly echo: 'recorded' | 'intact' | 'changed';
-  /** How its text ends: `Skipped record number : 2`, or without the first blank. */
-  readonly recordNumber: 'spaced' | 'tight';
-  /** A profile record whose `ts` is older than the profile: fills its gaps, or overwrites like any other. */
-  readonly olderProfile: 'fills' | 'overwrites';
-  /** Whitespace around `:` and `,` of every answer. */
-  readonly whitespace: 'tight' | 'spaced';
-  /** Whether connections outlive an answer. */
-  readonly connection: 'keep' | 'close';
-}
-
-export const defaultVariants: Variants = {
-  keyStyle: 'verbatim',
-  nextCursor: 'after',
-  status: 'first',
-  expiredCursor: 'code',
-  echo: 'recorded',
-  recordNumber: 'spaced',
-  olderProfile: 'fills',
-  whitespace: 'tight',
-  connection: 'keep',
-};

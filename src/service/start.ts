@@ -7,22 +7,18 @@ import { listen } from './http-server.js';
 import { router } from './router.js';
 import { routes } from './routes.js';
 import { plantSeed } from './seed.js';
-import {
-  defaultVariants,
-  type RunningService,
-  type Service,
-  type ServiceOptions,
-} from './service.js';
+import { defaultVariants } from './variants.js';
 import { Database } from './store/database.js';
 import { Snapshots } from './store/snapshots.js';
 import { Turns } from './mutex.js';
+import type { RunningService, Service, ServiceOptions } from './service.js';
 
 export { SeedError } from './seed.js';
 export { type CallOptions } from './calls/call-options.js';
 export { type PushOffer } from './calls/call-options.js';
 export { type RunningService } from './service.js';
 export { type ServiceOptions } from './service.js';
-export { type Variants } from './service.js';
+export { type Variants } from './variants.js';
 
 /**
  * Starts the local service. Throws RangeError for an unknown time zone, the system's error when the

@@ -6,7 +6,7 @@ import { listen, type Upgrade } from '../../src/service/http-server.js';
 import { router, type Route } from '../../src/service/router.js';
 import { sendAnswer, success } from '../../src/service/response.js';
 import type { Service } from '../../src/service/service.js';
-import { defaultVariants } from '../../src/service/service.js';
+import { defaultVariants } from '../../src/service/variants.js';
 import { serviceDefaults } from '../support/service-defaults.js';
 import { headers, run } from './running.js';
 

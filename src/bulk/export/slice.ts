@@ -1,4 +1,4 @@
-import { spanOf } from '../../client/client.js';
+import { spanOf } from '../../contract/dates.js';
 import { count } from '../../errors.js';
 import { CursorRefusedError, exportPages, openSlice, type CursorTrail } from './cursor.js';
 import type { PageTarget, PlannedSlice, ExportJob } from './export-job.js';

@@ -37,7 +37,7 @@ import {
   filesToFetch,
   type FileSlices,
 } from './missing-days.js';
-import { watched } from '../../bulk/request-history.js';
+import { watched } from '../../bulk/observed-client.js';
 import { reservedEventNames, unexportableEvents } from '../../contract/error-codes.js';
 import { didYouMean } from '../../did-you-mean.js';
 import { changed } from '../run/resume.js';

@@ -13,7 +13,7 @@ import { EventBook } from './sent-events.js';
 import { proven } from './confidence.js';
 import { SentInput } from './sent-input.js';
 import { Settlement, differenceText, VerdictTally } from './verdict.js';
-import { watched } from '../../bulk/request-history.js';
+import { watched } from '../../bulk/observed-client.js';
 import type { Waits } from '../../client/retry.js';
 import type { JobHooks, JobProgress, VerifyResult } from '../job-results.js';
 import type { RecordSink } from '../record-output.js';

@@ -21,7 +21,7 @@ import {
 import { sourceRecord } from '../../mapping/rejects-input.js';
 import { openRejects, whyRejected } from '../rejects.js';
 import { tooFew } from './min-records.js';
-import { watched } from '../../bulk/request-history.js';
+import { watched } from '../../bulk/observed-client.js';
 import { Gate } from '../../bulk/adaptive-concurrency.js';
 import { OrdinalSet } from '../../bulk/outcomes/ordinal-set.js';
 import { paths, writes } from '../../contract/endpoints.js';

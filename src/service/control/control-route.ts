@@ -1,7 +1,8 @@
 import { decoded, type Exchange, type Route } from '../router.js';
 import { authenticate, readBody } from '../rest/read-request.js';
 import { Refusal, refusalAnswer, textOf } from '../response.js';
-import { defaultVariants, type Service } from '../service.js';
+import { defaultVariants } from '../variants.js';
+import type { Service } from '../service.js';
 import type { IncomingMessage } from 'node:http';
 
 export interface ControlRequest {

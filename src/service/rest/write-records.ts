@@ -11,7 +11,8 @@ import {
 import { malformed, success, type Answer } from '../response.js';
 import { nextTurn } from '../mutex.js';
 import { RecordFault } from './record-validation.js';
-import type { Service, Variants } from '../service.js';
+import type { Service } from '../service.js';
+import type { Variants } from '../variants.js';
 import type { Database } from '../store/database.js';
 
 /** What endpoints 1 and 2 do with the elements of `d`. */

@@ -2,7 +2,8 @@ import { channels } from '../../contract/record-fields.js';
 import { createHash } from 'node:crypto';
 import { utcToDay } from '../../contract/dates.js';
 import { joinMembers, membersOf } from '../raw-json.js';
-import type { Service, Variants } from '../service.js';
+import type { Service } from '../service.js';
+import type { Variants } from '../variants.js';
 import type { Zone } from '../../time-zone.js';
 
 /** Which parts of a profile a read asks for (endpoints 3 and 6): 1 or 0, as the store has it. */
