@@ -7,7 +7,7 @@ import { rolldown } from 'rolldown';
  */
 export async function bundleCalling(built) {
   const bundled = await rolldown({
-    input: join(built, 'calling/calling.js'),
+    input: join(built, 'calling/index.js'),
     platform: 'neutral',
     onLog: (_, { message }) => {
       throw new Error(`engagectl/calling: ${message}`);

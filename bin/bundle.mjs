@@ -145,7 +145,7 @@ async function bundle() {
       process: join(built, 'process.js'),
       library: join(built, 'index.js'),
       'library-testing': join(built, 'testing.js'),
-      'library-calling-node': join(built, 'calling/calling-node.js'),
+      'library-calling-node': join(built, 'calling/node/index.js'),
     },
     platform: 'node',
     external: [/^@libsql\//, 'bullmq', 'ioredis', 'pg', '@roamhq/wrtc'],
@@ -215,10 +215,10 @@ const files = new Map([
   ...output.map(({ fileName, code }) => [fileName, quicker(code)]),
   ['index.js', entry(output, 'library')],
   ['testing.js', entry(output, 'library-testing')],
-  ['calling/calling.js', await bundleCalling(built)],
-  ['calling/calling-node.js', entry(output, 'library-calling-node', '../')],
+  ['calling/index.js', await bundleCalling(built)],
+  ['calling/node/index.js', entry(output, 'library-calling-node', '../../')],
   ...Array.from(
-    ['index', 'testing', 'calling/calling', 'calling/calling-node'].reduce(
+    ['index', 'testing', 'calling/index', 'calling/node/index'].reduce(
       (found, part) => declarations(`${part}.d.ts`, found),
       new Set(),
     ),

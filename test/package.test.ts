@@ -53,7 +53,7 @@ const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/calling|calling\/calling-node)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/[\w/-]+\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/[\w/-]+\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(4_200_000);
   const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
@@ -387,7 +387,7 @@ describe('lets users call each other', () => {
     new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(page)?.[1] ?? '';
 
   it('by a module that wants nothing of Node', () => {
-    const text = readFileSync(path.join(installed, 'dist/calling/calling.js'), 'utf8');
+    const text = readFileSync(path.join(installed, 'dist/calling/index.js'), 'utf8');
     expect(text.length).toBeLessThan(60_000);
     expect(text).not.toMatch(/^import\b|\bimport\(|\brequire\(|\bnode:|\bprocess\.|\bBuffer\b/m);
   });

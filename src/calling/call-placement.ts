@@ -1,10 +1,10 @@
 import { CallDirection, isTerminal } from './call-event.js';
-import type { CallDesk } from './call-desk.js';
+import { faultOf } from './fault-of.js';
+import { hasMicrophone } from './permissions.js';
+import type { CallDesk } from './active-call.js';
 import type { Connection } from './connection.js';
 import type { Environment } from './environment.js';
-import { faultOf } from './fault-of.js';
-import type { Answer } from './link.js';
-import { hasMicrophone } from './permissions.js';
+import type { Answer } from './socket.js';
 import type { AckData, ClientFrames, RouterFrames } from './protocol.js';
 import type { Fault } from './response.js';
 

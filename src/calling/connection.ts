@@ -1,9 +1,8 @@
-import { closeCodes } from './protocol.js';
-import type { AckData, ClientFrames, RouterFrame } from './protocol.js';
-import type { Environment } from './environment.js';
+import { closeCodes, type AckData, type ClientFrames, type RouterFrame } from './protocol.js';
 import { faultOf } from './fault-of.js';
-import { Link, type Answer } from './link.js';
+import { Link, type Answer } from './socket.js';
 import { reconnectDelay } from './reconnect-delay.js';
+import type { Environment } from './environment.js';
 import type { Fault } from './response.js';
 
 /** Who hears what comes, over however many sockets. */

@@ -1,9 +1,9 @@
 import { systemClock, type Clock } from './client-clock.js';
 import { devicePresets, type DeviceCapabilities } from './device.js';
-import type { ErrorName } from './error-table.js';
-import type { Platform } from './protocol.js';
 import { Logger } from './logger.js';
 import { noMedia, type MediaAdapter } from './media.js';
+import type { ErrorName } from './errors.js';
+import type { Platform } from './protocol.js';
 import type { SocketClass } from './socket-class.js';
 
 /** All that the SDK takes from outside. */

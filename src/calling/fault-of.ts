@@ -1,5 +1,5 @@
-import { errorTable, type ErrorName } from './error-table.js';
-import type { Answer } from './link.js';
+import { errorTable, type ErrorName } from './errors.js';
+import type { Answer } from './socket.js';
 import type { Fault } from './response.js';
 
 /** What an answer means for who asked; undefined: all is well. */

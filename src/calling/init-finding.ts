@@ -1,6 +1,6 @@
-import type { ErrorName } from './error-table.js';
 import { nearestName } from './nearest-name.js';
-import type { CuidRule } from './validate-cuid.js';
+import type { ErrorName } from './errors.js';
+import type { CuidRule } from './cuid.js';
 
 export type InitRule =
   | CuidRule

@@ -1,4 +1,3 @@
-import type { ErrorName } from './error-table.js';
 import {
   found,
   isProperties,
@@ -11,8 +10,9 @@ import {
   type Shape,
   type Shapes,
 } from './init-finding.js';
+import { validateCuid } from './cuid.js';
+import type { ErrorName } from './errors.js';
 import type { Platform } from './protocol.js';
-import { validateCuid } from './validate-cuid.js';
 
 const matches = (form: RegExp) => (value: unknown) => typeof value === 'string' && form.test(value);
 const yesOrNo = (words: string): Shape => ({

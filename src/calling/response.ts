@@ -1,4 +1,4 @@
-import { errorTable, type ErrorName } from './error-table.js';
+import { errorTable, type ErrorName } from './errors.js';
 import type { Platform } from './protocol.js';
 
 /** What `initialize` and `call` resolve with. Failures of operation or value always resolve. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
-import type * as Sdk from '../../src/calling/calling.js';
+import type * as Sdk from '../../src/calling/index.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { hasChromium, launchChromium } from '../support/chromium.js';
 import { annProperties, testClient, until } from '../support/calling-client.js';
@@ -16,7 +16,7 @@ const softphone = `<script type="module">
 </script>`;
 
 /** As it is published: the build bundles it for a neutral platform, and fails where that cannot be. */
-const sdk = readFileSync(new URL('../../dist/calling/calling.js', import.meta.url));
+const sdk = readFileSync(new URL('../../dist/calling/index.js', import.meta.url));
 
 /** A page in Chromium that has the SDK, until the test ends. */
 async function openSoftphone(): Promise<Page> {

@@ -6,7 +6,7 @@ import {
   type CallState,
   type Trigger,
 } from '../../src/service/calls/call-state.js';
-import { errorTable } from '../../src/calling/error-table.js';
+import { errorTable } from '../../src/calling/errors.js';
 import { declineCodes } from '../../src/calling/protocol.js';
 import { tableBelow } from '../support/markdown-table.js';
 

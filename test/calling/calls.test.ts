@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { devicePresets } from '../../src/calling/calling.js';
-import type { SignedCallEnv } from '../../src/calling/calling.js';
+import { devicePresets } from '../../src/calling/device.js';
+import type { SignedCallEnv } from '../../src/calling/environment.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient, until } from '../support/calling-client.js';
 

@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { devicePresets, ErrorName } from '../../src/calling/calling.js';
-import type {
-  CallProperties,
-  InitProperties,
-  Platform,
-  SignedCall,
-  SignedCallEnv,
-  SignedCallResponse,
-} from '../../src/calling/calling.js';
-import { errorTable } from '../../src/calling/error-table.js';
+import { devicePresets } from '../../src/calling/device.js';
+import { ErrorName } from '../../src/calling/errors.js';
+import type { CallProperties } from '../../src/calling/call-request.js';
+import type { InitProperties } from '../../src/calling/init-properties.js';
+import type { Platform } from '../../src/calling/protocol.js';
+import type { SignedCall } from '../../src/calling/index.js';
+import type { SignedCallEnv } from '../../src/calling/environment.js';
+import type { SignedCallResponse } from '../../src/calling/response.js';
+import { errorTable } from '../../src/calling/errors.js';
 import { annProperties as ann, testClient } from '../support/calling-client.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
 

@@ -1,10 +1,7 @@
 import { expect, it } from 'vitest';
-import {
-  createSignedCall,
-  LogLevel,
-  SignedCall,
-  type CallEvent,
-} from '../../src/calling/calling.js';
+import { createSignedCall, SignedCall } from '../../src/calling/index.js';
+import { LogLevel } from '../../src/calling/logger.js';
+import type { CallEvent } from '../../src/calling/call-event.js';
 import type { CallDetails } from '../../src/calling/protocol.js';
 import { annProperties, testClient, until } from '../support/calling-client.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';

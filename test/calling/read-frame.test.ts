@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { isContext } from '../../src/calling/check-call.js';
-import { isCuid } from '../../src/calling/validate-cuid.js';
-import { readClientFrame, readRouterFrame } from '../../src/calling/read-frame.js';
+import { isContext } from '../../src/calling/call-request.js';
+import { isCuid } from '../../src/calling/cuid.js';
+import { readClientFrame, readRouterFrame } from '../../src/calling/parse-frame.js';
 
 const read = (frame: unknown) => readClientFrame(JSON.stringify(frame));
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { CallEvent, Clock } from '../../src/calling/calling.js';
+import type { CallEvent } from '../../src/calling/call-event.js';
+import type { Clock } from '../../src/calling/client-clock.js';
 import { systemClock } from '../../src/calling/client-clock.js';
 import { reconnectDelay } from '../../src/calling/reconnect-delay.js';
 import { runRouter } from '../service/calls/raw-client.js';

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { lintInitProperties, validateCuid } from '../../src/calling/calling.js';
+import { lintInitProperties } from '../../src/calling/lint-init-properties.js';
+import { validateCuid } from '../../src/calling/cuid.js';
 
 it.each([
   ['org_25', []],

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { EngagectlError } from '../../src/errors.js';
 import { main } from '../../src/main.js';
-import { readWav, writeWav, type Sound } from '../../src/calling/wav.js';
+import { readWav, writeWav, type Sound } from '../../src/calling/node/wav.js';
 import { makeWorld } from '../support/world.js';
 import { CallProcess, callingWorld } from './call-processes.js';
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validateCuid } from '../../src/calling/validate-cuid.js';
+import { validateCuid } from '../../src/calling/cuid.js';
 import { isUnremarkable } from '../../src/jobs/cuid/check-cuids.js';
 import { makeWorld, type World } from '../support/world.js';
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { validateCuid } from '../../src/calling/validate-cuid.js';
+import { validateCuid } from '../../src/calling/cuid.js';
 import { cuidsBy } from '../support/cuids-by.js';
 import { makeWorld, type World } from '../support/world.js';
 

@@ -62,7 +62,7 @@ const mayRead: Readonly<Record<string, string>> = {
   'calling/client-clock.ts': 'clock, timers', // what is used where no other clock is injected
   'calling/environment.ts': 'random', // likewise
   'calling/node-env.ts': 'random', // a device id
-  'calling/node-voice.ts': 'process', // has to end it before WebRTC crashes it
+  'calling/node/voice.ts': 'process', // has to end it before WebRTC crashes it
   'service/http-server.ts': 'timers', // the service is a world of its own
   'service/response.ts': 'timers',
   'service/rest/inject-fault.ts': 'timers',

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { createSignedCall } from '../../src/calling/calling.js';
-import type { CallEventResult, InitProperties, SignedCall } from '../../src/calling/calling.js';
-import type { SignedCallEnv } from '../../src/calling/calling.js';
+import { createSignedCall } from '../../src/calling/index.js';
+import type { CallEventResult } from '../../src/calling/listeners.js';
+import type { InitProperties } from '../../src/calling/init-properties.js';
+import type { SignedCall } from '../../src/calling/index.js';
+import type { SignedCallEnv } from '../../src/calling/environment.js';
 import { nodeEnv } from '../../src/calling/node-env.js';
 
 /** Waits as they are, so that only those a test shortens can be up in it; it reconnects soon. */

@@ -2,8 +2,8 @@
 // decline, hangup, logout, leave), and writes a line for each event, and `incoming` when it rings.
 import { createInterface } from 'node:readline';
 import process from 'node:process';
-import { createSignedCall, devicePresets } from '../../dist/calling/calling.js';
-import { nodeEnv } from '../../dist/calling/calling-node.js';
+import { createSignedCall, devicePresets } from '../../dist/calling/index.js';
+import { nodeEnv } from '../../dist/calling/node/index.js';
 
 const [url, cuid, device = 'allowAll', mediaName] = process.argv.slice(2);
 const say = (line) => process.stdout.write(`${line}\n`);

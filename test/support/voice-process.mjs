@@ -1,8 +1,8 @@
 // node voice-process.mjs <url> <cuid> <hertz> [to]: says a tone in a call, and prints the tone it hears.
 // It calls, or waits to be called; one second of sound is enough.
 import process from 'node:process';
-import { createSignedCall } from '../../dist/calling/calling.js';
-import { nodeEnv, nodeVoice } from '../../dist/calling/calling-node.js';
+import { createSignedCall } from '../../dist/calling/index.js';
+import { nodeEnv, nodeVoice } from '../../dist/calling/node/index.js';
 
 const [url, cuid, hertz, to] = process.argv.slice(2);
 const rate = 48_000;

@@ -1,4 +1,4 @@
-import { validateCuid } from '../../calling/validate-cuid.js';
+import { validateCuid } from '../../calling/cuid.js';
 import { CellText } from '../../text/text-slice.js';
 import { NamedValues } from '../../mapping/row-values.js';
 import { invalid, type Fault } from '../../mapping/record-block.js';

@@ -11,7 +11,7 @@ import {
   type PhoneOptions,
 } from './phone.js';
 import { readJsonFile } from '../input-files.js';
-import type { MissedCallActions } from '../../calling/calling.js';
+import type { MissedCallActions } from '../../calling/protocol.js';
 
 export interface ListenOptions extends PhoneOptions, AnsweringOptions {
   /** Until the first call is over. */

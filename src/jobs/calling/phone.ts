@@ -1,20 +1,13 @@
-import {
-  createSignedCall,
-  devicePresets,
-  type CallDetails,
-  type DeviceCapabilities,
-  type IncomingCall,
-  type MediaAdapter,
-  type MissedCall,
-  type MissedCallActions,
-  type Platform,
-  type SignedCall,
-  type SocketClass,
-} from '../../calling/calling.js';
+import { createSignedCall, type SignedCall } from '../../calling/index.js';
+import { devicePresets, type DeviceCapabilities, type MissedCall } from '../../calling/device.js';
 import { nodeEnv } from '../../calling/node-env.js';
 import { interruption } from '../../errors.js';
 import { CallError } from './call-errors.js';
 import { CallEvent } from '../../calling/call-event.js';
+import type { CallDetails, MissedCallActions, Platform } from '../../calling/protocol.js';
+import type { IncomingCall } from '../../calling/listeners.js';
+import type { MediaAdapter } from '../../calling/media.js';
+import type { SocketClass } from '../../calling/socket-class.js';
 import type { World } from '../job-context.js';
 
 /** The calling system, and the account in it. */

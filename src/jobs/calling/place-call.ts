@@ -3,7 +3,8 @@ import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
 import { aborted, type World } from '../job-context.js';
 import { CallError } from './call-errors.js';
 import { openPhone, type CallingAccount, type PhoneEvent, type PhoneOptions } from './phone.js';
-import type { CallProperties, SignedCall } from '../../calling/calling.js';
+import type { CallProperties } from '../../calling/call-request.js';
+import type { SignedCall } from '../../calling/index.js';
 
 export interface PlaceOptions extends PhoneOptions {
   readonly to: string;

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
-import { readWav, resampled, writeWav, type Sound } from '../../calling/wav.js';
+import { readWav, resampled, writeWav, type Sound } from '../../calling/node/wav.js';
 import { EngagectlError } from '../../errors.js';
 import { whyOf, fileError } from '../../files/file-errors.js';
-import type { MediaAdapter } from '../../calling/calling.js';
+import type { MediaAdapter } from '../../calling/media.js';
 import type { World } from '../job-context.js';
 
 export interface VoiceOptions {
@@ -29,7 +29,7 @@ export async function openVoice(
     return { media: undefined, close: () => Promise.resolve() };
   }
   const sound = play === undefined ? undefined : await soundOf(play, cwd);
-  const { nodeVoice } = await import('../../calling/node-voice.js');
+  const { nodeVoice } = await import('../../calling/node/voice.js');
   const recording = record === undefined ? undefined : await Recording.open(record, cwd);
   const media = await nodeVoice({
     ...(sound && { play: sound }),

@@ -2,7 +2,7 @@ import { CellText } from '../../text/text-slice.js';
 import { NamedValues } from '../../mapping/row-values.js';
 import { invalid, type Fault } from '../../mapping/record-block.js';
 import { performRows, type RowsOptions, type RowsResult, type RowsTaker } from '../row-job.js';
-import { validateCuid, type CuidFinding, type CuidRule } from '../../calling/validate-cuid.js';
+import { validateCuid, type CuidFinding, type CuidRule } from '../../calling/cuid.js';
 import { EngagectlError, grouped } from '../../errors.js';
 import { CuidSet, type Stretch } from '../../text/cuid-set.js';
 import type { Tally } from '../../bulk/outcomes/tally.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { WebSocketServer, type WebSocket, type RawData } from 'ws';
 import { closeCodes, sdpFrameBytes, subprotocol, frameBytes } from '../../calling/protocol.js';
 import { randomUUID } from 'node:crypto';
-import { readClientFrame } from '../../calling/read-frame.js';
+import { readClientFrame } from '../../calling/parse-frame.js';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Alarms } from '../clock.js';

@@ -1,6 +1,6 @@
 /** The softphone of the page, made of `engagectl/calling`, in the words of page-script.ts. */
 export const pageSoftphone = String.raw`
-const sdk = '/page/calling/calling.js';
+const sdk = '/page/calling/index.js';
 let phone, phoneUser, ringing, other;
 const phoneStates = { NoCall: 'no call', OutgoingCall: 'calls', IncomingCall: 'is called by', OngoingCall: 'is in a call with' };
 

@@ -1,4 +1,4 @@
-import type { ErrorName } from './error-table.js';
+import type { ErrorName } from './errors.js';
 
 export type CuidRule =
   | 'required'

@@ -1,9 +1,9 @@
 import process from 'node:process';
-import { systemClock } from './client-clock.js';
-import type { MediaAdapter } from './media.js';
-import type { MediaTrack, PeerConnectionClass, TrackStream } from './peer-connection.js';
+import { systemClock } from '../client-clock.js';
 import { resampled, type Sound } from './wav.js';
-import { webrtc, type WebrtcOptions } from './webrtc.js';
+import { webrtc, type WebrtcOptions } from '../webrtc.js';
+import type { MediaAdapter } from '../media.js';
+import type { MediaTrack, PeerConnectionClass, TrackStream } from '../peer-connection.js';
 
 export interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers'> {
   /** What this side says, from the answer on; silence behind it, and by default. */

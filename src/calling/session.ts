@@ -1,13 +1,13 @@
-import { CallDesk } from './call-desk.js';
+import { CallDesk } from './active-call.js';
 import { CallPlacement } from './call-placement.js';
-import { checkCall, type CallProperties } from './check-call.js';
+import { checkCall, type CallProperties } from './call-request.js';
 import { Connection } from './connection.js';
-import type { Environment } from './environment.js';
 import { faultOf } from './fault-of.js';
-import type { InitProperties } from './init-properties.js';
-import type { Listeners } from './listeners.js';
 import { hasMicrophone } from './permissions.js';
 import { declineCodes } from './protocol.js';
+import type { Environment } from './environment.js';
+import type { InitProperties } from './init-properties.js';
+import type { Listeners } from './listeners.js';
 import type { Fault } from './response.js';
 import type { SignedCallState } from './local-call.js';
 

@@ -1,14 +1,19 @@
-import { CallingSession } from './calling-session.js';
-import type { CallProperties } from './check-call.js';
+import { CallingSession } from './session.js';
 import { environmentOf, type Environment, type SignedCallEnv } from './environment.js';
-import type { InitProperties } from './init-properties.js';
 import { lintInitProperties } from './lint-init-properties.js';
-import { listenerNames, Listeners } from './listeners.js';
-import type { IncomingCall, ListenerName, ListenerPayloads } from './listeners.js';
-import type { SignedCallState } from './local-call.js';
+import {
+  listenerNames,
+  Listeners,
+  type IncomingCall,
+  type ListenerName,
+  type ListenerPayloads,
+} from './listeners.js';
 import { expectLevel, type LogLevel } from './logger.js';
 import { checkNotifications } from './permissions.js';
 import { failed, success, type Fault, type SignedCallResponse } from './response.js';
+import type { CallProperties } from './call-request.js';
+import type { InitProperties } from './init-properties.js';
+import type { SignedCallState } from './local-call.js';
 
 /**
  * Calls between two users, each known by a cuid. What fails in operation or by its value resolves with an

@@ -1,6 +1,6 @@
 import { isProperties, isUrl } from './init-finding.js';
+import { isCuid } from './cuid.js';
 import type { Fault } from './response.js';
-import { isCuid } from './validate-cuid.js';
 
 /** Images of the two sides, by URL, each optional. */
 export interface CallProperties {

@@ -1,12 +1,17 @@
 import { CallDirection, CallEvent, isTerminal } from './call-event.js';
 import { CallMedia } from './call-media.js';
+import { stateOf, type LocalCall, type SignedCallState } from './local-call.js';
+import {
+  declineCodes,
+  type CallDetails,
+  type DeclineCode,
+  type RouterFrame,
+  type RouterFrames,
+} from './protocol.js';
 import type { Connection } from './connection.js';
 import type { Environment } from './environment.js';
-import type { Answer } from './link.js';
+import type { Answer } from './socket.js';
 import type { Listeners } from './listeners.js';
-import { stateOf, type LocalCall, type SignedCallState } from './local-call.js';
-import { declineCodes } from './protocol.js';
-import type { CallDetails, DeclineCode, RouterFrame, RouterFrames } from './protocol.js';
 
 /** What the desk needs of the session it belongs to. */
 export interface DeskOptions {

@@ -1,7 +1,14 @@
+import {
+  signalPath,
+  subprotocol,
+  type Ack,
+  type AckData,
+  type ClientFrames,
+  type FrameRefusal,
+  type RouterFrame,
+} from './protocol.js';
+import { readRouterFrame } from './parse-frame.js';
 import type { Environment } from './environment.js';
-import { signalPath, subprotocol } from './protocol.js';
-import type { Ack, AckData, ClientFrames, FrameRefusal, RouterFrame } from './protocol.js';
-import { readRouterFrame } from './read-frame.js';
 import type { Fault } from './response.js';
 import type { Socket } from './socket-class.js';
 

@@ -1,4 +1,4 @@
-import { isContext } from './check-call.js';
+import { isContext } from './call-request.js';
 import {
   declineCodes,
   type Ack,
@@ -6,7 +6,7 @@ import {
   type ClientFrames,
   type RouterFrame,
 } from './protocol.js';
-import { isCuid } from './validate-cuid.js';
+import { isCuid } from './cuid.js';
 
 /** What a frame of a client comes to. `unknown` types are for later versions: they are ignored. */
 export type ReadFrame =
