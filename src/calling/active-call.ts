@@ -1,7 +1,7 @@
-import { CallDirection, CallEvent, isTerminal } from './call-event.js';
-import { CallMedia } from './call-media.js';
-import { stateOf, type LocalCall, type SignedCallState } from './local-call.js';
 import {
+  CallDirection,
+  CallEvent,
+  isTerminal,
   declineCodes,
   type CallDetails,
   type DeclineCode,
@@ -9,7 +9,7 @@ import {
   type RouterFrames,
 } from './protocol.js';
 import type { Connection } from './connection.js';
-import type { Environment } from './environment.js';
+import type { Environment, MediaSession, MediaOptions } from './environment.js';
 import type { Answer } from './socket.js';
 import type { Listeners } from './listeners.js';
 
@@ -167,5 +167,82 @@ export class CallDesk {
     const { listeners } = this.#options;
     const result = { action: { actionId, actionLabel: label }, callDetails: details };
     listeners.fire('SignedCallOnMissedCallActionClicked', result);
+  }
+}
+
+/** Whether there is a call, and of what kind. */
+export type SignedCallState = 'NoCall' | 'OutgoingCall' | 'IncomingCall' | 'OngoingCall';
+
+/** The one call that this client has, as far as the router has told of it. */
+export interface LocalCall {
+  readonly details: CallDetails;
+  readonly direction: CallDirection;
+  readonly media: CallMedia;
+  isAnswered: boolean;
+}
+
+export function stateOf(call: LocalCall | undefined): SignedCallState {
+  if (call === undefined) return 'NoCall';
+  if (call.isAnswered) return 'OngoingCall';
+  return call.direction === CallDirection.Incoming ? 'IncomingCall' : 'OutgoingCall';
+}
+
+/** What a call's voice asks of the call. */
+export interface CallMediaEvents {
+  signal(payload: unknown): void;
+  connected(): void;
+  /** There will be no voice. */
+  failed(): void;
+}
+
+/** The voice of one call, from its answer to its end. */
+export class CallMedia {
+  readonly #env: Environment;
+  readonly #events: CallMediaEvents;
+  #session: MediaSession | undefined;
+  #isClosed = false;
+  /** What the other side signalled before this side was there to hear it. */
+  #early: unknown[] = [];
+  #handler: ((payload: unknown) => void) | undefined;
+
+  constructor(env: Environment, events: CallMediaEvents) {
+    this.#env = env;
+    this.#events = events;
+  }
+
+  async open(role: MediaOptions['role']): Promise<void> {
+    try {
+      const session = await this.#env.media.open({
+        role,
+        sendSignal: (payload) => !this.#isClosed && this.#events.signal(payload),
+        onSignal: (handler) => this.#handOver(handler),
+      });
+      if (this.#isClosed) session.close();
+      else this.#session = session;
+      await session.connected;
+      if (!this.#isClosed) this.#events.connected();
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#env.log.info(`no voice: ${String(error)}`);
+      this.#events.failed();
+    }
+  }
+
+  hear(payload: unknown): void {
+    if (this.#handler === undefined) this.#early.push(payload);
+    else this.#handler(payload);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#session?.close();
+    this.#session = undefined;
+  }
+
+  #handOver(handler: (payload: unknown) => void): void {
+    this.#handler = handler;
+    const early = this.#early;
+    this.#early = [];
+    for (const payload of early) handler(payload);
   }
 }

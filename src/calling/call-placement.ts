@@ -1,12 +1,15 @@
-import { CallDirection, isTerminal } from './call-event.js';
-import { faultOf } from './fault-of.js';
-import { hasMicrophone } from './permissions.js';
+import {
+  CallDirection,
+  isTerminal,
+  type AckData,
+  type ClientFrames,
+  type RouterFrames,
+} from './protocol.js';
+import { faultOf, type Answer } from './socket.js';
+import { hasMicrophone, type Environment } from './environment.js';
 import type { CallDesk } from './active-call.js';
 import type { Connection } from './connection.js';
-import type { Environment } from './environment.js';
-import type { Answer } from './socket.js';
-import type { AckData, ClientFrames, RouterFrames } from './protocol.js';
-import type { Fault } from './response.js';
+import type { Fault } from './errors.js';
 
 /** A call that the app has asked for, until the router has answered. */
 interface Attempt {

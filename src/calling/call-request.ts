@@ -1,6 +1,6 @@
-import { isProperties, isUrl } from './init-finding.js';
+import { isProperties, isUrl } from './init-properties.js';
 import { isCuid } from './cuid.js';
-import type { Fault } from './response.js';
+import type { Fault } from './errors.js';
 
 /** Images of the two sides, by URL, each optional. */
 export interface CallProperties {

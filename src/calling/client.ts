@@ -1,6 +1,13 @@
 import { CallingSession } from './session.js';
-import { environmentOf, type Environment, type SignedCallEnv } from './environment.js';
-import { lintInitProperties } from './lint-init-properties.js';
+import {
+  environmentOf,
+  expectLevel,
+  checkNotifications,
+  type Environment,
+  type SignedCallEnv,
+  type LogLevel,
+} from './environment.js';
+import { lintInitProperties, type InitProperties } from './init-properties.js';
 import {
   listenerNames,
   Listeners,
@@ -8,12 +15,9 @@ import {
   type ListenerName,
   type ListenerPayloads,
 } from './listeners.js';
-import { expectLevel, type LogLevel } from './logger.js';
-import { checkNotifications } from './permissions.js';
-import { failed, success, type Fault, type SignedCallResponse } from './response.js';
+import { failed, success, type Fault, type SignedCallResponse } from './errors.js';
 import type { CallProperties } from './call-request.js';
-import type { InitProperties } from './init-properties.js';
-import type { SignedCallState } from './local-call.js';
+import type { SignedCallState } from './active-call.js';
 
 /**
  * Calls between two users, each known by a cuid. What fails in operation or by its value resolves with an

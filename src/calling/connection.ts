@@ -1,9 +1,7 @@
 import { closeCodes, type AckData, type ClientFrames, type RouterFrame } from './protocol.js';
-import { faultOf } from './fault-of.js';
-import { Link, type Answer } from './socket.js';
-import { reconnectDelay } from './reconnect-delay.js';
+import { faultOf, Link, type Answer } from './socket.js';
 import type { Environment } from './environment.js';
-import type { Fault } from './response.js';
+import type { Fault } from './errors.js';
 
 /** Who hears what comes, over however many sockets. */
 export interface ConnectionReceiver {
@@ -240,3 +238,15 @@ const finalCodes: ReadonlyMap<number, Fault> = new Map([
     { name: 'CUID_ELSEWHERE', detail: 'This device has taken its cuid to another socket' },
   ],
 ]);
+
+const firstDelay = 1500;
+const longestDelay = 5000;
+
+/**
+ * Milliseconds before the next attempt to reconnect, after so many that failed: 1.5 s doubling to 5 s, each
+ * up to a half shorter or longer, so that clients of a router that was down do not return at once.
+ */
+export function reconnectDelay(failed: number, random: () => number): number {
+  const delay = Math.min(firstDelay * 2 ** failed, longestDelay);
+  return delay * (0.5 + random());
+}

@@ -1,10 +1,5 @@
-import { systemClock, type Clock } from './client-clock.js';
-import { devicePresets, type DeviceCapabilities } from './device.js';
-import { Logger } from './logger.js';
-import { noMedia, type MediaAdapter } from './media.js';
-import type { ErrorName } from './errors.js';
-import type { Platform } from './protocol.js';
-import type { SocketClass } from './socket-class.js';
+import type { ErrorName, Fault } from './errors.js';
+import type { Platform, CallDetails, MissedCallActions } from './protocol.js';
 
 /** All that the SDK takes from outside. */
 export interface SignedCallEnv {
@@ -83,3 +78,164 @@ export function environmentOf(env: SignedCallEnv): Environment {
 
 const randomId = (random: () => number): string =>
   Array.from({ length: 20 }, () => Math.floor(random() * 36).toString(36)).join('');
+
+/** The notification of a missed call, with at most three buttons. */
+export interface MissedCall {
+  readonly callId: string;
+  readonly actions: MissedCallActions;
+  readonly callDetails: CallDetails;
+}
+
+/** What the SDK asks of the phone. All are functions, because the answers change while the app runs. */
+export interface DeviceCapabilities {
+  /** The main version of the platform: 13 on Android 13. */
+  osVersion(): number;
+  microphone(): 'granted' | 'denied' | 'prompt';
+  requestMicrophone(): Promise<boolean>;
+  notificationsEnabled(): boolean;
+  requestNotificationPermission(): Promise<boolean>;
+  /** Whether a telephone call is going on. Android tells only with the permission Read Phone State. */
+  pstnBusy(): boolean;
+  showMissedCall(missed: MissedCall): void;
+}
+
+const allowAll: DeviceCapabilities = {
+  osVersion: () => 12,
+  microphone: () => 'granted',
+  requestMicrophone: () => Promise.resolve(true),
+  notificationsEnabled: () => true,
+  requestNotificationPermission: () => Promise.resolve(true),
+  pstnBusy: () => false,
+  showMissedCall: () => undefined,
+};
+
+const refuses = () => Promise.resolve(false);
+
+/** Devices for tests and rehearsals. */
+export const devicePresets = {
+  allowAll,
+  micDenied: { ...allowAll, microphone: () => 'denied', requestMicrophone: refuses },
+  notificationsOff: {
+    ...allowAll,
+    notificationsEnabled: () => false,
+    requestNotificationPermission: refuses,
+  },
+  android13Denied: {
+    ...allowAll,
+    osVersion: () => 13,
+    notificationsEnabled: () => false,
+    requestNotificationPermission: refuses,
+  },
+  pstnBusy: { ...allowAll, pstnBusy: () => true },
+} as const satisfies Readonly<Record<string, DeviceCapabilities>>;
+
+/** Asks for the microphone where that may still help. */
+export async function hasMicrophone(device: DeviceCapabilities): Promise<boolean> {
+  const answer = device.microphone();
+  return answer === 'granted' || (answer === 'prompt' && (await device.requestMicrophone()));
+}
+
+/** Android 13 and newer show no incoming call without a permission, for which an app has to ask. */
+export async function checkNotifications(env: Environment): Promise<Fault | undefined> {
+  const { device, platform } = env;
+  if (platform !== 'android' || device.osVersion() < 13 || device.notificationsEnabled())
+    return undefined;
+  const isGranted = await device.requestNotificationPermission();
+  return isGranted ? undefined : { name: 'NOTIFICATION_PERMISSION' };
+}
+
+/** Time, as the SDK knows it: injected, so that tests and other platforms have their own. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Runs it once after so many milliseconds, unless what is returned is called before. */
+  after(milliseconds: number, run: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after: (milliseconds, run) => {
+    const timer = setTimeout(run, milliseconds);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** How much is printed: a line whose level is at most the chosen one. */
+export const LogLevel = { off: -1, info: 0, debug: 2, verbose: 3 } as const;
+export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel];
+
+/** Prints lines behind the tag of the platform. No line holds an apiKey or what is said in a call. */
+export class Logger {
+  level: LogLevel = LogLevel.info;
+
+  readonly #print: (line: string) => void;
+  readonly #tag: string;
+
+  constructor(print: (line: string) => void, platform: Platform) {
+    this.#print = print;
+    this.#tag = platform === 'ios' ? 'Signed Call' : 'SignedCall';
+  }
+
+  info(text: string): void {
+    this.#write(LogLevel.info, text);
+  }
+
+  debug(text: string): void {
+    this.#write(LogLevel.debug, text);
+  }
+
+  verbose(text: string): void {
+    this.#write(LogLevel.verbose, text);
+  }
+
+  #write(level: LogLevel, text: string): void {
+    if (level <= this.level) this.#print(`${this.#tag}: ${text}`);
+  }
+}
+
+export function expectLevel(level: unknown): void {
+  if (!Object.values<unknown>(LogLevel).includes(level))
+    throw new TypeError('The level must be one of LogLevel: off, info, debug, verbose');
+}
+
+/** What the SDK needs of a WebSocket. Those of browsers, React Native, Node 22 and the package `ws` have it. */
+export interface Socket {
+  addEventListener(type: 'open', listener: () => void): void;
+  /** Browsers do not say what is wrong. */
+  addEventListener(type: 'error', listener: (event: { readonly message?: string }) => void): void;
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  addEventListener(type: 'close', listener: (event: { readonly code?: number }) => void): void;
+  send(text: string): void;
+  close(code?: number): void;
+  /** Ends it without waiting for the other side. Of `ws` only. */
+  terminate?(): void;
+}
+
+export type SocketClass = new (url: string, protocols: string[]) => Socket;
+
+/** How one call's voice travels. What is signalled goes through the router to the other side, as it is. */
+export interface MediaOptions {
+  /** The initiator makes the offer. */
+  readonly role: 'initiator' | 'receiver';
+  /** Any JSON value, up to 64 KiB as text. */
+  readonly sendSignal: (payload: unknown) => void;
+  /** Registers who hears the other side's signals. Those that came before are handed over at once. */
+  readonly onSignal: (handler: (payload: unknown) => void) => void;
+}
+
+export interface MediaSession {
+  /** Resolves when voice can travel; rejects when it never will: the call is hung up then. */
+  readonly connected: Promise<void>;
+  /** Lets go of microphone and connection. */
+  close(): void;
+}
+
+export interface MediaAdapter {
+  /** Called when the call is answered. */
+  open(options: MediaOptions): Promise<MediaSession>;
+}
+
+/** No voice: the call is in progress when both sides have answered. */
+export const noMedia: MediaAdapter = {
+  open: () => Promise.resolve({ connected: Promise.resolve(), close: () => undefined }),
+};

@@ -1,6 +1,5 @@
-import type { CallDirection, CallEvent } from './call-event.js';
-import type { Logger } from './logger.js';
-import type { CallDetails } from './protocol.js';
+import type { CallDirection, CallEvent, CallDetails } from './protocol.js';
+import type { Logger } from './environment.js';
 
 export interface CallEventResult {
   readonly direction: CallDirection;

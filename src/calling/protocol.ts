@@ -1,5 +1,3 @@
-import type { CallDirection, CallEvent } from './call-event.js';
-
 /**
  * What client and router say to each other: one JSON object in a text frame of a WebSocket.
  *
@@ -207,3 +205,31 @@ export const callTimers: CallTimers = {
   auth: 5000,
   ping: 10_000,
 };
+
+/** What a call's listener is told (specification, States and transitions). */
+export const CallEvent = {
+  CallIsPlaced: 'CallIsPlaced',
+  Cancelled: 'Cancelled',
+  Declined: 'Declined',
+  Missed: 'Missed',
+  Answered: 'Answered',
+  CallInProgress: 'CallInProgress',
+  Ended: 'Ended',
+  ReceiverBusyOnAnotherCall: 'ReceiverBusyOnAnotherCall',
+  DeclinedDueToLoggedOutCuid: 'DeclinedDueToLoggedOutCuid',
+  DeclinedDueToNotificationsDisabled: 'DeclinedDueToNotificationsDisabled',
+  DeclinedDueToMicrophonePermissionsNotGranted: 'DeclinedDueToMicrophonePermissionsNotGranted',
+} as const;
+export type CallEvent = (typeof CallEvent)[keyof typeof CallEvent];
+
+export const CallDirection = { Incoming: 'Incoming', Outgoing: 'Outgoing' } as const;
+export type CallDirection = (typeof CallDirection)[keyof typeof CallDirection];
+
+const goingOn: ReadonlySet<CallEvent> = new Set([
+  CallEvent.CallIsPlaced,
+  CallEvent.Answered,
+  CallEvent.CallInProgress,
+]);
+
+/** Whether the call is over with it: each side gets at most one such event of a call, as its last. */
+export const isTerminal = (event: CallEvent): boolean => !goingOn.has(event);

@@ -1,15 +1,13 @@
-import { CallDesk } from './active-call.js';
+import { CallDesk, type SignedCallState } from './active-call.js';
 import { CallPlacement } from './call-placement.js';
 import { checkCall, type CallProperties } from './call-request.js';
 import { Connection } from './connection.js';
-import { faultOf } from './fault-of.js';
-import { hasMicrophone } from './permissions.js';
+import { faultOf } from './socket.js';
+import { hasMicrophone, type Environment } from './environment.js';
 import { declineCodes } from './protocol.js';
-import type { Environment } from './environment.js';
 import type { InitProperties } from './init-properties.js';
 import type { Listeners } from './listeners.js';
-import type { Fault } from './response.js';
-import type { SignedCallState } from './local-call.js';
+import type { Fault } from './errors.js';
 
 /** One user on this device, from `initialize` to `logout`. */
 export class CallingSession {

@@ -8,9 +8,8 @@ import {
   type RouterFrame,
 } from './protocol.js';
 import { readRouterFrame } from './parse-frame.js';
-import type { Environment } from './environment.js';
-import type { Fault } from './response.js';
-import type { Socket } from './socket-class.js';
+import { errorTable, type Fault, type ErrorName } from './errors.js';
+import type { Environment, Socket } from './environment.js';
 
 /** What a frame's sending came to. `lost`: the socket was closed before. */
 export type Answer =
@@ -172,3 +171,22 @@ function signalUrl(url: string): string {
   const socketUrl = url.replace(/^http/i, 'ws').replace(/\/+$/, '');
   return /^wss?:\/\/[^/]+\/./i.test(socketUrl) ? socketUrl : socketUrl + signalPath;
 }
+
+/** What an answer means for who asked; undefined: all is well. */
+export function faultOf(answer: Answer): Fault | undefined {
+  switch (answer.kind) {
+    case 'ok':
+      return undefined;
+    case 'refused':
+      return { name: errorNameOf(answer.refusal.name), detail: answer.refusal.message };
+    case 'timeout':
+    case 'lost':
+      return { name: 'NO_NETWORK' };
+    default:
+      return answer satisfies never;
+  }
+}
+
+/** The names of errors are refused by; another one is of the protocol alone, or of a later router. */
+const errorNameOf = (refusal: string): ErrorName =>
+  Object.hasOwn(errorTable, refusal) ? (refusal as ErrorName) : 'CALL_FAILED';

@@ -1,12 +1,4 @@
-import type { MediaAdapter, MediaOptions, MediaSession } from './media.js';
-import { negotiate } from './negotiate.js';
-import type {
-  IceServer,
-  MediaTrack,
-  PeerConnection,
-  PeerConnectionClass,
-  TrackStream,
-} from './peer-connection.js';
+import type { MediaAdapter, MediaOptions, MediaSession } from './environment.js';
 
 export interface WebrtcOptions {
   /** The platform's own by default. */
@@ -82,3 +74,103 @@ function play(_track: MediaTrack, stream: TrackStream | undefined): void {
   // A page that nobody has touched may not play; the call goes on without being heard.
   audio.play().catch(() => undefined);
 }
+
+/** What the sides tell each other: how they speak, and where they can be reached. */
+type Signal = { readonly description: SessionDescription } | { readonly candidate: IceCandidate };
+
+/** The two sides agree how to speak to each other: the initiator offers, the receiver answers. */
+export function negotiate(
+  peer: PeerConnection,
+  { role, sendSignal, onSignal }: MediaOptions,
+  fail: (error: unknown) => void,
+): void {
+  /** Signals are worked off one after the other. */
+  let turn: Promise<void> = Promise.resolve();
+  /** Where the other side can be reached, learnt before how it speaks. */
+  let early: IceCandidate[] | undefined = [];
+  const inTurn = (work: () => Promise<void>): void => {
+    turn = turn.then(work).catch(fail);
+  };
+  const say = async (description: SessionDescription): Promise<void> => {
+    await peer.setLocalDescription(description);
+    const { type, sdp = '' } = description;
+    sendSignal({ description: { type, sdp } });
+  };
+  const hear = async (signal: Signal): Promise<void> => {
+    if ('candidate' in signal) {
+      if (early) early.push(signal.candidate);
+      else await peer.addIceCandidate(signal.candidate);
+      return;
+    }
+    await peer.setRemoteDescription(signal.description);
+    for (const candidate of early ?? []) await peer.addIceCandidate(candidate);
+    early = undefined;
+    if (signal.description.type === 'offer') await say(await peer.createAnswer());
+  };
+  peer.addEventListener('icecandidate', ({ candidate: found }) => {
+    if (found === null) return;
+    const { candidate, sdpMid, sdpMLineIndex } = found;
+    sendSignal({ candidate: { candidate, sdpMid, sdpMLineIndex } });
+  });
+  if (role === 'initiator') inTurn(async () => say(await peer.createOffer()));
+  onSignal((payload) => inTurn(async () => hear(payload as Signal)));
+}
+
+// What the SDK needs of WebRTC. The browser's RTCPeerConnection has it, so have those of React Native and
+// of the package @roamhq/wrtc.
+
+export interface SessionDescription {
+  readonly type: 'offer' | 'answer' | 'pranswer' | 'rollback';
+  readonly sdp?: string;
+}
+
+export interface IceServer {
+  readonly urls: string | string[];
+  readonly username?: string;
+  readonly credential?: string;
+}
+
+/** Where a side can be reached. */
+export interface IceCandidate {
+  readonly candidate: string;
+  readonly sdpMid: string | null;
+  readonly sdpMLineIndex: number | null;
+}
+
+/** A track of sound; what else it has is the platform's matter. */
+export interface MediaTrack {
+  readonly kind: string;
+  stop(): void;
+}
+
+/** Tracks that belong together. */
+export interface TrackStream {
+  getTracks(): MediaTrack[];
+}
+
+export interface PeerConnection {
+  readonly connectionState: string;
+  addEventListener(type: 'connectionstatechange', listener: () => void): void;
+  addEventListener(
+    type: 'icecandidate',
+    listener: (event: { readonly candidate: IceCandidate | null }) => void,
+  ): void;
+  addEventListener(
+    type: 'track',
+    listener: (event: {
+      readonly track: MediaTrack;
+      readonly streams: readonly TrackStream[];
+    }) => void,
+  ): void;
+  addTrack(track: MediaTrack, stream: TrackStream): unknown;
+  createOffer(): Promise<SessionDescription>;
+  createAnswer(): Promise<SessionDescription>;
+  setLocalDescription(description: SessionDescription): Promise<void>;
+  setRemoteDescription(description: SessionDescription): Promise<void>;
+  addIceCandidate(candidate: IceCandidate): Promise<void>;
+  close(): void;
+}
+
+export type PeerConnectionClass = new (configuration: {
+  readonly iceServers: IceServer[];
+}) => PeerConnection;

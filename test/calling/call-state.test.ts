@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isTerminal, type CallEvent } from '../../src/calling/call-event.js';
+import { isTerminal, type CallEvent } from '../../src/calling/protocol.js';
 import { placedCall, transition, type Trigger } from '../../src/service/calls/call-state.js';
 
 const answered: Trigger[] = [{ type: 'answer' }];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { devicePresets } from '../../src/calling/device.js';
+import { devicePresets } from '../../src/calling/environment.js';
 import type { SignedCallEnv } from '../../src/calling/environment.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient, until } from '../support/calling-client.js';

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { devicePresets } from '../../src/calling/device.js';
+import { devicePresets } from '../../src/calling/environment.js';
 import { ErrorName } from '../../src/calling/errors.js';
 import type { CallProperties } from '../../src/calling/call-request.js';
 import type { InitProperties } from '../../src/calling/init-properties.js';
 import type { Platform } from '../../src/calling/protocol.js';
 import type { SignedCall } from '../../src/calling/index.js';
 import type { SignedCallEnv } from '../../src/calling/environment.js';
-import type { SignedCallResponse } from '../../src/calling/response.js';
+import type { SignedCallResponse } from '../../src/calling/errors.js';
 import { errorTable } from '../../src/calling/errors.js';
 import { annProperties as ann, testClient } from '../support/calling-client.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createSignedCall, SignedCall } from '../../src/calling/index.js';
-import { LogLevel } from '../../src/calling/logger.js';
-import type { CallEvent } from '../../src/calling/call-event.js';
+import { LogLevel } from '../../src/calling/environment.js';
+import type { CallEvent } from '../../src/calling/protocol.js';
 import type { CallDetails } from '../../src/calling/protocol.js';
 import { annProperties, testClient, until } from '../support/calling-client.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
@@ -86,7 +86,7 @@ it('mistakes of the program throw a TypeError', () => {
 
 it('a call that rings before anybody shows it is shown when somebody does', async () => {
   const router = await scriptedRouter();
-  const { nodeEnv } = await import('../../src/calling/node-env.js');
+  const { nodeEnv } = await import('../../src/calling/node/index.js');
   const client = createSignedCall(await nodeEnv({ url: router.url, core: { accountId: 'C' } }));
   await client.initialize(annProperties);
   router.send('incoming', { callId: 'call-0', details, channel: 'Push', expiresAt: 7 });
@@ -141,7 +141,7 @@ it('the shared instance has no environment before use, and keeps what was set be
   expect((await SignedCall.initialize(annProperties)).error?.errorName).toBe('CORE_REQUIRED');
   const router = await scriptedRouter();
   const lines: string[] = [];
-  const { nodeEnv } = await import('../../src/calling/node-env.js');
+  const { nodeEnv } = await import('../../src/calling/node/index.js');
   const env = {
     url: router.url,
     core: { accountId: 'C' },

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { CallEvent } from '../../src/calling/call-event.js';
-import type { Clock } from '../../src/calling/client-clock.js';
-import { systemClock } from '../../src/calling/client-clock.js';
-import { reconnectDelay } from '../../src/calling/reconnect-delay.js';
+import type { CallEvent } from '../../src/calling/protocol.js';
+import type { Clock } from '../../src/calling/environment.js';
+import { systemClock } from '../../src/calling/environment.js';
+import { reconnectDelay } from '../../src/calling/connection.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient, until, type TestClient } from '../support/calling-client.js';
 import { cutProxy } from '../support/cut-proxy.js';

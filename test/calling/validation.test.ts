@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lintInitProperties } from '../../src/calling/lint-init-properties.js';
+import { lintInitProperties } from '../../src/calling/init-properties.js';
 import { validateCuid } from '../../src/calling/cuid.js';
 
 it.each([

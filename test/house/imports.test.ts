@@ -59,9 +59,8 @@ const mayImport: Readonly<Record<string, string>> = {
 const mayRead: Readonly<Record<string, string>> = {
   'client/timeouts.ts': 'timers', // undici's answers are waited for with its own limits
   'ui/progress.ts': 'timers', // draws while nothing else happens
-  'calling/client-clock.ts': 'clock, timers', // what is used where no other clock is injected
-  'calling/environment.ts': 'random', // likewise
-  'calling/node-env.ts': 'random', // a device id
+  'calling/environment.ts': 'clock, timers, random', // what is used where nothing else is injected
+  'calling/node/index.ts': 'random', // a device id
   'calling/node/voice.ts': 'process', // has to end it before WebRTC crashes it
   'service/http-server.ts': 'timers', // the service is a world of its own
   'service/response.ts': 'timers',

@@ -5,7 +5,7 @@ import type { CallEventResult } from '../../src/calling/listeners.js';
 import type { InitProperties } from '../../src/calling/init-properties.js';
 import type { SignedCall } from '../../src/calling/index.js';
 import type { SignedCallEnv } from '../../src/calling/environment.js';
-import { nodeEnv } from '../../src/calling/node-env.js';
+import { nodeEnv } from '../../src/calling/node/index.js';
 
 /** Waits as they are, so that only those a test shortens can be up in it; it reconnects soon. */
 export const patient = { reconnectScale: 0.01 };

@@ -1,9 +1,13 @@
 import process from 'node:process';
-import { systemClock } from '../client-clock.js';
+import { systemClock, type MediaAdapter } from '../environment.js';
 import { resampled, type Sound } from './wav.js';
-import { webrtc, type WebrtcOptions } from '../webrtc.js';
-import type { MediaAdapter } from '../media.js';
-import type { MediaTrack, PeerConnectionClass, TrackStream } from '../peer-connection.js';
+import {
+  webrtc,
+  type WebrtcOptions,
+  type MediaTrack,
+  type PeerConnectionClass,
+  type TrackStream,
+} from '../webrtc.js';
 
 export interface NodeVoiceOptions extends Pick<WebrtcOptions, 'iceServers'> {
   /** What this side says, from the answer on; silence behind it, and by default. */

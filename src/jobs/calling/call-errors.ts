@@ -1,8 +1,7 @@
 import { EngagectlError, type ErrorId } from '../../errors.js';
 import { checkCall } from '../../calling/call-request.js';
-import { errorTable } from '../../calling/errors.js';
+import { errorTable, type SignedCallError } from '../../calling/errors.js';
 import { validateCuid } from '../../calling/cuid.js';
-import type { SignedCallError } from '../../calling/response.js';
 
 /** Errors of the SDK that are more than "the call did not get through". */
 const ids: Readonly<Partial<Record<SignedCallError['errorName'], ErrorId>>> = {

@@ -1,9 +1,8 @@
-import { lintInitProperties } from '../../calling/lint-init-properties.js';
-import { errorNumber } from '../../calling/response.js';
+import { lintInitProperties, type InitFinding } from '../../calling/init-properties.js';
+import { errorNumber } from '../../calling/errors.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
 import { readJsonFile } from '../input-files.js';
 import type { Platform } from '../../calling/protocol.js';
-import type { InitFinding } from '../../calling/init-finding.js';
 import type { World } from '../job-context.js';
 
 /** A finding, and the platforms on which it is one. */

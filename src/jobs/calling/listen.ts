@@ -1,4 +1,4 @@
-import { CallEvent, isTerminal } from '../../calling/call-event.js';
+import { CallEvent, isTerminal, type MissedCallActions } from '../../calling/protocol.js';
 import { EngagectlError } from '../../errors.js';
 import { aborted, type World } from '../job-context.js';
 import {
@@ -11,7 +11,6 @@ import {
   type PhoneOptions,
 } from './phone.js';
 import { readJsonFile } from '../input-files.js';
-import type { MissedCallActions } from '../../calling/protocol.js';
 
 export interface ListenOptions extends PhoneOptions, AnsweringOptions {
   /** Until the first call is over. */

@@ -1,13 +1,21 @@
 import { createSignedCall, type SignedCall } from '../../calling/index.js';
-import { devicePresets, type DeviceCapabilities, type MissedCall } from '../../calling/device.js';
-import { nodeEnv } from '../../calling/node-env.js';
+import {
+  devicePresets,
+  type DeviceCapabilities,
+  type MissedCall,
+  type MediaAdapter,
+  type SocketClass,
+} from '../../calling/environment.js';
+import { nodeEnv } from '../../calling/node/index.js';
 import { interruption } from '../../errors.js';
 import { CallError } from './call-errors.js';
-import { CallEvent } from '../../calling/call-event.js';
-import type { CallDetails, MissedCallActions, Platform } from '../../calling/protocol.js';
+import {
+  CallEvent,
+  type CallDetails,
+  type MissedCallActions,
+  type Platform,
+} from '../../calling/protocol.js';
 import type { IncomingCall } from '../../calling/listeners.js';
-import type { MediaAdapter } from '../../calling/media.js';
-import type { SocketClass } from '../../calling/socket-class.js';
 import type { World } from '../job-context.js';
 
 /** The calling system, and the account in it. */

@@ -1,4 +1,4 @@
-import { CallEvent, isTerminal } from '../../calling/call-event.js';
+import { CallEvent, isTerminal } from '../../calling/protocol.js';
 import { EngagectlError, exitCodes, type ExitCode } from '../../errors.js';
 import { aborted, type World } from '../job-context.js';
 import { CallError } from './call-errors.js';

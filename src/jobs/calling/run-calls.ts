@@ -6,7 +6,7 @@ import {
   answerOf,
   type ScriptRow,
 } from './call-script.js';
-import { CallEvent, isTerminal } from '../../calling/call-event.js';
+import { CallEvent, isTerminal } from '../../calling/protocol.js';
 import { Answering, openPhone, type CallingAccount, type PhoneEvent } from './phone.js';
 import { CallError } from './call-errors.js';
 import { placeCall } from './place-call.js';

@@ -3,7 +3,7 @@ import { open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { readWav, resampled, writeWav, type Sound } from '../../calling/node/wav.js';
 import { EngagectlError } from '../../errors.js';
 import { whyOf, fileError } from '../../files/file-errors.js';
-import type { MediaAdapter } from '../../calling/media.js';
+import type { MediaAdapter } from '../../calling/environment.js';
 import type { World } from '../job-context.js';
 
 export interface VoiceOptions {

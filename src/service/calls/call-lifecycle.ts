@@ -8,11 +8,10 @@ import {
 } from './call-state.js';
 import { callsGoingOn, detailsOf, saveCall } from './call-records.js';
 import { randomUUID } from 'node:crypto';
-import { CallDirection } from '../../calling/call-event.js';
+import { CallDirection, type CallDetails } from '../../calling/protocol.js';
 import { changeProfile } from '../store/profiles.js';
 import { addEvent } from '../store/events.js';
 import type { Call, User, Directory } from './users.js';
-import type { CallDetails } from '../../calling/protocol.js';
 import type { Database } from '../store/database.js';
 import type { Alarms } from '../clock.js';
 import type { CallRules } from './call-options.js';

@@ -1,5 +1,4 @@
-import { CallEvent } from '../../calling/call-event.js';
-import { declineCodes, type DeclineCode } from '../../calling/protocol.js';
+import { CallEvent, declineCodes, type DeclineCode } from '../../calling/protocol.js';
 
 export type Side = 'initiator' | 'receiver';
 
