@@ -33,7 +33,6 @@ const aroundCommands = new Set(
   [
     ...['call', 'config', 'doctor', 'fleet', 'runs', 'serve'].map((noun) => `${noun}/command`),
     'completion',
-    'completion/complete-command',
     'cuid',
   ].map((name) => module(`commands/${name}`)),
 );

@@ -1,5 +1,4 @@
 import { exitCodeOf, exitCodes, interruption, type ExitCode } from './errors.js';
-import { Instead } from './instead.js';
 import { version } from './version.js';
 import type { Runtime } from './runtime.js';
 
@@ -18,11 +17,11 @@ export async function main(argv: readonly string[], outside: Runtime): Promise<E
       }
       const { runProgram } = await import('./program.js');
       const forMore = /^(?:--version|-V) --json$/.test(argv.join(' ')); // there is a command for that
-      await runProgram(forMore ? ['version', '--json'] : argv, runtime);
+      const instead = await runProgram(forMore ? ['version', '--json'] : argv, runtime);
+      if (instead) return await main(instead.argv, instead.runtime);
     }
     return end(exitCodes.ok);
   } catch (thrown) {
-    if (thrown instanceof Instead) return main(thrown.argv, thrown.runtime);
     const error = thrown === runtime.signal.reason ? interruption(thrown) : thrown;
     const [{ errorSettings }, { showError }, { annotateError }] = await Promise.all([
       import('./ui/display-settings.js'),

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import {
   addCommand,
   helpAlone,
+  Instead,
   type Begin,
   type CommandSpec,
   type Program,
@@ -39,26 +40,33 @@ const commands: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     runs: () => import('./commands/runs/command.js'),
     fleet: () => import('./commands/fleet/command.js'),
     completion: () => import('./commands/completion.js'),
-    __complete: () => import('./commands/completion/complete-command.js'),
-    version: () => import('./commands/version-command.js'),
+    __complete: async () => ({
+      command: (await import('./commands/completion.js')).completeCommand,
+    }),
+    version: async () => ({ command: (await import('./commands/help.js')).versionCommand }),
     help: () => import('./commands/help.js'),
   },
 };
 type Load = () => Promise<{ readonly command: CommandSpec }>;
 
 /**
- * Runs one command line. Throws EngagectlError, E-USAGE for what commander refuses; anything else
+ * Runs one command line; returns the one that it stands for, if any. Throws EngagectlError, E-USAGE for what commander refuses; anything else
  * that is thrown is a defect.
  */
-export async function runProgram(argv: readonly string[], runtime: Runtime): Promise<void> {
+export async function runProgram(
+  argv: readonly string[],
+  runtime: Runtime,
+): Promise<Instead | undefined> {
   let typed: (() => Promise<void> | void) | undefined;
   const program = await buildProgram(runtime, argv, (work) => (typed = work));
   try {
     if (argv.length === 0) showCommands(program, runtime);
     else program.parse(withShortValues(argv, program), { from: 'user' });
     await typed?.();
+    return undefined;
   } catch (thrown) {
-    if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
+    if (thrown instanceof Instead) return thrown;
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) return undefined;
     for (const problem of wrongVariables(program, runtime)) noteProblem(program, problem);
     throw usageError(thrown, program, argv);
   }
@@ -87,11 +95,11 @@ const examples = `
 
 /**
  * The command tree: with the one command alone that the arguments begin with, which is quicker to
- * load, else with all of them. Building it loads no heavy module.
+ * load; with all of them, without their subcommands, for the help of the program; else whole.
  */
 export async function buildProgram(
   runtime: Runtime,
-  [first]: readonly string[] = [],
+  argv?: readonly string[],
   begin: Begin = () => undefined,
 ): Promise<Command> {
   const program = new Command(runtime.program)
@@ -115,15 +123,16 @@ export async function buildProgram(
   addOptions(program, globalOptionTable);
   program.helpCommand(false); // there is one of our own
   helpAlone(program);
-  await addCommands(program, { runtime, begin }, first);
+  await addCommands(program, { runtime, begin }, argv);
   return program;
 }
 
 async function addCommands(
   program: Command,
   world: { readonly runtime: Runtime; readonly begin: Begin },
-  first = '',
+  argv: readonly string[] | undefined,
 ): Promise<void> {
+  const [first = '--help', ...words] = argv ?? [''];
   const all = Object.entries(commands).flatMap(([group, loads]) =>
     Object.entries(loads).map(([name, load]) => ({ group, name, load })),
   );
@@ -133,7 +142,12 @@ async function addCommands(
   for (const [n, { command }] of loaded.entries()) {
     const { group, name } = wanted[n]!;
     program.commandsGroup(group);
-    addCommand(program, name, { spec: command, program: self, ...world });
+    await addCommand(program, name, {
+      spec: command,
+      program: self,
+      words: /^(?:-h|--help)$/.test(first) ? undefined : name === first ? words : [],
+      ...world,
+    });
   }
 }
 

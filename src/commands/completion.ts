@@ -1,4 +1,7 @@
-import type { CommandSpec } from './shared/command-spec.js';
+import path from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import type { Runtime } from '../runtime.js';
+import type { Call, CommandSpec } from './shared/command-spec.js';
 
 const scripts = {
   bash: async () => (await import('../help/completion/bash.js')).bashCompletion,
@@ -29,3 +32,131 @@ export const command: CommandSpec = {
     runtime.stdout.write(script(commandWords(await program.tree(runtime))));
   },
 };
+
+/**
+ * What completion scripts ask, quick, and silent if there is no answer: `__complete profiles`, `regions`
+ * or `runs`; `__complete columns -- <words>` for the last word of a command line, its words as they were
+ * typed; `__complete line -- <n> =<word> <words>` for a word behind the first n of the others, as PowerShell
+ * asks: its words without their quotes. That answers in ASCII, with \u0418 for other letters; with an empty
+ * line where nothing fits; and with nothing at all where a file is meant.
+ */
+export const completeCommand: CommandSpec = {
+  hidden: true,
+  operands: [
+    ['<kind>', ''],
+    ['[word...]', ''],
+  ],
+  run: async (call) => {
+    const [kind = '', ...words] = call.operands;
+    const names = await answers[kind as keyof typeof answers]?.(call, words).catch(() => []);
+    call.runtime.stdout.write((names ?? []).map((name) => `${name}\n`).join(''));
+  },
+};
+
+type Ask = (call: Call, words: readonly string[]) => Promise<string[]>;
+
+const named =
+  (kind: 'profiles' | 'regions' | 'runs'): Ask =>
+  async ({ runtime }) =>
+    completedNames(kind, runtime);
+
+const columns: Ask = async ({ runtime }, words) => completedColumns(words, runtime);
+
+const names = {
+  profiles: named('profiles'),
+  regions: named('regions'),
+  runs: named('runs'),
+  columns,
+};
+
+const line: Ask = async (call, [behind = '0', current = '=', ...words]) => {
+  const { commandWords, valuesAt } = await import('../help/completion/command-words.js');
+  const word = current.slice(1);
+  const { before, values } = valuesAt(
+    commandWords(await call.program.tree(call.runtime)),
+    words.slice(0, Number(behind)),
+    word,
+  );
+  if (values === 'files') return [];
+  const asked = typeof values === 'string' ? names[values as keyof typeof names] : () => values;
+  const all = (await asked?.(call, [...words, word])) ?? [];
+  const fitting = all.map((value) => `${before}${value}`).filter((value) => value.startsWith(word));
+  return fitting.length > 0 ? fitting.map(inAscii) : [''];
+};
+
+const answers = {
+  ...names,
+  columns: (call: Call, typed: readonly string[]) => columns(call, typed.map(unquoted)),
+  line,
+};
+
+const unquoted = (word: string): string =>
+  word.replaceAll(/^(["'])(.*)\1$/g, '$2').replaceAll(/\\(.)/g, '$1');
+
+const inAscii = (name: string): string =>
+  name.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Saved profiles and regions, and unfinished runs: those that a shell takes as they are. */
+async function completedNames(
+  kind: 'profiles' | 'regions' | 'runs',
+  runtime: Runtime,
+): Promise<string[]> {
+  const { configFolder, stateFolder } = await import('../config/directories.js');
+  if (kind === 'runs') return plain(await readdir(path.join(stateFolder(runtime), 'runs')));
+  // Read without the schema: checking it would cost more than the answer is worth.
+  const text = await readFile(path.join(configFolder(runtime), 'config.json'), 'utf8').catch(
+    () => '{}',
+  );
+  const { profiles = {} } = JSON.parse(text) as SavedNames;
+  if (kind === 'profiles') return plain(Object.keys(profiles));
+  const regions = Object.values(profiles).flatMap((profile) => Object.keys(profile.regions ?? {}));
+  return plain([...new Set([...regions, 'local'])]);
+}
+
+/** Of the config file, the part that holds names. */
+interface SavedNames {
+  readonly profiles?: Readonly<Record<string, { readonly regions?: object }>>;
+}
+
+/** What else a damaged file may hold is nothing for a shell. */
+const plain = (names: readonly string[]): string[] =>
+  names.filter((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)).toSorted();
+
+/** Files that a command writes, or that are no input for another reason. */
+const otherFiles =
+  /^(?:-o|--(?:output|rejects|report|gone|mapping|write-mapping|key-file|record|play))$/;
+
+/**
+ * Columns of the input file that a command line names, for the last of its words; each with what stands
+ * before the last comma of that word.
+ */
+async function completedColumns(line: readonly string[], runtime: Runtime): Promise<string[]> {
+  const words = [...line];
+  const current = (words.pop() ?? '').replace(/^--[a-z-]+=/, '');
+  const file = words.find((word, at) => isTable(word) && !otherFiles.test(flagBefore(words, at)));
+  if (file === undefined) return [];
+  const { readColumns } = await import('../jobs/input-files.js');
+  const delimiter = valueOf('--delimiter', words)?.replace(/^\\t$/, '\t');
+  const encoding = valueOf('--encoding', words);
+  const options = { ...(delimiter && { delimiter }), ...(encoding && { encoding }) };
+  const columns = await readColumns(file, options, runtime);
+  const before = current.slice(0, current.lastIndexOf(',') + 1);
+  const taken = new Set(before.split(','));
+  return columns
+    .filter((name) => isPlain(name) && !taken.has(name))
+    .map((name) => `${before}${name}`);
+}
+
+const isTable = (word: string): boolean => /\.[ct]sv(?:\.gz)?$/i.test(word);
+
+/** bash takes `--output=x.csv` for three words. */
+const flagBefore = (words: readonly string[], at: number): string =>
+  (words[at - 1] === '=' ? words[at - 2] : words[at - 1]) ?? '';
+
+const valueOf = (flag: string, words: readonly string[]): string | undefined => {
+  const at = words.indexOf(flag);
+  return at < 0 ? undefined : words[words[at + 1] === '=' ? at + 2 : at + 1];
+};
+
+/** Others could be more than a name to a shell. */
+const isPlain = (name: string): boolean => /^[\p{L}\p{N}_.$-][\p{L}\p{N}_. $-]{0,63}$/u.test(name);

@@ -4,10 +4,14 @@ import { EngagectlError } from '../errors.js';
 import { inputOptions, needInput } from './flags/input-flags.js';
 import { concurrencyOption, outputOptions } from './flags/output-flags.js';
 import { choice, notEmpty } from './flags/value-parsers.js';
-import type { WantedUsers } from '../jobs/get-profiles.js';
+import { isStdout } from '../jobs/output-options.js';
+import { inertJsonText } from '../ui/sanitize.js';
+import type { LookUpRequest, ProfileSink, WantedUsers } from '../jobs/get-profiles.js';
+import type { OutputStream, Runtime } from '../runtime.js';
+import type { CommandWorld } from './shared/job-context.js';
+import type { Settings } from './shared/global-options.js';
 import type { CommandSpec } from './shared/command-spec.js';
 import type { FlagsOf, OptionTable } from './flags/option-table.js';
-import type { LookUpFlags } from './job/run-look-up.js';
 
 const userOptions = [
   'Users:',
@@ -28,6 +32,10 @@ const userOptions = [
   ],
 ] as const satisfies OptionTable;
 type UserFlags = FlagsOf<typeof userOptions>;
+
+interface LookUpFlags extends Omit<LookUpRequest, 'users' | 'into'> {
+  readonly concurrency: number;
+}
 
 export const command: CommandSpec<LookUpFlags & UserFlags> = {
   summary: 'one or many profiles by identifier',
@@ -50,7 +58,6 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
     const users = wantedUsers(operands, flags);
     if ('input' in users) needInput(users.input === '-' ? [] : [users.input], call);
     const settings = call.settings();
-    const { runLookUp } = await import('./job/run-look-up.js');
     await runLookUp({ users, flags }, settings, call.runtime);
   },
 };
@@ -88,4 +95,71 @@ function wantedUsers(values: readonly string[], flags: UserFlags): WantedUsers {
     });
   }
   return way;
+}
+
+/** Runs get-profile from its flags to its summary. Throws what the command must end with. */
+async function runLookUp(
+  { users, flags }: { readonly users: WantedUsers; readonly flags: LookUpFlags },
+  settings: Settings,
+  runtime: Runtime,
+): Promise<void> {
+  const [{ isSingle, lookUp }, { prettyJson }, { runJob }] = await Promise.all([
+    import('../jobs/get-profiles.js'),
+    import('../text/raw-json.js'),
+    import('./shared/run-job.js'),
+  ]);
+  const single = isSingle(users);
+  const onTerminal = isStdout(flags.output) && !flags.format && runtime.stdout.isTTY === true;
+  const into = single && onTerminal ? terminalSink(runtime.stdout, prettyJson) : undefined;
+  const request: LookUpRequest = { ...flags, users, into };
+  await runJob(
+    {
+      name: 'get-profile',
+      flags,
+      concurrency: flags.concurrency,
+      nouns: 'users',
+      reads: true,
+      job: async (world, hooks) => lookUp(request, world, hooks),
+      judged: (error, world) => (single ? errorOfOne(users, error, world) : error),
+      // One profile needs no figures for people.
+      figures: !single,
+    },
+    settings,
+    runtime,
+  );
+}
+
+/** A single profile on a terminal is indented. */
+function terminalSink(stdout: OutputStream, prettyJson: (json: Buffer) => string): ProfileSink {
+  let bytes = 0;
+  return {
+    get bytes() {
+      return bytes;
+    },
+    warnings: [],
+    write: (record) => {
+      if (record) {
+        const text = `${inertJsonText(prettyJson(record))}\n`;
+        bytes += Buffer.byteLength(text);
+        stdout.write(text);
+      }
+      return Promise.resolve();
+    },
+    finish: () => Promise.resolve(),
+    abort: () => Promise.resolve(),
+  };
+}
+
+function errorOfOne(
+  users: WantedUsers,
+  error: EngagectlError,
+  { connection }: CommandWorld,
+): EngagectlError {
+  if (error.id !== 'E-NOT-FOUND' || !('values' in users)) return error;
+  const { accountId, region } = connection!.account;
+  const who = `${users.by} ${JSON.stringify(users.values[0])}`;
+  return new EngagectlError('E-NOT-FOUND', `no user has ${who}`, {
+    why: `account ${accountId}, region ${region}`,
+    fix: 'compare the spelling: identifiers are case-sensitive; perhaps it is another --region',
+  });
 }

@@ -1,6 +1,8 @@
 import { Command } from 'commander';
 import { isTopic, loadTopic, topics } from '../help/topics.js';
 import { environmentFlags } from './shared/global-options.js';
+import { jsonAnswer } from '../ui/sanitize.js';
+import { version } from '../version.js';
 import type { CommandSpec } from './shared/command-spec.js';
 
 /** `help [topic|command…]`: commander's own prints the program's help for a name it does not know. */
@@ -46,3 +48,26 @@ function refuseName(name: string, command: Command): void {
   if (command.parent === null) for (const topic of Object.keys(topics)) known.command(topic);
   known.parse([name], { from: 'user' });
 }
+
+/** The version alone is what `main` answers by itself, which is quicker. */
+export const versionCommand: CommandSpec = {
+  needs: 'nothing',
+  summary: 'the version of this program',
+  description:
+    'Prints the version; with --json also those of Node, the platform, and the libraries that requests and files depend on.',
+  examples: `
+    # the version alone
+    engagectl version
+    # for a report of a fault
+    engagectl version --json
+  `,
+  run: async ({ runtime, settings }) => {
+    const { stdout, nodeVersion: node, platform } = runtime;
+    if (!settings().json) {
+      stdout.write(`${version}\n`);
+      return;
+    }
+    const { libraryVersions } = await import('../jobs/doctor/checks.js');
+    stdout.write(jsonAnswer({ version, node, platform, ...(await libraryVersions()) }));
+  },
+};

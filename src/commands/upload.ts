@@ -1,19 +1,22 @@
 import { EngagectlError } from '../errors.js';
-import { mappingOptions, typeOption } from './flags/input-flags.js';
+import { mappingOptions, needInput, typeOption } from './flags/input-flags.js';
 import { notEmpty } from './flags/value-parsers.js';
 import { writeOptions, type WriteFlags } from './flags/write-flags.js';
 import type { UploadOptions } from '../jobs/job-options.js';
-import type { CommandSpec } from './shared/command-spec.js';
+import type { Call, CommandSpec } from './shared/command-spec.js';
 import type { OptionRow, OptionTable } from './flags/option-table.js';
+import { shellWord } from '../wording.js';
+import { count, grouped } from '../ui/format.js';
+import { messages } from '../ui/messages.js';
+import type { Preview } from '../jobs/write/preview.js';
 
-export interface UploadFlags
-  extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
+interface UploadFlags extends WriteFlags, Omit<UploadOptions, keyof WriteFlags | 'rehearsal'> {
   readonly preview?: PreviewFlag;
   readonly writeMapping?: string;
   readonly overwrite?: boolean;
 }
 
-export interface PreviewFlag {
+interface PreviewFlag {
   readonly count: number;
   /** `--preview users.csv`: a word behind the flag that is no number is a file. */
   readonly files: readonly string[];
@@ -65,7 +68,7 @@ export const command: CommandSpec<UploadFlags> = {
   ],
   run: async (call) => {
     const { flags } = call;
-    if (flags.preview) return (await import('./preview.js')).preview(call, flags.preview);
+    if (flags.preview) return preview(call, flags.preview);
     refuseDraft(flags);
     // Together, since most of the time is waiting for small files to be read.
     const [{ upload }, { runWrite }] = await Promise.all([
@@ -94,4 +97,69 @@ function refuseDraft({ writeMapping, overwrite }: UploadFlags): void {
     why: 'a mapping file is drafted from what a preview reads',
     fix: 'add --preview --write-mapping <file>; then upload with --mapping <file>',
   });
+}
+
+/** Flags that a drafted mapping file stands for, and where it goes. */
+const ofDraft = [
+  'write-mapping',
+  'overwrite',
+  'identity',
+  'object-id',
+  'map',
+  'types',
+  'drop',
+  'only',
+];
+
+/** Shows on stdout what would be sent. Throws E-REJECTED where rows would be rejected. */
+async function preview(call: Call<UploadFlags>, asked: PreviewFlag): Promise<void> {
+  const { shard: _, ...flags } = call.flags; // it is the input that is looked at
+  const { runtime } = call;
+  const files = [...asked.files, ...call.operands];
+  needInput(files, call);
+  const settings = call.settings();
+  const { timezone = 'UTC' } = settings;
+  if (flags.overwrite && flags.writeMapping === undefined) throw nothingToReplace();
+  const [{ previewUpload }, { jobWords }, { showPreview }] = await Promise.all([
+    import('../jobs/write/preview.js'),
+    import('./shared/job-context.js'),
+    import('../ui/preview.js'),
+  ]);
+  const request = { ...flags, files, count: asked.count };
+  const seen = await previewUpload(request, { runtime, words: jobWords, timezone });
+  showPreview(seen, settings, runtime);
+  if (flags.writeMapping !== undefined) {
+    const { commandLine, ofRehearsal } = await import('./shared/suggested-command.js');
+    const typed = { command: call.command, argv: settings.argv };
+    const next = `${commandLine(typed, files, [...ofRehearsal, ...ofDraft])} --check --mapping ${shellWord(flags.writeMapping)}`;
+    messages(settings, runtime).note(`${drafted(seen, flags.writeMapping)}\nnext: ${next}`);
+  }
+  if (seen.rejected === 0) return;
+  const message = `${grouped(seen.rejected)} of ${count(seen.records, 'record')} would be rejected`;
+  throw new EngagectlError('E-REJECTED', message, {
+    why: seen.rejects[0]?.error,
+    fix: 'correct them, or let the upload pass over them; --check writes all of them to a file',
+  });
+}
+
+const nothingToReplace = (): EngagectlError =>
+  new EngagectlError('E-USAGE', '--overwrite is for --write-mapping', {
+    why: 'a preview writes nothing else',
+    fix: 'add --write-mapping <file>, or leave --overwrite out',
+  });
+
+/** `wrote m.json: identity "Id", 12 columns, 2 of them renamed, …`. */
+function drafted({ drafted: mapping, columns, complete }: Preview, file: string): string {
+  const { identity, objectId, map = {}, types = {}, required = [], values = {} } = mapping ?? {};
+  const renamed = Object.entries(map).filter(([column, key]) => column !== key).length;
+  const parts = [
+    `${identity === undefined ? 'objectId' : 'identity'} ${JSON.stringify(identity ?? objectId)}`,
+    count(columns.length, 'column'),
+    renamed > 0 && `${grouped(renamed)} renamed`,
+    Object.keys(types).length > 0 && `${grouped(Object.keys(types).length)} typed`,
+    required.length > 0 && `${grouped(required.length)} required`,
+    Object.keys(values).length > 0 && `${grouped(Object.keys(values).length)} of few values`,
+  ];
+  const from = complete ? '' : ', from the beginning of the input';
+  return `wrote ${file}: ${parts.filter(Boolean).join(', ')}${from}`;
 }

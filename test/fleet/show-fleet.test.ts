@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { showFleet, type FleetPicture } from '../../src/commands/fleet/show-fleet.js';
+import { showFleet, type FleetPicture } from '../../src/commands/fleet/status.js';
 import { makeWorld } from '../support/world.js';
 
 /** So many shards, of which one has failed for a long reason. */

@@ -15,14 +15,14 @@ import { notYet } from './not-yet.js';
 const mayImport: Readonly<Record<string, string>> = {
   // the entries
   process: 'main, runtime, errors, import() ui',
-  main: 'import() program, import() ui, errors, instead, version, type runtime',
+  main: 'import() program, import() ui, errors, version, type runtime',
   program: 'commands, help, wording, version, type runtime, commander',
   index: 'jobs, main, runtime, errors, config',
   testing: 'service, contract, runtime',
 
   // what a person types and sees
   commands:
-    'jobs, ui, help, config, contract, text, time-zone, errors, instead, version, wording, type runtime, import() service, import() calling, import() fleet, commander',
+    'jobs, ui, help, config, contract, text, time-zone, errors, version, wording, type runtime, import() service, import() calling, import() fleet, commander',
   ui: 'errors, error-explanations, version, wording, files, type jobs, type runtime, import() cli-progress, import() ora',
   help: 'did-you-mean, errors, error-explanations, wording, type jobs, type runtime, commander',
 
@@ -47,7 +47,6 @@ const mayImport: Readonly<Record<string, string>> = {
   errors: '',
   'did-you-mean': 'type zod',
   wording: '',
-  instead: 'type runtime',
   'error-explanations': 'type errors',
   runtime: '',
   version: '',

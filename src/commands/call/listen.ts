@@ -9,13 +9,47 @@ import {
 import { EngagectlError, interruption } from '../../errors.js';
 import { openVoice } from '../../jobs/calling/voice.js';
 import { askYesNo } from '../../ui/prompt.js';
-import { EventLines, stoppedWith } from './event-lines.js';
-import { withCalling } from './calling-system.js';
-import type { Call } from '../shared/command-spec.js';
-import type { ListenFlags } from './command.js';
+import { EventLines, stoppedWith, withCalling, phoneOptions } from './calling-system.js';
+import { choice, duration, notEmpty } from '../flags/value-parsers.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
+
+const listenOptions = [
+  'Options:',
+  [
+    '--answer <how>',
+    'auto, decline, ignore or prompt',
+    { parse: choice('auto', 'decline', 'ignore', 'prompt'), default: 'auto' },
+  ],
+  ['--answer-after <duration>', 'how long it rings before (default: not at all)', duration],
+  ['--hangup-after <duration>', 'end a call that has been in progress so long', duration],
+  ['--once', 'end with the first call'],
+  ['--notifications <state>', 'on or off', { parse: choice('on', 'off'), default: 'on' }],
+  [
+    '--missed-actions <file>',
+    'JSON object of buttons of a missed call, identifier: label',
+    notEmpty,
+  ],
+  ...phoneOptions,
+] as const satisfies OptionTable;
+type ListenFlags = FlagsOf<typeof listenOptions>;
+
+export const listen: CommandSpec<ListenFlags> = {
+  summary: 'take calls: a phone that answers by itself',
+  description:
+    'Waits for calls. What is told of them goes to stdout as NDJSON, an event a line. Ctrl-C hangs up and leaves.',
+  examples: `
+    # in one terminal; in another one, "call place" calls it
+    engagectl call listen --cuid ann_1 --region local
+    # the next call alone, which it declines
+    engagectl call listen --cuid ann_1 --answer decline --once --region local
+  `,
+  options: listenOptions,
+  run: runListen,
+};
 
 /** `call listen`: events on stdout, a line each; what a phone would show on stderr. */
-export async function runListen(call: Call<ListenFlags>): Promise<void> {
+async function runListen(call: Call<ListenFlags>): Promise<void> {
   const { flags, runtime } = call;
   const { cuid, missedActions: file } = flags;
   checkCuid(cuid, '--cuid');

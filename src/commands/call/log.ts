@@ -13,18 +13,80 @@ import { inertJson, jsonAnswer } from '../../ui/sanitize.js';
 import { zoneOf } from '../../time-zone.js';
 import { jobWords } from '../shared/job-context.js';
 import { isStdout } from '../../jobs/output-options.js';
-import { withCalling, type CallingFlags } from './calling-system.js';
+import { callingOptions, withCalling, type CallingFlags } from './calling-system.js';
 import type { FileOptions } from '../../jobs/job-options.js';
-import type { Call } from '../shared/command-spec.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import { age } from '../flags/value-parsers.js';
+import { outputOptions } from '../flags/output-flags.js';
 
-export interface LogFlags extends CallingFlags, FileOptions {
+interface LogFlags extends CallingFlags, FileOptions {
   /** Milliseconds before now. */
   readonly since?: number;
   readonly output?: string;
 }
 
+const sinceOption = [
+  '--since <age>',
+  'only those placed since then, like 12h or 30d',
+  age,
+] as const;
+
+export const log: CommandSpec<LogFlags> = {
+  summary: 'calls as the calling system keeps them',
+  examples: `
+    # all of them, oldest first
+    engagectl call log --region local
+    # those of the last day, for a spreadsheet
+    engagectl call log --since 1d --format csv -o calls.csv --overwrite --region local
+  `,
+  options: ['Options:', sinceOption, ...callingOptions, ...outputOptions()],
+  run: runLog,
+};
+
+export const missed: CommandSpec = {
+  summary: 'missed calls whose notification has buttons, and clicks on them',
+  examples: `
+    # which there are
+    engagectl call missed list
+    # what the receiver would do on the phone
+    engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later
+  `,
+  subcommands: {
+    list: () => missedList,
+    click: () => missedClick,
+  },
+};
+
+const missedList: CommandSpec<CallingFlags & { readonly since?: number }> = {
+  summary: 'missed calls and the actions of their notification',
+  examples: `
+      # all of them
+      engagectl call missed list --region local
+      # of the last hour
+      engagectl call missed list --since 1h
+    `,
+  options: ['Options:', sinceOption, ...callingOptions],
+  run: listMissed,
+};
+
+const missedClick: CommandSpec<CallingFlags> = {
+  summary: 'click a button of a missed call, as the receiver would',
+  operands: [
+    ['<callId>', 'the missed call'],
+    ['<actionId>', 'identifier of the action'],
+  ],
+  examples: `
+      # what the receiver would do on the phone
+      engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later
+      # of another region
+      engagectl call missed click cb61ac0c-326f-45ca-8ef8-470daf469711 later --region us1
+    `,
+  options: [...callingOptions],
+  run: click,
+};
+
 /** `call log`: calls as the calling system keeps them. */
-export async function runLog(call: Call<LogFlags>): Promise<void> {
+async function runLog(call: Call<LogFlags>): Promise<void> {
   const { since: age, callUrl: _, ...how } = call.flags;
   const since = sinceOf(age, call);
   const { json, timezone = 'UTC' } = call.settings();
@@ -40,7 +102,7 @@ export async function runLog(call: Call<LogFlags>): Promise<void> {
 }
 
 /** `call missed list`: missed calls whose notification has buttons. */
-export async function listMissed(call: Call<CallingFlags & { readonly since?: number }>) {
+async function listMissed(call: Call<CallingFlags & { readonly since?: number }>) {
   const since = sinceOf(call.flags.since, call);
   await withAccount(call, async (account, world) => {
     const missed = (await listCalls(since, account, world)).filter(
@@ -56,7 +118,7 @@ export async function listMissed(call: Call<CallingFlags & { readonly since?: nu
 }
 
 /** `call missed click`: what the receiver would do on the phone. */
-export async function click(call: Call<CallingFlags>): Promise<void> {
+async function click(call: Call<CallingFlags>): Promise<void> {
   const [callId = '', actionId = ''] = call.operands;
   await withAccount(call, async (account, world) => {
     await clickMissed(callId, actionId, account, world);

@@ -1,16 +1,33 @@
-import { resolveAccount, type Account } from '../../config/account.js';
+import { resolveAccount, savedAccount, type Account } from '../../config/account.js';
 import { EngagectlError } from '../../errors.js';
 import { answer, messages, type Messages } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
 import { askAccount } from '../shared/connect.js';
-import { tryOtherRegions, type TriedRegion } from './other-regions.js';
-import type { Call } from '../shared/command-spec.js';
+import { checkedBaseUrl } from '../../config/validation.js';
+import { entry } from '../../config/profiles.js';
+import { readConfig } from '../../config/config-file.js';
+import { defaultHeaderPrefix } from '../../contract/endpoints.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { Runtime } from '../../runtime.js';
+import type { AccountCheck } from '../../jobs/connection.js';
+import type { Settings } from '../shared/global-options.js';
+
+export const check: CommandSpec = {
+  summary: 'whether account, passcode and region fit together: one harmless request',
+  examples: `
+    # the account that commands use
+    engagectl config check
+    # another one
+    engagectl config check --profile staging --region us1
+  `,
+  run: checkCredentials,
+};
 
 /**
  * `config check`: one harmless request that needs the right credentials. When they are refused, the
  * other regions of the config profile are asked as well, and the error says what to type.
  */
-export async function checkCredentials({ settings, runtime }: Call): Promise<void> {
+async function checkCredentials({ settings, runtime }: Call): Promise<void> {
   const set = settings();
   const told = messages(set, runtime);
   const account = await resolveAccount(set, runtime);
@@ -71,4 +88,63 @@ function correction({ profile, region, accountId, sources }: Account): string {
   if (sources.passcode.startsWith('passcode_command'))
     return `see that the command of region ${region} prints the passcode of account ${accountId}; engagectl config set --profile ${profile} --region ${region} --passcode-command <command> changes it`;
   return `engagectl config set --profile ${profile} --region ${region} --account-id ${accountId} asks for the passcode again`;
+}
+
+/** Another region of the config profile, and what it says. */
+export interface TriedRegion {
+  readonly region: string;
+  readonly baseUrl: string;
+  /** The account saved for it. */
+  readonly accountId: string;
+  /** To the account saved for it. */
+  readonly ownAnswer: Answer;
+  /** To the account that was refused elsewhere. */
+  readonly answer: Answer;
+}
+type Answer = AccountCheck['status'] | 'cannot be used';
+
+/**
+ * Asks the other regions saved in the account's config profile, one after the other: each with its
+ * own credentials, and with those of `account`. The passcode goes to addresses only that the user
+ * saved in this very profile, by https or to this machine.
+ */
+export async function tryOtherRegions(
+  account: Account,
+  settings: Settings,
+  runtime: Runtime,
+): Promise<TriedRegion[]> {
+  const { profile, region } = account;
+  if (profile === undefined) return [];
+  const regions = entry((await readConfig(runtime)).profiles, profile)?.regions ?? {};
+  const ask = async (one: Account | undefined): Promise<Answer> =>
+    (one && (await askAccount(one, settings, runtime)).status) ?? 'cannot be used';
+  const tried: TriedRegion[] = [];
+  for (const [name, { baseUrl, accountId, headerPrefix = defaultHeaderPrefix }] of Object.entries(
+    regions,
+  )) {
+    if (name === region) continue;
+    const own = await usable(async () => savedAccount({ profile, region: name }, runtime));
+    const there = await usable(() => ({
+      ...account,
+      region: name,
+      baseUrl: checkedBaseUrl(baseUrl, `config profile "${profile}"`),
+      headerPrefix,
+    }));
+    const ownAnswer = await ask(own);
+    const isSame = own?.accountId === account.accountId && own.passcode === account.passcode;
+    const answer = isSame ? ownAnswer : await ask(there);
+    tried.push({ region: name, baseUrl, accountId, ownAnswer, answer });
+  }
+  return tried;
+}
+
+/** Of another region a fault of the configuration is a finding, not an end. */
+async function usable<T>(make: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await make();
+  } catch (error) {
+    if (error instanceof EngagectlError && error.id.startsWith('E-CONFIG')) return undefined;
+    if (error instanceof EngagectlError && error.id === 'E-BASE-URL') return undefined;
+    throw error;
+  }
 }

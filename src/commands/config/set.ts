@@ -1,23 +1,75 @@
 import path from 'node:path';
 import { checkedBaseUrl, together } from '../../config/validation.js';
 import { savedRegion, withProduction, withRegion, currentProfile } from '../../config/profiles.js';
-import { checkedAccountId, checkedHeaderPrefix, secretFromFile } from '../../config/credentials.js';
+import {
+  checkedAccountId,
+  checkedHeaderPrefix,
+  secretFromFile,
+  checkedPasscode,
+  passcodeFromFile,
+  withoutNewline,
+} from '../../config/credentials.js';
 import { configPath, readConfig, updateConfig } from '../../config/config-file.js';
 import { EngagectlError } from '../../errors.js';
 import { answer, messages } from '../../ui/messages.js';
 import { jsonAnswer } from '../../ui/sanitize.js';
-import { notTried, trySaved } from './try-saved.js';
-import { givenPasscode } from './given-passcode.js';
+import { text as wholeText } from 'node:stream/consumers';
+import { askSecret } from '../../ui/prompt.js';
+import { isOn } from '../../ui/display-settings.js';
+import { asCalled } from '../../wording.js';
+import { savedAccount } from '../../config/account.js';
+import { askAccount } from '../shared/connect.js';
 import type { Runtime } from '../../runtime.js';
-import type { Call } from '../shared/command-spec.js';
-import type { SetFlags } from './command.js';
 import type { Settings } from '../shared/global-options.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
+import type { Readable } from 'node:stream';
+import type { SavedRegion } from '../../config/schema.js';
+import type { AccountCheck } from '../../jobs/connection.js';
+
+const setOptions = [
+  'Options:',
+  ['--account-id <id>', 'account (project) id'],
+  ['--passcode-stdin', 'read the passcode from standard input'],
+  ['--passcode-file <file>', 'read the passcode from a file', { conflicts: 'passcodeStdin' }],
+  [
+    '--passcode-command <command>',
+    'save a shell command that prints the passcode, like "pass show engagectl/eu1"',
+    { conflicts: ['passcodeStdin', 'passcodeFile'] },
+  ],
+  ['--call-account-id <id>', 'account id of the calling system'],
+  ['--call-api-key-file <file>', 'read the API key of the calling system from a file'],
+  ['--production', 'of the whole profile: writes ask first, on a terminal'],
+  ['--no-production', 'writes do not ask'],
+  ['--no-check', 'do not try what was saved, by one harmless request'],
+] as const satisfies OptionTable;
+export type SetFlags = FlagsOf<typeof setOptions>;
+
+export const set: CommandSpec<SetFlags> = {
+  summary: 'save or change the account of one region',
+  description:
+    'Saves the account of one region, and tries it by one harmless request of at most 5 s (--timeout). ' +
+    'It is saved, exit code 0, also where it does not fit or the service cannot be reached: that is a ' +
+    'warning. What is not given stays as it was. On a terminal the passcode is asked for; no flag takes it.',
+  examples: `
+    # save an account; asks for the passcode without showing it
+    engagectl config set --region eu1 --base-url https://eu1.api.example.com --account-id ACC-1
+    # in a job, where nobody can be asked
+    engagectl config set --region eu1 --account-id ACC-1 --passcode-file ./passcode
+    # kept in a secret store, never in a file
+    engagectl config set --region eu1 --account-id ACC-1 --passcode-command "pass show engagectl/eu1"
+    # change one thing of another profile
+    engagectl config set --profile staging --region us1 --timezone America/New_York
+  `,
+  options: setOptions,
+  run: setRegion,
+};
 
 /**
  * `config set` (contract §5). Only flags are saved: a variable belongs to the environment, and may
  * be gone tomorrow.
  */
-export async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Promise<void> {
+async function setRegion({ flags, runtime, ...call }: Call<SetFlags>): Promise<void> {
   const settings = call.settings();
   const region = flagOf(settings, 'region');
   if (region === undefined && isOnlyMark(flags, settings))
@@ -101,3 +153,97 @@ const checked = (
 const savedFlags = ['region', 'baseUrl', 'headerPrefix', 'timezone'] as const;
 const flagOf = (settings: Settings, name: (typeof savedFlags)[number]): string | undefined =>
   settings.flags.has(name) ? settings[name] : undefined;
+
+type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
+
+/**
+ * What is to be saved; empty when the saved one stays: a new account id never goes with the old
+ * passcode.
+ */
+export async function givenPasscode(
+  { passcodeFile, passcodeStdin, passcodeCommand }: SetFlags,
+  runtime: Runtime,
+  needed: boolean,
+): Promise<Secret> {
+  if (passcodeCommand !== undefined) return { passcode_command: passcodeCommand };
+  if (passcodeFile !== undefined)
+    return {
+      passcode: await passcodeFromFile(
+        path.resolve(runtime.cwd, passcodeFile),
+        '--passcode-file',
+        runtime.signal,
+      ),
+    };
+  if (!needed && passcodeStdin !== true) return {};
+  if (runtime.stdin.isTTY === true && !isOn(runtime.env['ENGAGECTL_NO_INPUT'])) {
+    return {
+      passcode: checkedPasscode(await askSecret('Passcode (not shown): ', runtime), 'typed'),
+    };
+  }
+  if (passcodeStdin !== true)
+    throw new EngagectlError('E-CONFIG', 'the passcode is missing', {
+      why: 'standard input is no terminal, or --no-input was given, so nobody can be asked for it',
+      fix: 'add --passcode-stdin, --passcode-file <file> or --passcode-command <command>',
+    });
+  const piped = withoutNewline(await pipedText(runtime));
+  return { passcode: checkedPasscode(piped, '--passcode-stdin') };
+}
+
+/** All of standard input; throws the signal's reason when it is aborted before the end. */
+async function pipedText({ stdin, signal }: Runtime): Promise<string> {
+  const leave = () => (stdin as Partial<Readable>).destroy?.();
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    return await wholeText(stdin);
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
+}
+
+/** What became of the attempt to use what was saved. */
+interface Tried {
+  readonly status: AccountCheck['status'] | 'not tried';
+  readonly message?: string;
+}
+
+export const notTried: Tried = { status: 'not tried' };
+
+/** Nobody waits longer to hear whether what was saved fits, unless --timeout says so. */
+const patienceMs = 5000;
+
+/**
+ * Whether account, passcode and region fit together: one harmless request, which is not repeated.
+ * It is saved whatever comes of it, so that this can be done without a network.
+ */
+export async function trySaved(
+  { profile, region }: { readonly profile: string; readonly region: string },
+  settings: Settings,
+  runtime: Runtime,
+): Promise<Tried> {
+  if (!savedRegion(await readConfig(runtime), profile, region)) return notTried; // meanwhile removed by another process
+  try {
+    const timeoutMs = settings.flags.has('timeout') ? settings.timeoutMs : patienceMs;
+    const account = await savedAccount({ profile, region }, runtime);
+    const { accountId, baseUrl } = account;
+    const { status, error } = await askAccount(account, { ...settings, timeoutMs }, runtime);
+    if (status === 'accepted') {
+      const message = `account ${accountId} and its passcode fit region ${region} (${baseUrl})`;
+      return { status, message };
+    }
+    const what = status === 'refused' ? 'does not fit' : 'could not be tried';
+    return {
+      status,
+      message: `account ${accountId} ${what}: ${error?.message ?? ''}; ${asCalled(advice(profile, region), runtime.program)}`,
+    };
+  } catch (error) {
+    if (!(error instanceof EngagectlError) || runtime.signal.aborted) throw error;
+    const { message, details } = error;
+    const why = [message, details.why].filter(Boolean).join(': ');
+    return { status: 'no answer', message: `the account could not be tried: ${why}` };
+  }
+}
+
+const advice = (profile: string, region: string): string =>
+  `engagectl config check --profile ${profile} --region ${region} says more`;

@@ -5,15 +5,33 @@ import { configPath } from '../../config/config-file.js';
 import { aligned } from '../../ui/format.js';
 import { answer } from '../../ui/messages.js';
 import type { Runtime } from '../../runtime.js';
-import type { Call } from '../shared/command-spec.js';
-import type { ShowFlags } from './command.js';
 import type { Settings } from '../shared/global-options.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
+
+const showOptions = [
+  'Options:',
+  ['--sources', 'also the other settings and the folders'],
+] as const satisfies OptionTable;
+type ShowFlags = FlagsOf<typeof showOptions>;
+
+export const show: CommandSpec<ShowFlags> = {
+  summary: 'the account a command would use, and where each value comes from',
+  examples: `
+    # what a command would use
+    engagectl config show
+    # all settings of another region
+    engagectl config show --region us1 --sources
+  `,
+  options: showOptions,
+  run: showAccount,
+};
 
 /**
  * `config show`: the account a command would use, and where each value comes from; with `--sources`, the
  * other settings and the folders as well. A `passcode_command` is not run.
  */
-export async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>): Promise<void> {
+async function showAccount({ flags, runtime, ...call }: Call<ShowFlags>): Promise<void> {
   const settings = call.settings();
   const { profile, sources, ...account } = await resolveAccount(settings, runtime, {
     run: unread,

@@ -16,7 +16,7 @@ export const command: CommandSpec = {
   `,
   run: async (call) => {
     const settings = call.settings();
-    const { runDoctor } = await import('./run-doctor.js');
+    const { runDoctor } = await import('./checks.js');
     await runDoctor(settings, call.runtime);
   },
 };

@@ -49,7 +49,13 @@ export async function commandWithin(
   };
   const silent = { writeErr: () => undefined, outputError: () => undefined };
   const root = new Command('engagectl').exitOverride().configureOutput(silent);
-  addCommand(root, name, { spec, program, runtime, begin: (work) => void work() });
+  await addCommand(root, name, {
+    spec,
+    program,
+    runtime,
+    words: [],
+    begin: (work) => void work(),
+  });
   root.parse([name, ...words], { from: 'user' });
   return {
     name: name as FleetCommand,

@@ -1,15 +1,138 @@
-import { hostname } from 'node:os';
+import path from 'node:path';
 import { EngagectlError } from '../../errors.js';
-import { answer, messages } from '../../ui/messages.js';
+import { messages, answer } from '../../ui/messages.js';
 import { closing, connect } from '../shared/connect.js';
-import { runNamed, withQueue, type QueueFlag, type RunFlags } from './fleet-flags.js';
-import { shardPerformer } from './work.js';
-import type { QueueStore } from '../../fleet/queue-store.js';
-import type { Call } from '../shared/command-spec.js';
-import type { BudgetFlags, WorkFlags } from './command.js';
+import { choice } from '../flags/value-parsers.js';
+import type { QueueStore, StoreOptions } from '../../fleet/queue-store.js';
+import type { KnownRun } from '../../fleet/run-status.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { FlagsOf, OptionRow, OptionTable } from '../flags/option-table.js';
+
+export const queueOption = [
+  '--queue <url>',
+  'redis://… or postgres://…; with a password: in ENGAGECTL_QUEUE',
+] as const satisfies OptionRow;
+export type QueueFlag = FlagsOf<readonly [typeof queueOption]>;
+
+/** Of commands that name a run. */
+export const runOptions = [
+  ['--work-dir <dir>', 'where the run is, if the queue has lost it'],
+  queueOption,
+] as const satisfies OptionTable;
+export type RunFlags = FlagsOf<typeof runOptions>;
+
+/** The store that flag or environment name. Throws E-USAGE, E-CONFIG. */
+async function openQueue(
+  { flags, runtime, settings }: Call<QueueFlag>,
+  how: StoreOptions,
+): Promise<QueueStore> {
+  const url = flags.queue ?? runtime.env['ENGAGECTL_QUEUE'];
+  if (url === undefined) {
+    throw new EngagectlError('E-USAGE', 'no queue is named', {
+      why: 'a fleet shares its work through Redis or PostgreSQL',
+      fix: 'set ENGAGECTL_QUEUE, or add --queue redis://localhost:6379',
+    });
+  }
+  if (flags.queue !== undefined && URL.canParse(url) && new URL(url).password !== '') {
+    const warning =
+      'everybody on this machine can read a password in arguments; use ENGAGECTL_QUEUE';
+    messages(settings(), runtime).warn(warning);
+  }
+  const { openStore } = await import('../../fleet/queue-store.js');
+  return openStore(url, how);
+}
+
+/** What comes of some work with a store, which is closed then. */
+export async function withQueue<T>(
+  call: Call<QueueFlag>,
+  use: (store: QueueStore) => Promise<T>,
+  how: StoreOptions = { patiently: false },
+): Promise<T> {
+  const store = await openQueue(call, how);
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The run that the first operand names. Throws what `findRun` does. */
+export async function runNamed(
+  store: QueueStore,
+  { operands: [id = ''], flags: { workDir }, runtime }: Call<RunFlags>,
+): Promise<KnownRun> {
+  const { findRun } = await import('../../fleet/run-status.js');
+  return findRun(store, id, workDir === undefined ? undefined : path.resolve(runtime.cwd, workDir));
+}
+
+export const init: CommandSpec<QueueFlag> = {
+  needs: 'nothing',
+  summary: 'prepares the queue: reachable, its version, tables, nothing evicted',
+  examples: `
+    # Redis
+    engagectl fleet init --queue redis://localhost:6379
+    # PostgreSQL: makes its tables
+    engagectl fleet init --queue postgres://fleet@localhost/fleet
+  `,
+  options: ['Options:', queueOption],
+  run: prepareQueue,
+};
+
+export const cancel: CommandSpec<RunFlags> = {
+  needs: 'nothing',
+  summary: 'stops a run: waiting shards at once, running ones after their request',
+  operands: [['<run>', 'its id']],
+  examples: `
+    # retry goes on with it
+    engagectl fleet cancel 0123456789ab
+    # of a run that the queue has lost
+    engagectl fleet cancel 0123456789ab --work-dir /shared/fleet
+  `,
+  options: ['Options:', ...runOptions],
+  run: cancelRun,
+};
+
+export const retry: CommandSpec<RunFlags> = {
+  needs: 'nothing',
+  summary: 'tries the shards again that failed, were cancelled, or were lost by the queue',
+  operands: [['<run>', 'its id']],
+  examples: `
+    # what failed goes on where it stopped
+    engagectl fleet retry 0123456789ab
+    # of a run that the queue has lost
+    engagectl fleet retry 0123456789ab --work-dir /shared/fleet
+  `,
+  options: ['Options:', ...runOptions],
+  run: retryRun,
+};
+
+const budgetOptions = [
+  'Options:',
+  [
+    '--lane <kind>',
+    'upload: uploads and subscriptions; other: exports and demerges',
+    { parse: choice('upload', 'other'), default: 'upload' },
+  ],
+  queueOption,
+] as const satisfies OptionTable;
+type BudgetFlags = FlagsOf<typeof budgetOptions>;
+
+export const budget: CommandSpec<BudgetFlags> = {
+  needs: 'account',
+  summary: 'how many requests the account may have in flight, over all workers',
+  operands: [['<n>', 'requests']],
+  examples: `
+    # uploads and subscriptions
+    engagectl fleet budget 10
+    # exports and demerges
+    engagectl fleet budget 2 --lane other
+  `,
+  options: budgetOptions,
+  run: changeBudget,
+};
 
 /** `fleet init`. */
-export async function init(call: Call<QueueFlag>): Promise<void> {
+async function prepareQueue(call: Call<QueueFlag>): Promise<void> {
   const { flags, runtime } = call;
   const check = async (store: QueueStore) => {
     const { checkStore } = await import('../../fleet/account-queue.js');
@@ -20,29 +143,8 @@ export async function init(call: Call<QueueFlag>): Promise<void> {
   answer(call.settings(), runtime, found, { note });
 }
 
-/** `fleet work`: returns when it was told to stop, or when all is drained. */
-export async function work(call: Call<WorkFlags>): Promise<void> {
-  const { flags, runtime } = call;
-  const { slots, lease, drain = false } = flags;
-  const said = messages(call.settings(), runtime);
-  const some = runtime.token().replaceAll(/[-_]/g, '').slice(0, 4);
-  const worker = `${hostname().slice(0, 16)}-${some}`;
-  const { Outage } = await import('../../fleet/queue-store.js');
-  const outage = new Outage(said);
-  await withQueue(
-    call,
-    async (store) => {
-      const { work: takeJobs } = await import('../../fleet/worker.js');
-      said.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
-      const perform = shardPerformer(call);
-      await takeJobs(store, { worker, slots, lease, drain, runtime, perform, said, outage });
-    },
-    { patiently: true, away: outage.tell, doubt: (text) => said.warn(text) },
-  );
-}
-
 /** `fleet cancel`. */
-export async function cancel(call: Call<RunFlags>): Promise<void> {
+async function cancelRun(call: Call<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     const { cancelRun } = await import('../../fleet/submit-run.js');
     const known = await runNamed(store, call);
@@ -54,7 +156,7 @@ export async function cancel(call: Call<RunFlags>): Promise<void> {
 }
 
 /** `fleet retry`. */
-export async function retry(call: Call<RunFlags>): Promise<void> {
+async function retryRun(call: Call<RunFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     const { retryRun } = await import('../../fleet/submit-run.js');
     const known = await runNamed(store, call);
@@ -66,7 +168,7 @@ export async function retry(call: Call<RunFlags>): Promise<void> {
 }
 
 /** `fleet budget`: of the account that the global options name. */
-export async function budget(call: Call<BudgetFlags>): Promise<void> {
+async function changeBudget(call: Call<BudgetFlags>): Promise<void> {
   const { operands, flags, runtime } = call;
   const [text = ''] = operands;
   const wanted = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : undefined;

@@ -1,18 +1,44 @@
 import { EngagectlError } from '../../errors.js';
 import { answer, messages } from '../../ui/messages.js';
-import { jsonAnswer } from '../../ui/sanitize.js';
-import { runNamed, withQueue } from './fleet-flags.js';
-import { showFleet } from './show-fleet.js';
+import { jsonAnswer, inert } from '../../ui/sanitize.js';
+import { runNamed, withQueue, runOptions } from './queue.js';
+import { aligned, fitted, grouped, secondsText } from '../../ui/format.js';
 import type { QueueStore } from '../../fleet/queue-store.js';
 import type { KnownRun, RunStatus } from '../../fleet/run-status.js';
-import type { Call } from '../shared/command-spec.js';
-import type { StatusFlags } from './command.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
+import type { Runtime } from '../../runtime.js';
+import type { DisplaySettings } from '../../ui/display-settings.js';
+
+const statusOptions = [
+  'Options:',
+  ['--watch', 'draw it again until the run is over'],
+  ...runOptions,
+] as const satisfies OptionTable;
+type StatusFlags = FlagsOf<typeof statusOptions>;
+
+export const status: CommandSpec<StatusFlags> = {
+  needs: 'nothing',
+  summary: 'how far a run is; without an id, the runs there are',
+  description:
+    'Shows how far a run is; without an id, the runs there are. Exit code 0: done or under way; 3: done with rejects; ' +
+    '5: no worker is alive.',
+  operands: [['[run]', 'its id']],
+  examples: `
+    # how far it is
+    engagectl fleet status 0123456789ab
+    # a live table, until it is over
+    engagectl fleet status 0123456789ab --watch
+  `,
+  options: statusOptions,
+  run: showStatus,
+};
 
 /** Milliseconds between two looks. */
 const lookEvery = 1000;
 
 /** `fleet status`. */
-export async function status(call: Call<StatusFlags>): Promise<void> {
+async function showStatus(call: Call<StatusFlags>): Promise<void> {
   await withQueue(call, async (store) => {
     if (call.operands.length === 0) return listRuns(store, call);
     const known = await runNamed(store, call);
@@ -88,4 +114,83 @@ function judge({ run, state, errorId, counts, parts, shards }: RunStatus): void 
     why: parts.find(({ error }) => error?.startsWith(errorId))?.error ?? undefined,
     fix: `engagectl fleet retry ${run}`,
   });
+}
+
+/** As much of a run as a table of it shows. */
+export type FleetPicture = Pick<
+  RunStatus,
+  'run' | 'command' | 'state' | 'shards' | 'counts' | 'workers' | 'budget' | 'parts'
+>;
+
+/** Most shards that are shown at once. */
+const mostShown = 30;
+
+/** Lines of a table besides its shards: two of figures, the heads, how many more there are, and where the cursor stands. */
+const otherLines = 5;
+
+/** A table of a run: printed once, or drawn again and again where standard output is a terminal. */
+export function showFleet(
+  { quiet = false, json = false }: DisplaySettings,
+  { stdout, env }: Pick<Runtime, 'stdout' | 'env'>,
+) {
+  const isTerminal = stdout.isTTY === true && env['TERM'] !== 'dumb';
+  let drawn = 0;
+  let last = '';
+  return {
+    print: (picture: FleetPicture): void => void stdout.write(tableOf(picture, mostShown)),
+    draw: (picture: FleetPicture): void => {
+      if (quiet) return;
+      if (json) return void stdout.write(jsonAnswer(picture));
+      if (!isTerminal) {
+        const line = headOf(picture).join('; ');
+        if (line !== last) stdout.write(`${line}\n`);
+        last = line;
+        return;
+      }
+      // What is wider or higher than the terminal could not be drawn over.
+      const { rows = 24, columns = 80 } = stdout;
+      const shown = Math.min(mostShown, Math.max(rows - otherLines, 1));
+      const lines = tableOf(picture, shown).split('\n');
+      const up = drawn > 0 ? `\u001B[${drawn}A\u001B[J` : '';
+      stdout.write(up + lines.map((line) => fitted(line, columns)).join('\n'));
+      drawn = lines.length - 1;
+    },
+  };
+}
+
+function headOf(picture: FleetPicture): readonly [shards: string, records: string] {
+  const { run, command, state, shards, counts, workers, budget, parts } = picture;
+  const records = parts.reduce((sum, part) => sum + part.records, 0);
+  return [
+    inert(
+      `${command} ${run}: ${state}; ${counts['done'] ?? 0} of ${shards} shards done, ` +
+        `${counts['running'] ?? 0} running, ${counts['failed'] ?? 0} failed`,
+    ),
+    `${grouped(records)} records; ${workers} workers, budget ${budget ?? 'none'}`,
+  ];
+}
+
+/** Shards that run or failed come first: of many, the others are left out. */
+function tableOf(picture: FleetPicture, most: number): string {
+  const order = ['failed', 'running', 'missing', 'cancelled', 'waiting', 'done'];
+  const parts = picture.parts
+    .toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.shard - b.shard)
+    .slice(0, most)
+    .toSorted((a, b) => a.shard - b.shard);
+  const rows = parts.map(({ shard, state, worker, records, rejected, share, seconds, error }) => [
+    `${shard}/${picture.shards}`,
+    state,
+    share === null ? '' : `${Math.floor(share * 100)} %`,
+    grouped(records),
+    grouped(rejected),
+    worker ?? '',
+    seconds === null ? '' : secondsText(seconds),
+    error ?? '',
+  ]);
+  const heads = ['SHARD', 'STATE', 'READ', 'RECORDS', 'REJECTED', 'WORKER', 'TIME', ''];
+  const more = picture.parts.length - parts.length;
+  return (
+    `${headOf(picture).join('\n')}\n${inert(aligned([heads, ...rows]))}` +
+    (more > 0 ? `and ${grouped(more)} more\n` : '')
+  );
 }

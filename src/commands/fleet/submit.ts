@@ -1,4 +1,12 @@
 import path from 'node:path';
+import { confirmDemerge, confirmWrite } from '../../ui/prompt.js';
+import { jsonAnswer } from '../../ui/sanitize.js';
+import { messages } from '../../ui/messages.js';
+import { closing, connect, type Connection } from '../shared/connect.js';
+import { withQueue, queueOption } from './queue.js';
+import { commandWithin, type CommandWithin } from './nested-command.js';
+import { follow } from './status.js';
+import { integer } from '../flags/value-parsers.js';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { constants, gunzipSync } from 'node:zlib';
@@ -7,10 +15,113 @@ import { EngagectlError } from '../../errors.js';
 import { dateRange, daysOf, type DateRange } from '../../jobs/date-range.js';
 import { isStdout, refuseFormat } from '../../jobs/output-options.js';
 import { jobWords } from '../shared/job-context.js';
-import type { Connection } from '../shared/connect.js';
 import type { FleetRun, InputFile } from '../../fleet/fleet-run.js';
+import type { QueueStore } from '../../fleet/queue-store.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
 import type { Runtime } from '../../runtime.js';
-import type { CommandWithin } from './nested-command.js';
+
+const submitOptions = [
+  'Options:',
+  [
+    '--shards <n>',
+    'how many parts of a write; those of an export are its slices',
+    integer({ min: 1, max: 10_000 }),
+  ],
+  ['--work-dir <dir>', 'a folder that all workers see', { required: true }],
+  [
+    '--budget <n>',
+    "the account's requests in flight, from now on (default: as it is; at first 15, of exports and demerges 3)",
+    integer({ min: 1, max: 9999 }),
+  ],
+  ['--wait', 'return when the run is over, with its exit code'],
+  queueOption,
+] as const satisfies OptionTable;
+type SubmitFlags = FlagsOf<typeof submitOptions>;
+
+export const submit: CommandSpec<SubmitFlags> = {
+  summary: 'submits a command to the fleet, in shards; prints the id of the run',
+  description:
+    'Submits a command to the fleet, in shards, and prints the id of the run. Files and the work folder have to be the ' +
+    'same paths for all workers.',
+  operands: [['<command...>', 'upload, subscribe, demerge or export-events, and its arguments']],
+  examples: `
+    # an upload in eight parts
+    engagectl fleet submit upload users.csv --shards 8 --work-dir /shared/fleet
+    # an export, a slice a day; waits for its end
+    engagectl fleet submit export-events --event Charged --from 7d --to yesterday -o charged.ndjson --work-dir /shared/fleet --wait
+  `,
+  takesAnyFlag: true,
+  options: submitOptions,
+  run: submitRun,
+};
+
+/** `fleet submit`: the run's id on stdout. */
+async function submitRun(call: Call<SubmitFlags>): Promise<void> {
+  const { operands, flags, runtime } = call;
+  const within = await commandWithin(operands, call);
+  const settings = call.settings();
+  const said = messages(settings, runtime);
+  const connection = await connect(settings, runtime, { maxInFlight: 1, messages: said });
+  const planned = { within, argv: operands, shards: flags.shards, connection, runtime };
+  const plan = await closing(connection, planRun(planned));
+  const workDir = workDirOf(call);
+  const [{ fleetRunId, fleetVersion }, { findRun }, { refuseTwiceSent }] = await Promise.all([
+    import('../../fleet/fleet-run.js'),
+    import('../../fleet/run-status.js'),
+    import('../../fleet/submit-run.js'),
+  ]);
+  const run: FleetRun = { version: fleetVersion, run: fleetRunId(plan, workDir), ...plan };
+  const doesHarm = within.flags.again !== true && mayDoHarm(within, run);
+  const submitTo = async (store: QueueStore) => {
+    await refuseTwiceSent(run, { workDir, doesHarm }, store);
+    await confirm(within, connection, call);
+    await put(run, store, call);
+    if (!flags.wait) return;
+    const known = await findRun(store, run.run, workDir);
+    await follow(call, store, { known, shows: false });
+  };
+  await withQueue(call, submitTo, { patiently: false, doubt: (text) => said.warn(text) });
+}
+
+/** When sent twice. */
+const mayDoHarm = ({ name, flags }: CommandWithin, { files }: FleetRun): boolean =>
+  name === 'demerge' ||
+  (flags as { readonly type?: string }).type === 'event' ||
+  (name === 'upload' && files.some(({ once }) => once === true));
+
+const workDirOf = ({ flags, runtime }: Call<SubmitFlags>): string =>
+  path.resolve(runtime.cwd, flags.workDir);
+
+async function put(run: FleetRun, store: QueueStore, call: Call<SubmitFlags>): Promise<void> {
+  const { submitRun } = await import('../../fleet/submit-run.js');
+  const place = { workDir: workDirOf(call), budget: call.flags.budget };
+  const { budget, isKnown } = await submitRun(run, place, store);
+  const settings = call.settings();
+  const { stdout } = call.runtime;
+  const { run: id, shards } = run;
+  if (settings.json) return void stdout.write(jsonAnswer({ run: id, shards, budget, isKnown }));
+  const which = isKnown ? 'known already' : 'submitted';
+  const said = messages(settings, call.runtime);
+  said.note(`run ${id} is ${which}: ${shards} shards, at most ${budget} at once`);
+  stdout.write(`${id}\n`);
+}
+
+/** The workers ask nobody: who submits is asked. */
+async function confirm(
+  { name, flags, files }: CommandWithin,
+  { account }: Connection,
+  { runtime }: Call<SubmitFlags>,
+): Promise<void> {
+  if (name === 'export-events' || flags.yes) return;
+  if (name === 'demerge') {
+    // How many there are, nobody has counted: the workers tell duplicates.
+    const about = { ...account, files, count: files.length, firstIdentities: [] };
+    return confirmDemerge(about, { yes: false, inputIsStdin: true }, runtime);
+  }
+  const does = name === 'upload' ? 'creates or updates user profiles' : 'sets subscriptions';
+  if (account.production) await confirmWrite({ ...account, command: name, does, files }, runtime);
+}
 
 interface Planned {
   readonly within: CommandWithin;

@@ -5,6 +5,9 @@ import { messages } from '../../ui/messages.js';
 import { errorWithoutPersonal } from '../../ui/mask.js';
 import { jobWorld } from '../shared/job-context.js';
 import { commandWithin, type CommandWithin } from './nested-command.js';
+import { hostname } from 'node:os';
+import { duration, integer } from '../flags/value-parsers.js';
+import { queueOption, withQueue } from './queue.js';
 import type { FleetRun } from '../../fleet/fleet-run.js';
 import type { ShardOutcome, ShardPart } from '../../fleet/worker.js';
 import type {
@@ -15,11 +18,62 @@ import type {
   WriteResult,
 } from '../../jobs/job-results.js';
 import type { World } from '../../jobs/job-context.js';
-import type { Call } from '../shared/command-spec.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
 import type { Settings } from '../shared/global-options.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
+
+const workOptions = [
+  'Options:',
+  [
+    '--slots <n>',
+    'shards at once, of each account',
+    { parse: integer({ min: 1, max: 100 }), default: 4 },
+  ],
+  ['--drain', 'end when nothing is left to do'],
+  [
+    '--lease <duration>',
+    'a worker that is silent for so long has lost its shards',
+    { parse: duration, default: 30_000, shown: '30s' },
+  ],
+  queueOption,
+] as const satisfies OptionTable;
+type WorkFlags = FlagsOf<typeof workOptions>;
+
+export const work: CommandSpec<WorkFlags> = {
+  summary: 'takes shards until it is told to stop; then gives them back',
+  examples: `
+    # until SIGTERM or Ctrl-C
+    engagectl fleet work
+    # until there is nothing left to do
+    engagectl fleet work --drain
+  `,
+  options: workOptions,
+  run: takeShards,
+};
+
+/** `fleet work`: returns when it was told to stop, or when all is drained. */
+async function takeShards(call: Call<WorkFlags>): Promise<void> {
+  const { flags, runtime } = call;
+  const { slots, lease, drain = false } = flags;
+  const said = messages(call.settings(), runtime);
+  const some = runtime.token().replaceAll(/[-_]/g, '').slice(0, 4);
+  const worker = `${hostname().slice(0, 16)}-${some}`;
+  const { Outage } = await import('../../fleet/queue-store.js');
+  const outage = new Outage(said);
+  await withQueue(
+    call,
+    async (store) => {
+      const { work: takeJobs } = await import('../../fleet/worker.js');
+      said.note(`worker ${worker} takes up to ${slots} shards at once from ${store.shown}`);
+      const perform = shardPerformer(call);
+      await takeJobs(store, { worker, slots, lease, drain, runtime, perform, said, outage });
+    },
+    { patiently: true, away: outage.tell, doubt: (text) => said.warn(text) },
+  );
+}
 
 /** Performs shards by the jobs of the commands, with the accounts that this machine has. */
-export const shardPerformer =
+const shardPerformer =
   (call: Pick<Call, 'program' | 'runtime' | 'settings'>) =>
   async (part: ShardPart): Promise<ShardOutcome> => {
     const { run, signal } = part;

@@ -8,7 +8,6 @@ import {
   type UnreadableRun,
 } from '../../jobs/run/run-folder.js';
 import { EngagectlError } from '../../errors.js';
-import { Instead } from '../../instead.js';
 import { answer, messages } from '../../ui/messages.js';
 import { inert } from '../../ui/sanitize.js';
 import { forgetRuns, progressOf } from '../../jobs/run/forget-runs.js';
@@ -17,12 +16,73 @@ import { flagsOf, withoutFlags } from '../shared/suggested-command.js';
 import { jobWords, runsFolder } from '../shared/job-context.js';
 import { readLedger, type LedgerLine } from '../../jobs/run/sent-files-ledger.js';
 import type { Runtime } from '../../runtime.js';
-import type { Call } from '../shared/command-spec.js';
-import type { PruneFlags } from './command.js';
 import type { Settings } from '../shared/global-options.js';
+import { age } from '../flags/value-parsers.js';
+import { Instead, type Call, type CommandSpec } from '../shared/command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
+
+export const list: CommandSpec<{ readonly finished?: boolean }> = {
+  needs: 'nothing',
+  summary: 'the unfinished runs, the oldest first; or writes that are finished',
+  examples: `
+    # the oldest first
+    engagectl runs list
+    # for a script
+    engagectl runs list --json
+    # what was sent, and when
+    engagectl runs list --finished
+  `,
+  options: ['Options:', ['--finished', 'writes that ended with their whole input worked through']],
+  run: listRunsOf,
+};
+
+export const show: CommandSpec = {
+  needs: 'nothing',
+  summary: 'one run: its command, account and files, and how far it came or how it ended',
+  operands: [['<id>', '']],
+  examples: `
+    # its command, account, files and folder
+    engagectl runs show 20261121-044512-7kq2
+    # for a script
+    engagectl runs show 20261121-044512-7kq2 --json
+  `,
+  run: showRun,
+};
+
+export const resume: CommandSpec = {
+  summary: 'goes on with a run, by the command line it was begun with',
+  operands: [['<id>', '']],
+  examples: `
+    # from any folder
+    engagectl runs resume 20261121-044512-7kq2
+    # for a script
+    engagectl runs resume 20261121-044512-7kq2 --json
+  `,
+  run: resumeRun,
+};
+
+const pruneOptions = [
+  'Options:',
+  ['--older-than <age>', 'only those begun longer ago, like 12h or 30d', { parse: age }],
+  ['-y, --yes', 'do not ask, though no age is named'],
+] as const satisfies OptionTable;
+type PruneFlags = FlagsOf<typeof pruneOptions>;
+
+export const prune: CommandSpec<PruneFlags> = {
+  needs: 'nothing',
+  summary: 'forgets unfinished runs: they cannot be resumed any more; what exports left is removed',
+  examples: `
+    # those begun more than 30 days ago
+    engagectl runs prune --older-than 30d
+    # all of them, without being asked
+    engagectl runs prune --yes
+  `,
+  options: pruneOptions,
+  run: pruneRuns,
+};
 
 /** `runs list`: the unfinished ones, the oldest first; or those that are finished. */
-export async function listRunsOf({
+async function listRunsOf({
   runtime,
   flags,
   ...call
@@ -51,7 +111,7 @@ const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]):
   rows.length === 0 ? '' : aligned([head, ...rows]);
 
 /** `runs show`. Throws E-USAGE for an id that is none. */
-export async function showRun({ operands, settings, runtime }: Call): Promise<void> {
+async function showRun({ operands, settings, runtime }: Call): Promise<void> {
   const shown = shownRun(operands, runtime);
   const rows = Object.entries(shown).map(([name, value]) => [
     name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`),
@@ -106,7 +166,7 @@ const asObject = ({ path, header }: RunFolder, { program }: Runtime) => ({
  * `runs resume`: the command line the run was begun with, in the same folder, with --resume; flags of every
  * command that are typed now take the place of those that were typed then.
  */
-export function resumeRun({ operands, runtime, command, settings }: Call): never {
+function resumeRun({ operands, runtime, command, settings }: Call): never {
   const { header } = runOf(operands, runtime, 'unfinished run');
   if (header.argv.length === 0) {
     throw new EngagectlError('E-USAGE', `run ${header.run} was begun by a program`, {
@@ -126,7 +186,7 @@ export function resumeRun({ operands, runtime, command, settings }: Call): never
 }
 
 /** `runs prune`. Throws E-CONFIRM where no age is named, and nobody says yes. */
-export async function pruneRuns({
+async function pruneRuns({
   flags: { olderThan, yes },
   settings,
   runtime,

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { EngagectlError } from '../../errors.js';
 import type { Runtime } from '../../runtime.js';
-import type { ServeFlags } from './command.js';
+import type { ServeFlags } from './flags.js';
 
 export interface Tls {
   readonly cert: string;

@@ -20,7 +20,8 @@ export interface CommandSpec<Flags = object> {
   readonly hidden?: true;
   /** It makes no requests, or has nothing to do with an account either: help leaves those flags out. */
   readonly needs?: Needs;
-  readonly subcommands?: Readonly<Record<string, CommandSpec>>;
+  /** Each is loaded when it is typed, or when the whole tree is wanted. */
+  readonly subcommands?: Readonly<Record<string, () => CommandSpec | Promise<CommandSpec>>>;
   /** Undefined for a command that only has subcommands. Loads by `import()` what it needs. */
   run?(call: Call<Flags>): Promise<void> | void;
 }
@@ -51,15 +52,26 @@ export interface Program {
 /** What was typed, read and right: to be done when commander, which copies all words, is through. */
 export type Begin = (work: () => Promise<void> | void) => void;
 
-export function addCommand(
+/**
+ * Registers a command with commander. `words` are those typed behind its name: the subcommand that they
+ * begin with is loaded alone, or else all of them; undefined: none is needed.
+ */
+export async function addCommand(
   parent: Command,
   name: string,
   {
     spec,
     begin,
+    words,
     ...world
-  }: { spec: CommandSpec; begin: Begin; program: Program; runtime: Runtime },
-): void {
+  }: {
+    spec: CommandSpec;
+    begin: Begin;
+    words: readonly string[] | undefined;
+    program: Program;
+    runtime: Runtime;
+  },
+): Promise<void> {
   // Not `addCommand` of commander: such a command would end the process at a wrong flag.
   const command = parent.command(name, { hidden: spec.hidden ?? false });
   if (spec.hidden) command.helpOption(false);
@@ -79,8 +91,8 @@ export function addCommand(
   if (spec.takesAnyFlag) command.allowUnknownOption();
   addOptions(command, spec.options ?? []);
   if (spec.examples) addExamples(command, examplesIn(spec.examples));
-  for (const [child, of] of Object.entries(spec.subcommands ?? {}))
-    addCommand(command, child, { spec: of, begin, ...world });
+  for (const [child, of] of await subcommandsOf(spec, words))
+    await addCommand(command, child, { spec: of, begin, words: words?.slice(1), ...world });
   if (!spec.run) return;
   // commander hands over the operands one by one, the flags, and the command itself.
   command.action((...given: unknown[]) => {
@@ -95,6 +107,17 @@ export function addCommand(
       spec.run?.({ operands, flags: command.opts(), command, settings, ...world, runtime }),
     );
   });
+}
+
+async function subcommandsOf(
+  { subcommands = {} }: CommandSpec,
+  words: readonly string[] | undefined,
+): Promise<[name: string, spec: CommandSpec][]> {
+  if (words === undefined) return [];
+  const all = Object.entries(subcommands);
+  const named = all.filter(([name]) => name === words[0]);
+  const wanted = named.length > 0 ? named : all;
+  return Promise.all(wanted.map(async ([name, load]) => [name, await load()]));
 }
 
 /** Where no subcommand is named, help is what was asked for, as with `gh config`: exit 0, on stdout. */
@@ -114,4 +137,16 @@ function silent(runtime: Runtime): Runtime {
     {},
     { ...Object.getOwnPropertyDescriptors(runtime), env },
   ) as Runtime;
+}
+
+/** Thrown by a command that stands for another command line: that one is run, as if it had been typed. */
+export class Instead extends Error {
+  readonly argv: readonly string[];
+  readonly runtime: Runtime;
+
+  constructor(argv: readonly string[], runtime: Runtime) {
+    super(argv.join(' '));
+    this.argv = argv;
+    this.runtime = runtime;
+  }
 }

@@ -10,7 +10,7 @@ import { shortened } from '../../ui/mask.js';
 import type { Credentials } from '../../config/credentials.js';
 import type { Runtime } from '../../runtime.js';
 import type { RunningService, ServiceOptions } from '../../service/start.js';
-import type { ServeFlags } from './command.js';
+import type { ServeFlags } from './flags.js';
 import type { Settings } from '../shared/global-options.js';
 import type { SeenRequest } from '../../service/control/request-log.js';
 

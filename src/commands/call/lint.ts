@@ -1,0 +1,47 @@
+import { lintInit } from '../../jobs/calling/lint-init.js';
+import { inertJson, versioned } from '../../ui/sanitize.js';
+import { messages } from '../../ui/messages.js';
+import { choice } from '../flags/value-parsers.js';
+import type { Call, CommandSpec } from '../shared/command-spec.js';
+import type { FlagsOf, OptionTable } from '../flags/option-table.js';
+
+const lintOptions = [
+  'Options:',
+  [
+    '--platform <platform>',
+    'android, ios or both',
+    { parse: choice('android', 'ios', 'both'), default: 'both' },
+  ],
+] as const satisfies OptionTable;
+type LintFlags = FlagsOf<typeof lintOptions>;
+
+export const lint: CommandSpec<LintFlags> = {
+  needs: 'nothing',
+  summary: 'what is wrong with the configuration of an app that calls',
+  description:
+    'Checks a JSON file with the initProperties of an app, and sends nothing. Every finding is a line on stdout: JSON ' +
+    'pointer, rule, severity, and what initialize would answer; exit code 3 when there are errors.',
+  operands: [['<file.json>', 'the object that the app gives to initialize']],
+  examples: `
+    # on both platforms
+    engagectl call lint init.json
+    # in CI, for one of them
+    engagectl call lint init.json --platform android --json
+  `,
+  options: lintOptions,
+  run: runLint,
+};
+
+/** `call lint`: a finding a line on stdout, or all of them in one object with --json. */
+async function runLint({ operands, flags, settings, runtime }: Call<LintFlags>) {
+  const set = settings();
+  const [file = ''] = operands;
+  const platforms = flags.platform === 'both' ? (['android', 'ios'] as const) : [flags.platform];
+  const { error, ...result } = await lintInit(file, platforms, { runtime });
+  const { findings, errors, warnings } = result;
+  const lines = set.json ? [versioned({ command: 'call lint', ...result })] : findings;
+  for (const line of lines) runtime.stdout.write(`${inertJson(line)}\n`);
+  if (error) throw error;
+  const told = messages(set, runtime);
+  if (!set.json) told.note(`${file}: ${errors} errors, ${warnings} warnings`);
+}
