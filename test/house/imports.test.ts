@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { notYet } from './not-yet.js';
 
-// Who may import whom, for every folder of src/ however deep; no circles, of types neither; and
+// Which folder of src/ may import which, however deep; no import circles, counting types and import(); and
 // nothing but the outside world's own files reads the process, the clock or random numbers.
 
 /**
- * A room is a folder of src/ with all below it, or a file of src/ itself. It may import itself, what its
- * line names, and node:*. `type x`: its types only. `import() x`: types, and the rest on demand only.
- * Names that are no rooms are packages.
+ * A room is a folder of src/ with all below it, or a file of src/ itself; calling/node is one of its own.
+ * It may import itself, what its line names, and node:* (which calling/ may not). `type x`: types of x only.
+ * `import() x`: types, and the rest on demand only. Names that are not rooms are packages.
  */
 const mayImport: Readonly<Record<string, string>> = {
   // the entries
@@ -27,7 +27,7 @@ const mayImport: Readonly<Record<string, string>> = {
   help: 'did-you-mean, errors, error-explanations, wording, type jobs, type runtime, commander',
 
   // what the tool does
-  jobs: 'bulk, input, mapping, output, client, contract, did-you-mean, time-zone, text, wasm, errors, files, calling, type runtime',
+  jobs: 'bulk, input, mapping, output, client, contract, did-you-mean, time-zone, text, wasm, errors, files, calling, calling/node, type runtime',
   bulk: 'client, contract, text, errors, files, type input, type mapping, type output, type runtime',
   input: 'contract, text, type wasm, errors, files, type runtime',
   mapping:
@@ -36,7 +36,8 @@ const mayImport: Readonly<Record<string, string>> = {
   client: 'contract, text, wasm, errors, files, type runtime, undici',
   service: 'contract, time-zone, text, files, calling, libsql, ws, selfsigned, zod',
   // a world of its own: the same file runs in a browser, in React Native and in Node
-  calling: 'import() ws, import() @roamhq/wrtc',
+  calling: '',
+  'calling/node': 'calling, import() ws, import() @roamhq/wrtc',
   fleet: 'jobs, bulk, errors, files, type runtime, import() bullmq, import() ioredis, import() pg',
 
   // the ground floor
@@ -124,6 +125,14 @@ it.each<[what: string, files: Record<string, string>, breaches: string[]]>([
     ['service/a.ts -> import() client/b.ts'],
   ],
   [
+    'Node in what browsers load',
+    {
+      'calling/a.ts': "import { readFile } from 'node:fs/promises';",
+      'calling/node/b.ts': "import 'node:fs';",
+    },
+    ['calling/a.ts -> node:fs/promises'],
+  ],
+  [
     'export from',
     { 'ui/a.ts': "export { b } from '../bulk/b.js';\nexport * from '../client/c.js';" },
     ['ui/a.ts -> bulk/b.ts', 'ui/a.ts -> client/c.ts'],
@@ -167,6 +176,14 @@ it.each<[what: string, files: Record<string, string>, breaches: string[]]>([
       'text/d.ts': "import { a } from './a.js';",
     },
     ['circle: text/a.ts, text/b.ts, text/deep/c.ts'],
+  ],
+  [
+    'a circle of a type and a file that is loaded on demand',
+    {
+      'commands/a.ts': "export const flags = []; const b = await import('./b.js');",
+      'commands/b.ts': "import type { flags } from './a.js';",
+    },
+    ['circle: commands/a.ts, commands/b.ts'],
   ],
   [
     'the outside world',
@@ -225,7 +242,8 @@ function breachesOf(files: ReadonlyMap<string, string>): string[] {
 }
 
 /** The first folder below src/, or the name of a file that is in none; of a package its name. */
-const roomOf = (file: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(file)![0].replace(/\.ts$/, '');
+const roomOf = (file: string): string =>
+  /^calling\/node(?=\/)|^(?:@[^/]+\/)?[^/]+/.exec(file)![0].replace(/\.ts$/, '');
 
 const statement =
   /^(?:import|export)\s+(?:(type)\s+)?(?:([^'";]*?)\s*\bfrom\s*)?'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;
@@ -233,7 +251,7 @@ const statement =
 function importsOf(from: string, text: string): Import[] {
   return [...text.matchAll(statement)].flatMap(([, type, names = '', fixed, onDemand = '']) => {
     const specifier = fixed ?? onDemand;
-    if (specifier.startsWith('node:')) return [];
+    if (specifier.startsWith('node:') && roomOf(from) !== 'calling') return [];
     const to = specifier.startsWith('.')
       ? path.posix.join(path.posix.dirname(from), specifier).replace(/\.js$/, '.ts')
       : specifier;
@@ -253,12 +271,10 @@ function isAllowed({ from, to, kind }: Import): boolean {
   return kind === 'import()' && line.includes(`import() ${wanted}`);
 }
 
-/** Files that import each other, directly or not, each circle once. What is imported on demand closes none. */
+/** Files that import each other, directly or not, by values, by types or on demand; each circle once. */
 function circlesOf(imports: readonly Import[]): string[][] {
   const next = new Map<string, string[]>();
-  for (const { from, to, kind } of imports) {
-    if (kind !== 'import()') next.set(from, [...(next.get(from) ?? []), to]);
-  }
+  for (const { from, to } of imports) next.set(from, [...(next.get(from) ?? []), to]);
   const reached = new Map([...next.keys()].map((file) => [file, reachedFrom(file, next)]));
   const circles = [...reached].map(([file, others]) =>
     [...others].filter((other) => reached.get(other)?.has(file)).toSorted(),
