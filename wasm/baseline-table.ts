@@ -1,5 +1,5 @@
 
-// A table of what was accepted, for `src/text/record-table.ts`: 12 bytes of each entry, half of its key's hash and its record's.
+// A table of what was accepted, for `src/text/baseline-table.ts`: 12 bytes of each entry, half of its key's hash and its record's.
 // Each lies at the place that the other half of the key's hash names, or behind it. A record of 0 says that a place is empty.
 
 const entryBytes: usize = 16;

@@ -1,4 +1,4 @@
-// Writes CSV rows as records in JSON, for `src/mapping/row-writer.ts`:
+// Writes CSV rows as records in JSON, for `src/mapping/upload-csv.ts`:
 //
 //     record   = head [member *("," member)] "}}" ","
 //     head     = opening string middle / what the caller writes
@@ -7,7 +7,7 @@
 //
 // Where the caller has to write, `write` stops, and goes on behind it when it is called again.
 //
-// The text and the bounds of its cells are where they were cut (`csv-memory.ts`); the form of the records and the room for what
+// The text and the bounds of its cells are where they were cut (`csv-scanner.ts`); the form of the records and the room for what
 // is written lie behind the text. Up to 7 bytes behind what is read and written may be touched.
 
 import { cells, keys, rows, text, writtenBounds } from './csv-scanner';

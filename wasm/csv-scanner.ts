@@ -19,7 +19,7 @@
 export const mostRecords: i32 = 4096;
 export const mostCells: i32 = 65_536;
 
-// The records that were cut: of each its line, its start and end, and those of its cells; see RowBlock in `src/input/rows.ts`.
+// The records that were cut: of each its line, its start and end, and those of its cells; see RowBlock in `src/input/row-block.ts`.
 export const lines: i32 = 0;
 export const bounds: i32 = lines + 4 * mostRecords;
 export const cells: i32 = bounds + 8 * mostRecords;

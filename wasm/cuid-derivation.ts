@@ -1,4 +1,4 @@
-// Makes cuids of texts, for `src/jobs/cuid/cuid-maker.ts`. A text is the value, or value, NUL and device. Behind each of them
+// Makes cuids of texts, for `src/jobs/cuid/cuid-derivation.ts`. A text is the value, or value, NUL and device. Behind each of them
 // `padding` bytes are written to.
 
 import { addAll, addDigests, initial, pad, prepare, stateBytes } from './sha-256';

@@ -1,4 +1,4 @@
-// Where an element of an array ends, for `src/input/json.ts`: by its strings and nesting alone. Whether what is in between is
+// Where an element of an array ends, for `src/input/json-array-splitter.ts`: by its strings and nesting alone. Whether what is in between is
 // JSON is not its business. It can go on where the text at hand ended.
 
 import { base } from './json-parser';

@@ -264,13 +264,13 @@ function isOperator(name: i32, end: i32): bool {
   return end - name == 5 && (word == 0x636e_6924 || word == 0x6365_6424) && load<u8>(name, 4) == 0x72; // $inc, $dec; r
 }
 
-// Checks one JSON text after the other (RFC 8259), for `src/mapping/json-text.ts`:
+// Checks one JSON text after the other (RFC 8259), for `src/text/json-parser.ts`:
 //
-//     text  = space value space    ; `json/value.ts`, whose tokens are in `json/tokens.ts`
+//     text  = space value space    ; a value as above, whose tokens are in `json-tokens.ts`
 //
-// Where the members of its topmost object lie is kept in `json/members.ts`, which keys its objects have in `json/keys.ts`.
+// Where the members of its topmost object lie is kept above, and which keys its objects have.
 //
-// Memory: what was found out, then regions that only ever grow by moving to new memory (`json/memory.ts`): those of the
+// Memory: what was found out, then regions that only ever grow by moving to new memory (`memory.ts`): those of the
 // files named above, and the texts. A place is an address in here; a position is what the caller counts by, `base`
 // less than its place.
 

@@ -1,7 +1,7 @@
 
 // Memory that is never given back: regions lie one behind the other, and one that has to grow moves to a new one.
 
-/** The numbers for the caller are before it; see `../json-text.ts`. */
+/** The numbers for the caller are before it; see `json-parser.ts`. */
 let heap: i32 = 40;
 
 /** New memory of zeros. */

@@ -3,7 +3,7 @@
 //
 // It takes 64 bytes at a time. A set of them is a u64, bit i for byte i, and the grammar is arithmetic on such sets, as in
 // simdjson (https://arxiv.org/abs/1902.08318): only brackets, short escapes and numbers of unusual form are looked at one by
-// one (with `json/tokens.ts`).
+// one (with `json-tokens.ts`).
 // What a block leaves to the next one stands in the globals, which change when the whole block is there and right; a
 // block of which the page ends too early is read again when there is more.
 //

@@ -1,4 +1,4 @@
-// Hashes of records and of their keys, for `src/text/record-hashes.ts`, and of pages: XXH64 (https://github.com/Cyan4973/xxHash), with a seed
+// Hashes of records and of their keys, for `src/text/record-hash.ts`, and of pages: XXH64 (https://github.com/Cyan4973/xxHash), with a seed
 // that nobody who writes a record knows. Up to 7 bytes behind the text may be read.
 
 const prime1: u64 = 0x9e3779b185ebca87;
@@ -16,7 +16,7 @@ const SPACE: i32 = 32;
 const identityStart: u64 = 0x7469746e65646922;
 const identityEnd: u16 = 0x2279;
 
-/** What a record is; see RecordKind in `src/text/record-hashes.ts`. */
+/** What a record is; see RecordKind in `src/text/record-hash.ts`. */
 const event: u8 = 1;
 const subscription: u8 = 2;
 

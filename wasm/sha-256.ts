@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4) of four texts at a time, for `wasm/cuid.ts`: every number is a vector with one of each text. A state is eight
+// SHA-256 (FIPS 180-4) of four texts at a time, for `wasm/cuid-derivation.ts`: every number is a vector with one of each text. A state is eight
 // vectors. The first 1536 bytes of the memory are taken.
 
 const constants: i32 = 0;

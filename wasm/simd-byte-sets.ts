@@ -1,5 +1,5 @@
 
-// Sets of the 64 bytes of a block, which are four vectors: a u64, bit i for byte i. See `../page.ts`.
+// Sets of the 64 bytes of a block, which are four vectors: a u64, bit i for byte i. See `page-scanner.ts`.
 
 // @ts-ignore
 @inline export function lowest(set: u64): u64 {

@@ -181,7 +181,7 @@ function afterSpace(text: Buffer, from: number): number {
 
 const isSpace = (byte: number): boolean => byte === 32 || byte === 10 || byte === 13 || byte === 9;
 
-/** What `wasm/json-element.ts` and `wasm/json-text.ts` export. */
+/** What `wasm/json-array.ts` and `wasm/json-parser.ts` export. */
 interface ElementProgram {
   readonly memory: WasmMemory;
   reserveJson(bytes: number, first: number): number;

@@ -66,7 +66,7 @@ export const keySeeds = {
   subscription: 0x4000_0007,
 } as const;
 
-/** A text as the key of a record: its FNV-1a hash, 31 bit, as in `wasm/csv-records.ts`. */
+/** A text as the key of a record: its FNV-1a hash, 31 bit, as in `wasm/csv-record-writer.ts`. */
 export function keyOf(bytes: Uint8Array, start: number, end: number, seed: number): number {
   let hash = seed;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, prime);

@@ -132,7 +132,7 @@ export class UploadCsv implements CellRow {
   }
 }
 
-/** What the records of a CSV are like, as `wasm/csv-records.ts` reads it. */
+/** What the records of a CSV are like, as `wasm/csv-record-writer.ts` reads it. */
 export interface RowForm {
   /** Numbers of 32 bits, and behind them the texts that they tell place and length of. */
   readonly bytes: Buffer;
@@ -194,7 +194,7 @@ const longestEscape = 6;
 
 /**
  * Writes the rows of one block after the other to `out`, as records, but for what the caller has to
- * write there. `wasm/csv-records.ts` does it, where the block was cut and its text and cells mostly
+ * write there. `wasm/csv-record-writer.ts` does it, where the block was cut and its text and cells mostly
  * still are.
  */
 export class RowWriter {

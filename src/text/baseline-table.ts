@@ -2,7 +2,7 @@ import { hashWords } from './record-hash.js';
 import { openTextProgram } from './wasm-program.js';
 import { reserve, type WasmMemory, type WasmNumber } from '../wasm.js';
 
-/** What `wasm/entries.ts` exports. */
+/** What `wasm/baseline-table.ts` exports. */
 interface EntryProgram {
   readonly memory: WasmMemory;
   readonly seenEntries: WasmNumber;
@@ -23,7 +23,7 @@ const placesFor = (count: number): number =>
   Math.ceil(Math.max(1.1 * count, Math.min((3 / 2) * count, 4_000_000)));
 
 /**
- * Entries in memory, some 13 bytes of each, for `wasm/entries.ts`. Where one lies stands for a part
+ * Entries in memory, some 13 bytes of each, for `wasm/baseline-table.ts`. Where one lies stands for a part
  * of its key: two of five million keys may be taken for one, but never their records.
  */
 export class RecordTable {

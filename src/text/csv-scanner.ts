@@ -11,7 +11,7 @@ export interface Markers {
   readonly comment: Buffer;
 }
 
-/** The most bytes of a marker, as in `wasm/csv-memory.ts`. */
+/** The most bytes of a marker, as in `wasm/csv-scanner.ts`. */
 export const longestMarker = 1024;
 
 /** In place of a position: it lies beyond the text. */
@@ -60,7 +60,7 @@ const quotingFaults = new Map([
   [-4, 'quote that is never closed'],
 ]);
 
-/** Finds records of CSV and their cells: the grammar is in `wasm/csv-cells.ts`, which does it. */
+/** Finds records of CSV and their cells: the grammar is in `wasm/csv-scanner.ts`, which does it. */
 export class CsvScanner {
   readonly #program: CsvProgram;
   readonly #markers: Markers;
@@ -128,7 +128,7 @@ export class CsvScanner {
   }
 }
 
-/** What `wasm/csv-memory.ts`, `wasm/csv-cells.ts` and `wasm/csv-records.ts` export. Places come back signed. */
+/** What `wasm/csv-scanner.ts`, `wasm/csv-scanner.ts` and `wasm/csv-record-writer.ts` export. Places come back signed. */
 interface CsvCode extends ShardCode, Record<Place | CutNumber | WrittenNumber, WasmNumber> {
   readonly memory: WasmMemory;
 
@@ -149,7 +149,7 @@ interface CsvCode extends ShardCode, Record<Place | CutNumber | WrittenNumber, W
   readonly writtenKey: { value: number };
 }
 
-/** What `wasm/shards.ts` exports. */
+/** What `wasm/shard-finder.ts` exports. */
 export interface ShardCode {
   readonly memory: WasmMemory;
   setShards(count: number): void;

@@ -2,7 +2,7 @@ import { openTextProgram } from './wasm-program.js';
 import type { RecordPage } from './page-scanner.js';
 import type { WasmMemory, WasmNumber } from '../wasm.js';
 
-/** What `wasm/text.ts` exports for it; places and columns are numbers. */
+/** What `wasm/index.ts` exports for it; places and columns are numbers. */
 interface Program {
   readonly memory: WasmMemory;
   readonly flattened: WasmNumber;
@@ -39,7 +39,7 @@ const chunkBytes = 1 << 18;
 /**
  * Flattens records into rows of a CSV. `profileData.City` is the column of the member City of
  * profileData; a dot or backslash of a name itself is written with a backslash before it, so
- * that two places never share a column. Done by `wasm/json/rows.ts`.
+ * that two places never share a column. Done by `wasm/json-flattener.ts`.
  */
 export class Flattener {
   readonly #program = openTextProgram() as Program;

@@ -28,7 +28,7 @@ const memberNumbers = 7;
 
 const nothing = Buffer.alloc(0);
 
-/** What `wasm/json-text.ts` exports. */
+/** What `wasm/json-parser.ts` exports. */
 interface JsonProgram {
   readonly memory: WasmMemory;
   /** Objects and arrays within each other; deeper texts are refused. */
@@ -47,7 +47,7 @@ interface JsonProgram {
 /**
  * Checks one JSON text after the other against the full grammar (RFC 8259), in one pass over its
  * bytes and without building anything, and remembers where the topmost object's members lie.
- * One value is used again for every text. The work is done by `wasm/json-text.ts`.
+ * One value is used again for every text. The work is done by `wasm/json-parser.ts`.
  */
 export class JsonText {
   bytes: Buffer = nothing;
@@ -198,7 +198,7 @@ export class JsonText {
   }
 }
 
-/** What `wasm/json-text.ts` says to be wrong: something is missing, or … */
+/** What `wasm/json-parser.ts` says to be wrong: something is missing, or … */
 const missing = [
   '',
   'a value',

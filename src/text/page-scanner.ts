@@ -21,7 +21,7 @@ export interface ScannedPage extends RecordPage {
   readonly hash: () => bigint;
 }
 
-/** What `wasm/text.ts` exports for it; places of its memory, and positions in the page. */
+/** What `wasm/index.ts` exports for it; places of its memory, and positions in the page. */
 interface Program {
   readonly memory: WasmMemory;
   readonly page: WasmNumber;
@@ -54,7 +54,7 @@ const largestPage = 2 ** 30;
  * order of the keys and however the body is cut into chunks. Only bytes are looked at: the
  * numbers and strings of a record are never turned into values, so that nothing can change.
  * One scanner serves one page after the other and keeps its buffer, which is the memory of
- * `wasm/page.ts`.
+ * `wasm/page-scanner.ts`.
  */
 export class PageScanner {
   readonly #program = openTextProgram() as Program;

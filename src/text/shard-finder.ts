@@ -21,7 +21,7 @@ export const UNKNOWN_SHARD = 0;
 
 const slack = 64;
 
-/** Which shard of so many, from 1 on, rows fall to by their keys (contract §9); see `wasm/shards.ts`. */
+/** Which shard of so many, from 1 on, rows fall to by their keys (contract §9); see `wasm/shard-finder.ts`. */
 export class ShardFinder {
   readonly #count: number;
   readonly #code = openTextProgram() as ShardCode;

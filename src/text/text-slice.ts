@@ -21,7 +21,7 @@ export class CellText {
     return this;
   }
 
-  /** A cell's content; a negative end says that it holds doubled quotes (input/rows.ts). */
+  /** A cell's content; a negative end says that it holds doubled quotes (src/input/row-block.ts). */
   ofCell(source: Buffer, start: number, end: number): this {
     return end < 0 ? this.#undouble(source, start, ~end) : this.of(source, start, end);
   }

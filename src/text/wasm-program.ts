@@ -5,7 +5,7 @@ export { type WasmMemory } from '../wasm.js';
 export { type WasmNumber } from '../wasm.js';
 
 /**
- * Another instance of the program `wasm/text.ts`, with a memory of its own: what it exports. The
+ * Another instance of the program `wasm/index.ts`, with a memory of its own: what it exports. The
  * program is compiled at its first use. Throws E-WEBASSEMBLY.
  */
 export function openTextProgram(): unknown {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { CommitQueue } from '../../src/bulk/journal/journal.js';
-import { deferred } from '../support/record-blocks.js';
+import { deferred } from '../support/builders/record-blocks.js';
 
 /** A queue whose commits end when they are told to. */
 function queueOf() {

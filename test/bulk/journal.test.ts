@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Journal, readJournal } from '../../src/bulk/journal/journal.js';
-import { makeWorld } from '../support/world.js';
+import { makeWorld } from '../support/test-environment.js';
 
 const kinds = { numbered: true };
 type Entry = { readonly kind: 'numbered'; readonly n: number; readonly text: string };

@@ -20,10 +20,10 @@ import {
   startFaultServer,
   type Script,
   type Step,
-} from '../support/fault-server.js';
-import { judge, recordsOf } from '../support/judge.js';
-import { makeWorld, type World } from '../support/world.js';
-import { accountAt } from '../support/account-at.js';
+} from '../support/servers/fault-server.js';
+import { judge, recordsOf } from '../support/servers/record-outcomes.js';
+import { makeWorld, type World } from '../support/test-environment.js';
+import { accountAt } from '../support/account-environment.js';
 
 interface Summary {
   readonly [figure: string]: unknown;

@@ -9,7 +9,7 @@ import type { SignedCallEnv } from '../../src/calling/environment.js';
 import type { SignedCallResponse } from '../../src/calling/errors.js';
 import { errorTable } from '../../src/calling/errors.js';
 import { annProperties as ann, testClient } from '../support/calling-client.js';
-import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
+import { scriptedRouter, type ScriptedRouter } from '../support/servers/scripted-router.js';
 
 // §8.7 of the calling contract: every error name is produced once, on each platform where it can be.
 

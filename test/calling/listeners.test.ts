@@ -4,7 +4,7 @@ import { LogLevel } from '../../src/calling/environment.js';
 import type { CallEvent } from '../../src/calling/protocol.js';
 import type { CallDetails } from '../../src/calling/protocol.js';
 import { annProperties, testClient, until } from '../support/calling-client.js';
-import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
+import { scriptedRouter, type ScriptedRouter } from '../support/servers/scripted-router.js';
 
 // §8.8 of the calling contract: listeners replaced, removed, throwing; what is logged; the shared instance.
 

@@ -6,8 +6,8 @@ import { systemClock } from '../../src/calling/environment.js';
 import { reconnectDelay } from '../../src/calling/connection.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { annProperties, testClient, until, type TestClient } from '../support/calling-client.js';
-import { cutProxy } from '../support/cut-proxy.js';
-import { scriptedRouter, type ScriptedRouter } from '../support/scripted-router.js';
+import { cutProxy } from '../support/servers/cut-proxy.js';
+import { scriptedRouter, type ScriptedRouter } from '../support/servers/scripted-router.js';
 
 // A socket that is lost: nothing is lost with it, and nothing doubled (§8.3 of the calling contract).
 

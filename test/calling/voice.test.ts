@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { runRouter } from '../service/calls/raw-client.js';
-import { hasWrtc, speaker } from '../support/speaker.js';
+import { hasWrtc, speaker } from '../support/processes/speaking-phone.js';
 
 // §8.12 of the calling contract: two processes hear each other's tone, by WebRTC on loopback.
 

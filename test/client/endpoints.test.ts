@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
-import { accept, after, answer, startFaultServer } from '../support/fault-server.js';
-import { clientOf, failureOf, never, pageText, passcode, records, rig } from './support.js';
+import { accept, after, answer, startFaultServer } from '../support/servers/fault-server.js';
+import {
+  clientOf,
+  failureOf,
+  never,
+  pageText,
+  passcode,
+  records,
+  rig,
+} from '../support/loopback-client.js';
 
 it('sends what the specification wants: path, headers, body', async () => {
   const { client, server } = await rig([accept()]);

@@ -18,8 +18,16 @@ import {
   startFaultServer,
   throttle,
   type Framing,
-} from '../support/fault-server.js';
-import { clientOf, failureOf, never, pageText, passcode, records, rig } from './support.js';
+} from '../support/servers/fault-server.js';
+import {
+  clientOf,
+  failureOf,
+  never,
+  pageText,
+  passcode,
+  records,
+  rig,
+} from '../support/loopback-client.js';
 
 const success = '{"status":"success","processed":1,"unprocessed":[]}';
 const soon = { timeoutMs: 400 };

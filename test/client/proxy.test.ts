@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { accept, startFaultServer } from '../support/fault-server.js';
-import { clientOf, failureOf, never, passcode, records, rig } from './support.js';
+import { accept, startFaultServer } from '../support/servers/fault-server.js';
+import { clientOf, failureOf, never, passcode, records, rig } from '../support/loopback-client.js';
 
 /** A proxy that notes what it is asked and refuses it. */
 async function startProxy(answer = 'HTTP/1.1 502 Bad Gateway\r\n\r\n') {

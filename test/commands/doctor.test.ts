@@ -7,10 +7,15 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
+import { accountAt } from '../support/account-environment.js';
 import { certificate, hasOpenssl } from '../support/certificate.js';
 import { startService, type FaultRuleInput } from '../../src/testing.js';
-import { makeWorld, type Outcome, type World, type WorldOptions } from '../support/world.js';
+import {
+  makeWorld,
+  type Outcome,
+  type World,
+  type WorldOptions,
+} from '../support/test-environment.js';
 
 // `doctor`: one fault at a time, and what its line, its fix and the exit code say.
 

@@ -13,9 +13,9 @@ import {
   type FaultServer,
   type Received,
   type Step,
-} from '../support/fault-server.js';
-import { accountAt } from '../support/account-at.js';
-import { makeWorld, type World } from '../support/world.js';
+} from '../support/servers/fault-server.js';
+import { accountAt } from '../support/account-environment.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 const passcode = 'seeded-pass-7Q';
 let world: World;

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect, type VerifyResult } from '../../src/index.js';
 import { startService, type TestServiceOptions } from '../../src/testing.js';
-import { startLyingService, type LyingRecord } from '../support/lying-service.js';
-import { makeWorld, type World } from '../support/world.js';
+import { startLyingService, type LyingRecord } from '../support/servers/tampering-proxy.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 const account = { accountId: 'PROOF', passcode: 'passcode-of-the-proof' };
 

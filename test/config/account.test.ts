@@ -1,6 +1,6 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { makeWorld, type World } from '../support/world.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 // Through `config show --json`: what a command would use, and where each value comes from.
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { BinProcess } from '../support/bin-process.js';
-import { makeWorld } from '../support/world.js';
+import { BinProcess } from '../support/processes/bin-process.js';
+import { makeWorld } from '../support/test-environment.js';
 
 it('every variable that help environment names counts as unset when it is empty', async () => {
   const world = makeWorld();

@@ -2,7 +2,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startService } from '../../src/testing.js';
-import { makeWorld, type World } from '../support/world.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 // A passcode that a command of the user's secret store prints, through the command line.
 

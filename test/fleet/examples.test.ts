@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { examplesIn, helpPages, helpText } from '../help/pages.js';
 import { startService, type TestService } from '../../src/testing.js';
-import { stores, type TestStore } from '../support/queue-stores.js';
+import { stores, type TestStore } from '../support/processes/queue-stores.js';
 import { makeFleet, passcode } from './fleet.js';
 
 // The examples of `fleet`, on a queue of their own; the others are run by test/help/examples.test.ts.

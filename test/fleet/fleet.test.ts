@@ -7,7 +7,7 @@ import { describe, expect, it, vi, type TestContext } from 'vitest';
 import { FleetLists } from '../../src/fleet/account-queue.js';
 import { openStore, type QueueStore } from '../../src/fleet/queue-store.js';
 import { findRun, statusOf, type KnownRun } from '../../src/fleet/run-status.js';
-import { BinProcess } from '../support/bin-process.js';
+import { BinProcess } from '../support/processes/bin-process.js';
 import {
   accepted,
   after,
@@ -16,11 +16,11 @@ import {
   startFaultServer,
   type FaultServer,
   type Step,
-} from '../support/fault-server.js';
-import { recordsOf } from '../support/judge.js';
-import { recordsPage, startPageServer, type Page } from '../support/page-server.js';
-import { stores, type TestStore } from '../support/queue-stores.js';
-import { makeWorld } from '../support/world.js';
+} from '../support/servers/fault-server.js';
+import { recordsOf } from '../support/servers/record-outcomes.js';
+import { recordsPage, startPageServer, type Page } from '../support/servers/page-server.js';
+import { stores, type TestStore } from '../support/processes/queue-stores.js';
+import { makeWorld } from '../support/test-environment.js';
 import { isOver, makeFleet, passcode, type Fleet, type Status } from './fleet.js';
 
 // Whole fleets: stores, workers and commands are processes that are killed, stopped and started again. They mostly wait, so

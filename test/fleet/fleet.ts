@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { BinProcess } from '../support/bin-process.js';
-import type { TestStore } from '../support/queue-stores.js';
-import { makeWorld, type World, type WorldOptions } from '../support/world.js';
+import { accountAt } from '../support/account-environment.js';
+import { BinProcess } from '../support/processes/bin-process.js';
+import type { TestStore } from '../support/processes/queue-stores.js';
+import { makeWorld, type World, type WorldOptions } from '../support/test-environment.js';
 
 export const passcode = 'seeded-secret-of-the-fleet';
 

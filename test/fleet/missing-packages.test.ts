@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { makeWorld } from '../support/world.js';
+import { makeWorld } from '../support/test-environment.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { hasCommand } from '../support/has-command.js';
-import { makeWorld, type World } from '../support/world.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 

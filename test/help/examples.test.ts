@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
 import { startService, type TestService } from '../../src/testing.js';
-import { makeWorld, type World } from '../support/world.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 import { examplesIn, helpPages, helpText } from './pages.js';
 
 // Every example of every help text is run, in a world with the files and profiles that it names.

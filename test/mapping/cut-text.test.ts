@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { openInputs } from '../../src/input/inputs.js';
 import { uploadMapper } from '../../src/mapping/upload-mapper.js';
-import { recordTexts } from '../support/row-blocks.js';
-import { uploadDefaults } from '../support/upload-mapping.js';
+import { recordTexts } from '../support/builders/row-blocks.js';
+import { uploadDefaults } from '../support/builders/upload-mapping.js';
 
 // A block is written from where it was cut, unless something else came there meanwhile.
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { demergeMapper } from '../../src/mapping/demerge-mapper.js';
 import type { RowBlock } from '../../src/input/row-block.js';
-import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
+import { csvRows, jsonRows, recordTexts } from '../support/builders/row-blocks.js';
 
 function map(rows: RowBlock, { identity = 'identity', retryUnknown = false } = {}) {
   const block = demergeMapper({ identity, retryUnknown }).map(rows);

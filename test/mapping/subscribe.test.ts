@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { subscribeMapper, type SubscribeMapping } from '../../src/mapping/subscribe-mapper.js';
 import type { RowBlock } from '../../src/input/row-block.js';
-import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
+import { csvRows, jsonRows, recordTexts } from '../support/builders/row-blocks.js';
 
 type Options = Partial<SubscribeMapping>;
 const header = ['type', 'value', 'status'];

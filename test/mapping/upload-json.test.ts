@@ -2,8 +2,13 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { zoneOf } from '../../src/time-zone.js';
 import { uploadMapper } from '../../src/mapping/upload-mapper.js';
-import { csvRows, jsonRows, recordTexts } from '../support/row-blocks.js';
-import { mapJson, mapRows, uploadDefaults, type Options } from '../support/upload-mapping.js';
+import { csvRows, jsonRows, recordTexts } from '../support/builders/row-blocks.js';
+import {
+  mapJson,
+  mapRows,
+  uploadDefaults,
+  type Options,
+} from '../support/builders/upload-mapping.js';
 
 const invalid = (error: string) => ['validate', error];
 

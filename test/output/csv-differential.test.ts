@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 import { jobWords } from '../../src/commands/shared/job-context.js';
 import { openOutput } from '../../src/output/document-output.js';
 import type { OutputOptions } from '../../src/output/formats.js';
-import { pageOf } from '../support/record-page.js';
-import { makeWorld, type World } from '../support/world.js';
+import { pageOf } from '../support/builders/record-page.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 // Flattening on bytes against JSON.parse, a walk over the parsed record, and csv-stringify.
 

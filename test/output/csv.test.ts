@@ -6,8 +6,8 @@ import { jobWords } from '../../src/commands/shared/job-context.js';
 import { openOutput } from '../../src/output/document-output.js';
 import type { OutputOptions } from '../../src/output/formats.js';
 import type { Output } from '../../src/output/output.js';
-import { pageOf } from '../support/record-page.js';
-import { makeWorld, type World } from '../support/world.js';
+import { pageOf } from '../support/builders/record-page.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 const csv: OutputOptions = {
   path: 'out.csv',

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { startService, type TestService, type TestServiceOptions } from '../../src/testing.js';
-import { makeWorld, type World, type WorldOptions } from './world.js';
+import { makeWorld, type World, type WorldOptions } from './test-environment.js';
 
 /** A service as a user's tests start it, which ends with the test, and a world whose account is there. */
 export async function serve(

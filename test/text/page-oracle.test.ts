@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PageScanner, PageSyntaxError } from '../../src/text/page-scanner.js';
-import { cutsOf, pagesOfAnyKind, piecesOf } from '../support/json-pages.js';
-import { PageOracle } from '../support/page-oracle.js';
+import { cutsOf, pagesOfAnyKind, piecesOf } from '../support/builders/json-pages.js';
+import { PageOracle } from '../support/oracles/page-oracle.js';
 
 // Pages gone over in WebAssembly against pages looked at byte by byte in JavaScript, which `page-scanner.test.ts` holds
 // against JSON.parse.

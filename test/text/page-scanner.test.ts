@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PageScanner, PageSyntaxError, type ScannedPage } from '../../src/text/page-scanner.js';
-import { cutsOf, pagesOfAnyKind as page, piecesOf } from '../support/json-pages.js';
-import { PageOracle } from '../support/page-oracle.js';
+import { cutsOf, pagesOfAnyKind as page, piecesOf } from '../support/builders/json-pages.js';
+import { PageOracle } from '../support/oracles/page-oracle.js';
 
 type Page = Omit<ScannedPage, 'hash'>;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { messages } from '../../src/ui/messages.js';
-import { makeWorld, type WorldOptions } from '../support/world.js';
+import { makeWorld, type WorldOptions } from '../support/test-environment.js';
 
 function written(
   settings: { json?: boolean; quiet?: boolean; verbose?: boolean; color?: boolean },

@@ -4,7 +4,7 @@ import type { LogEntry } from '../../src/runtime.js';
 import { messages } from '../../src/ui/messages.js';
 import { startProgress } from '../../src/ui/progress.js';
 import { progressText, type ProgressState } from '../../src/ui/progress.js';
-import { makeWorld, type WorldOptions } from '../support/world.js';
+import { makeWorld, type WorldOptions } from '../support/test-environment.js';
 
 const state: ProgressState = {
   label: 'upload users.csv',

@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startService } from '../../src/testing.js';
-import { hasChromium, launchChromium } from '../support/chromium.js';
-import { makeWorld, type World } from '../support/world.js';
+import { hasChromium, launchChromium } from '../support/processes/chromium.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 // The page of --report in a real browser. Its screenshots are kept in the folder ENGAGECTL_SCREENSHOTS.
 

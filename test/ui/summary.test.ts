@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { messages } from '../../src/ui/messages.js';
 import { showSummary, type Summary } from '../../src/ui/summary.js';
-import { makeWorld, type World } from '../support/world.js';
+import { makeWorld, type World } from '../support/test-environment.js';
 
 const upload: Summary = {
   command: 'upload',

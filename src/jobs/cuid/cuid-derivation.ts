@@ -7,7 +7,7 @@ import { readText } from '../../files/read-file.js';
 import { whyOf } from '../../files/file-errors.js';
 import type { World } from '../job-context.js';
 
-/** What `wasm/cuid.ts` exports. */
+/** What `wasm/cuid-derivation.ts` exports. */
 interface CuidProgram {
   readonly memory: WasmMemory;
   /** Where the memory is free. */
@@ -27,7 +27,7 @@ const shortCopy = 48;
  * Makes cuids of values and, where a user has several, the names of devices. With a key they say
  * nothing of the value to who does not have the key: HMAC-SHA256. Without one they are readable: what
  * a cuid cannot hold becomes `_`, and whenever something is lost by that, a digest of the whole
- * follows, so that what differs stays different. They are made many at a time, by `wasm/cuid.ts`.
+ * follows, so that what differs stays different. They are made many at a time, by `wasm/cuid-derivation.ts`.
  */
 export class CuidMaker {
   readonly #program = openTextProgram() as CuidProgram;

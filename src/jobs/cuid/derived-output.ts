@@ -145,7 +145,7 @@ export class DerivedRecords implements DerivedRows {
   }
 }
 
-/** What `wasm/cuid.ts` exports. */
+/** What `wasm/cuid-derivation.ts` exports. */
 interface AppendProgram {
   readonly memory: WasmMemory;
   // oxlint-disable-next-line max-params -- places in its memory

@@ -9,7 +9,7 @@ export interface ProfileKey {
   readonly value: string;
 }
 
-/** A row of table `profiles`; see tables.ts for what the texts hold. */
+/** A row of table `profiles`; see schema.ts for what the texts hold. */
 export interface Profile {
   /** null: not stored yet. */
   readonly id: number | null;

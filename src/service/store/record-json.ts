@@ -19,7 +19,7 @@ export interface ProfileParts {
 /**
  * Records of the reads, concatenated by the store itself: SQL expressions over table `profiles` as p
  * and `events` as e. Handing columns over and joining them here took twice the time of an export.
- * Their values are JSON texts with gaps (see gaps.ts). Optional members end with a comma or are NULL,
+ * Their values are JSON texts with gaps (filled in below). Optional members end with a comma or are NULL,
  * which `format` leaves out.
  */
 

@@ -1,4 +1,4 @@
-/** The softphone of the page, made of `engagectl/calling`, in the words of page-script.ts. */
+/** The softphone of the page, made of `engagectl/calling`, in the words of script.ts. */
 export const pageSoftphone = String.raw`
 const sdk = '/page/calling/index.js';
 let phone, phoneUser, ringing, other;

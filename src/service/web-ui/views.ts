@@ -1,4 +1,4 @@
-/** A function for each view of the page, in the words of page-script.ts. */
+/** A function for each view of the page, in the words of script.ts. */
 export const pageViews = String.raw`
 let userEnd;
 async function showUsers(after) {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Batch, recordOf } from '../../../src/bulk/write/batch.js';
-import { recordBlock, textsOf } from '../../support/record-blocks.js';
+import { recordBlock, textsOf } from '../../support/builders/record-blocks.js';
 
 const frame = { open: Buffer.from('{"d":['), close: Buffer.from(']}') };
 const blocks = [0, 1].map((block) =>

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { Halt } from '../../../src/bulk/write/stop-conditions.js';
 import { SlotRelease } from '../../../src/bulk/write/batch-sender.js';
 import { EngagectlError } from '../../../src/errors.js';
-import { deferred } from '../../support/record-blocks.js';
+import { deferred } from '../../support/builders/record-blocks.js';
 
 /** Slots that are given back here, outcomes that are synced when they are told to. */
 function stage({ canWrite = true, most = 2 } = {}) {

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { paths } from '../../src/contract/endpoints.js';
+import { buildProgram } from '../../src/program.js';
+import { startService } from '../../src/testing.js';
+import { makeWorld } from '../support/test-environment.js';
+
+// What a new subcommand needs besides its own file, and what neither the compiler nor the tests of help
+// (two to four examples), the manual, docs and surface.json ask for.
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const filesUnder = (folder: string) =>
+  readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => ({ name, text: readFileSync(path.join(root, folder, name), 'utf8') }));
+
+/** `src/commands/upload.ts` is the command upload, `src/commands/fleet/command.ts` is fleet. */
+const commandFiles = filesUnder('src/commands')
+  .filter(({ text }) => text.includes('export const command:'))
+  .map(({ name }) => path.basename(name.replace(/(?:\/|-)command\.ts$|\.ts$/, '')));
+
+it.each(commandFiles)('%s is in the table of src/program.ts', async (name) => {
+  const program = await buildProgram(makeWorld().runtime());
+  const names = program.commands.map((command) => command.name().replace(/^__/, ''));
+  expect(names).toContain(name);
+});
+
+it.each(commandFiles)('a test runs %s', (name) => {
+  const word = new RegExp(`['"\`\\s_]${name}['"\`\\s]`);
+  const tests = filesUnder('test').filter(
+    ({ name: file, text }) => file.endsWith('.test.ts') && word.test(text),
+  );
+  expect(tests).not.toEqual([]);
+});
+
+it('the local service answers every path of the contract', async () => {
+  await using service = await startService();
+  for (const known of Object.values(paths)) {
+    const { status } = await fetch(`${service.url}${known}`, { method: 'PATCH' });
+    expect(status, `${known}: 405, for PATCH is no method of it; 404 is for unknown paths`).toBe(
+      405,
+    );
+  }
+});

@@ -1,0 +1,92 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { Batch } from '../../../src/bulk/write/batch.js';
+import { Halt } from '../../../src/bulk/write/stop-conditions.js';
+import { Sender } from '../../../src/bulk/write/send-queue.js';
+import type { Fate } from '../../../src/bulk/write/batch-sender.js';
+import { deferred, jobOf, recordBlock } from '../../support/builders/record-blocks.js';
+
+/** A sender whose batches are answered when they are told to. */
+function stage(most = 2) {
+  const job = jobOf({ most });
+  const halt = new Halt({ signal: new AbortController().signal, sleep: async () => undefined });
+  const answers: ReturnType<typeof deferred<Partial<Fate>>>[] = [];
+  const settler = {
+    settle: async (): Promise<Fate> => {
+      const answer = deferred<Partial<Fate>>();
+      answers.push(answer);
+      const fate = {
+        attempts: 0,
+        since: 0,
+        unknown: 0,
+        refused: 0,
+        intended: false,
+        synced: undefined,
+        remembers: [],
+      };
+      return { ...fate, ...(await answer.promise) };
+    },
+  };
+  const sender = new Sender(job, { halt, settler });
+  const settled: Batch[] = [];
+  sender.onSettled = (batch) => void settled.push(batch);
+  const batchOf = (records = 1): Batch => {
+    const batch = sender.takeBatch();
+    const block = recordBlock(Array.from({ length: records }, (_, n) => ({ text: `${n}` })));
+    batch.addRun(block, 0, records, false);
+    return batch;
+  };
+  return { sender, answers, settled, batchOf, halt };
+}
+
+it('takes as many batches as may be in flight and two more, and waits with the next', async () => {
+  const { sender, answers, batchOf } = stage();
+  for (let n = 0; n < 4; n += 1) expect(await sender.submit(batchOf())).toBe(true);
+  let isTaken = false;
+  void sender.submit(batchOf()).then(() => (isTaken = true));
+  await turn();
+  expect([isTaken, sender.open]).toEqual([false, 4]);
+  answers[0]?.resolve({});
+  await turn();
+  expect(isTaken).toBe(true);
+});
+
+it('a batch is open until its outcomes are synced, which holds up no other', async () => {
+  const { sender, answers, settled, batchOf } = stage();
+  const synced = deferred();
+  await sender.submit(batchOf());
+  answers[0]?.resolve({ synced: synced.promise });
+  await turn();
+  expect([settled.length, sender.open]).toEqual([0, 1]);
+  for (let n = 0; n < 4; n += 1) await sender.submit(batchOf());
+  synced.resolve();
+  await turn();
+  expect([settled.length, sender.open]).toEqual([1, 4]);
+});
+
+it('fills settled batches again, but for those whose body may still be on its way', async () => {
+  const { sender, answers, batchOf } = stage();
+  const [first, second] = [batchOf(), batchOf()];
+  await sender.submit(first);
+  await sender.submit(second);
+  answers[0]?.resolve({ attempts: 1 });
+  answers[1]?.resolve({});
+  await sender.idle();
+  expect(sender.takeBatch()).toBe(second);
+  expect(sender.takeBatch()).not.toBe(first);
+});
+
+it.each([
+  ['three batches in a row that end all unknown', { unknown: 1 }, 3, 1],
+  ['two whole batches in a row that are refused', { refused: 2 }, 2, 2],
+])('%s stop the run', async (_name, fate, batches, size) => {
+  const { sender, answers, batchOf, halt } = stage();
+  for (let n = 0; n < batches; n += 1) {
+    expect(halt.error).toBe(undefined);
+    await sender.submit(batchOf(size));
+    answers[n]?.resolve(fate);
+    await sender.idle();
+  }
+  expect(halt.error).toMatchObject({ id: 'E-ANSWER' });
+  expect([sender.isStopped, await sender.submit(batchOf())]).toEqual([true, false]);
+});

@@ -1,0 +1,45 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { KeySet } from '../../../src/bulk/write/per-key-order.js';
+
+/** Few different keys, many of them with the same slot, so that keys are moved and found again. */
+const key = fc.oneof(
+  fc.integer({ min: 0, max: 40 }),
+  fc.integer({ min: 0, max: 8 }).map((n) => n * 65_536 + 7),
+  fc.constant(0x7fff_ffff),
+);
+
+it('tells like a Set which keys are in it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.boolean(), key), { maxLength: 400 }), (steps) => {
+      const keys = new KeySet();
+      const oracle = new Set<number>();
+      for (const [adds, value] of steps) {
+        if (adds) {
+          expect(add(keys, value)).toBe(!oracle.has(value));
+          oracle.add(value);
+        } else {
+          keys.deleteAll(Int32Array.of(value), 1);
+          oracle.delete(value);
+        }
+      }
+      for (const value of oracle) expect(add(keys, value)).toBe(false);
+    }),
+  );
+});
+
+it('takes and gives back many at once, as far as they are new', () => {
+  const keys = new KeySet();
+  const many = Int32Array.from(
+    { length: 100_000 },
+    (_, n) => Math.imul(n, 2_654_435_761) & 0x7fff_ffff,
+  );
+  expect(keys.addRun(many, 0, 60_000)).toBe(60_000);
+  expect(keys.addRun(many, 50_000, 100_000)).toBe(50_000);
+  expect(keys.addRun(many, 60_000, 100_000)).toBe(100_000);
+  keys.deleteAll(many, 50_000);
+  expect(keys.addRun(many, 0, 100_000)).toBe(50_000);
+});
+
+/** True when the key is new. */
+const add = (keys: KeySet, key: number): boolean => keys.addRun(Int32Array.of(key), 0, 1) === 1;

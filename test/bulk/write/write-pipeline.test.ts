@@ -1,0 +1,455 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import {
+  accept,
+  after,
+  answer,
+  commit,
+  html,
+  reset,
+  startFaultServer,
+  throttle,
+  type FaultServer,
+  type Script,
+  type Step,
+} from '../../support/servers/fault-server.js';
+import { judge, recordsOf } from '../../support/servers/record-outcomes.js';
+import { makeWorld, type World } from '../../support/test-environment.js';
+import { accountAt } from '../../support/account-environment.js';
+
+interface WriteSummary {
+  readonly [figure: string]: unknown;
+  readonly read: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly unknown: number;
+  readonly notSent: number;
+  readonly resumed: number;
+  readonly duplicates: number;
+  readonly requests: number;
+  readonly exitCode: number;
+}
+
+interface Reject {
+  readonly source: string;
+  readonly line: number;
+  readonly stage: string;
+  readonly code?: number;
+  readonly error: string;
+  readonly record: unknown;
+}
+
+/** A world whose account is a fault server. */
+async function serve(script: Script, options?: { readonly inFlight: number }) {
+  const server = await startFaultServer(script, options);
+  const world = makeWorld({
+    env: accountAt(server.url, 'seeded-secret-7f3a'),
+  });
+  return { server, world, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+/** Runs a write command with --json, and checks what must hold after every run. */
+async function run(world: World, argv: readonly string[], options = {}) {
+  const { code, stdout, stderr } = await world.run([...argv, '--json'], options);
+  expect(`${stdout}${stderr}`).not.toContain('seeded-secret-7f3a');
+  const summary = JSON.parse(stdout) as WriteSummary;
+  const { read, accepted, rejected, unknown, notSent, resumed, duplicates } = summary;
+  expect(accepted + rejected + unknown + notSent + resumed + duplicates).toBe(read);
+  expect(summary.exitCode).toBe(code);
+  return { code, summary, stderr };
+}
+
+const rejectsOf = (world: World, file = 'users.csv.rejects.ndjson'): Reject[] =>
+  readFileSync(world.path(file), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Reject);
+
+function profiles(world: World, count: number, identity = (n: number) => `user-${n}`): string {
+  const rows = Array.from({ length: count }, (_, n) => `${identity(n)},${n}\n`);
+  writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
+  return 'users.csv';
+}
+
+const identitiesOf = ({ received }: Pick<FaultServer, 'received'>) =>
+  received.flatMap(({ body }) => recordsOf(body).map(({ identity }) => String(identity)));
+
+describe('order', () => {
+  it('keeps the records of one identity in input order at full concurrency', async () => {
+    const open = new Set<string>();
+    const clashes: string[] = [];
+    const watched: Step = async (exchange) => {
+      await exchange.read();
+      const identities = recordsOf(exchange.received.body).map(({ identity }) => String(identity));
+      for (const identity of identities) {
+        if (open.has(identity)) clashes.push(identity);
+        open.add(identity);
+      }
+      await delay(Math.floor(Math.random() * 4));
+      for (const identity of identities) open.delete(identity);
+      await accept()(exchange);
+    };
+    await using served = await serve([watched]);
+    const { world, server } = served;
+    const hot = (n: number) => (n % 2 === 0 ? `hot-${(n / 2) % 40}` : `user-${n}`);
+    const file = profiles(world, 8000, hot);
+
+    const { code, summary } = await run(world, ['upload', file, '--chunk-size', '100']);
+
+    expect({ code, accepted: summary.accepted, clashes }).toEqual({
+      code: 0,
+      accepted: 8000,
+      clashes: [],
+    });
+    const last = new Map<unknown, number>();
+    for (const { identity, Seq } of server.executed.flatMap(({ body }) =>
+      recordsOf(body).map(({ identity, profileData }) => ({
+        identity,
+        Seq: Number((profileData as { Seq: string }).Seq),
+      })),
+    )) {
+      expect(Seq).toBeGreaterThan(last.get(identity) ?? -1);
+      last.set(identity, Seq);
+    }
+  });
+
+  it('ends with one single identity, one record in flight at a time', async () => {
+    await using served = await serve([accept()]);
+    const file = profiles(served.world, 50, () => 'only-one');
+    const { summary } = await run(served.world, ['upload', file]);
+    expect([summary.accepted, summary.requests, served.server.mostInFlight]).toEqual([50, 50, 1]);
+  });
+
+  it('sends full requests when no identity repeats', async () => {
+    await using served = await serve([accept()]);
+    const file = profiles(served.world, 2500);
+    await run(served.world, ['upload', file]);
+    const sizes = served.server.received.map(({ body }) => recordsOf(body).length);
+    expect(sizes.toSorted((a, b) => a - b)).toEqual([500, 1000, 1000]);
+  });
+
+  it('does without with --order none', async () => {
+    await using served = await serve([accept()]);
+    const file = profiles(served.world, 50, () => 'only-one');
+    const { summary } = await run(served.world, ['upload', file, '--order', 'none']);
+    expect([summary.accepted, summary.requests]).toEqual([50, 1]);
+  });
+});
+
+describe('a batch refused as a whole', () => {
+  const poison =
+    (status: number): Step =>
+    async (exchange) => {
+      await exchange.read();
+      const guilty = recordsOf(exchange.received.body).some(
+        ({ identity }) => identity === 'user-777',
+      );
+      const refusal = answer(status, { status: 'fail', error: 'Malformed request', code: status });
+      await (guilty ? refusal : accept())(exchange);
+    };
+
+  it.each([400, 413])('by %i is bisected down to the guilty record', async (status) => {
+    await using served = await serve([poison(status)]);
+    const file = profiles(served.world, 1000);
+    const { code, summary } = await run(served.world, ['upload', file]);
+    expect({ code, accepted: summary.accepted, rejected: summary.rejected }).toEqual({
+      code: 3,
+      accepted: 999,
+      rejected: 1,
+    });
+    expect(summary.requests).toBeLessThan(2 + 2 * 11);
+    expect(rejectsOf(served.world)).toMatchObject([
+      { source: 'users.csv', line: 779, stage: 'service', code: status },
+    ]);
+    const executed = served.server.executed.flatMap(({ body }) => recordsOf(body));
+    expect(new Set(executed.map(({ identity }) => identity)).size).toBe(executed.length);
+  });
+
+  it('stops the run after two that are guilty to the last record', async () => {
+    await using served = await serve([answer(413, { status: 'fail', error: 'no', code: 413 })]);
+    const file = profiles(served.world, 40);
+    const argv = ['upload', file, '--chunk-size', '10', '--concurrency', '1'];
+    const { code, summary } = await run(served.world, argv);
+    expect({ code, notSent: summary.notSent }).toMatchObject({ code: 7 });
+    expect(summary.rejected).toBeGreaterThanOrEqual(20);
+  });
+});
+
+describe('answers that do not add up', () => {
+  const lies: [string, object][] = [
+    ['too few processed', { status: 'success', processed: 1, unprocessed: [] }],
+    ['too many processed', { status: 'success', processed: 99, unprocessed: [] }],
+    ['a number beyond the request', lie('Skipped record number : 99')],
+    ['number 0', lie('Skipped record number : 0')],
+    ['an entry that names nothing', lie('Phone is not valid.')],
+    [
+      'the same record twice',
+      {
+        status: 'partial',
+        processed: 0,
+        unprocessed: [entry('Skipped record number : 1'), entry('Skipped record number : 1')],
+      },
+    ],
+  ];
+  function entry(error: string) {
+    return { status: 'fail', code: 516, error, record: { identity: 'nobody' } };
+  }
+  function lie(error: string) {
+    return { status: 'partial', processed: 1, unprocessed: [entry(error)] };
+  }
+
+  it.each(lies)('%s: convergent records are sent again in halves', async (_name, body) => {
+    const honestAlone: Step = async (exchange) => {
+      await exchange.read();
+      const size = recordsOf(exchange.received.body).length;
+      await (size > 1 ? commit(answer(200, body)) : accept())(exchange);
+    };
+    await using served = await serve([honestAlone]);
+    const { code, summary } = await run(served.world, ['upload', profiles(served.world, 2)]);
+    expect({ code, accepted: summary.accepted }).toEqual({ code: 0, accepted: 2 });
+  });
+
+  it.each(lies)('%s: events end unknown and are sent once', async (_name, body) => {
+    await using served = await serve([commit(answer(200, body))]);
+    writeFileSync(served.world.path('users.csv'), 'identity,ts\na,1700000000\nb,1700000000\n');
+    const argv = ['upload', 'users.csv', '--type', 'event', '--event-name', 'Visit'];
+    const { code, summary } = await run(served.world, argv);
+    expect({ code, unknown: summary.unknown, requests: summary.requests }).toEqual({
+      code: 6,
+      unknown: 2,
+      requests: 1,
+    });
+    expect(rejectsOf(served.world).map(({ stage, line }) => [stage, line])).toEqual([
+      ['unknown', 2],
+      ['unknown', 3],
+    ]);
+  });
+
+  it('stops after three batches in a row that end unknown', async () => {
+    await using served = await serve([answer(200, { status: 'success', processed: 77 })]);
+    const argv = ['upload', profiles(served.world, 100), '--chunk-size', '1', '--concurrency', '1'];
+    const { code, summary } = await run(served.world, argv);
+    // The next request may be on its way when the third answer is judged.
+    expect({ code, stopped: [3, 4].includes(summary.unknown) }).toEqual({ code: 6, stopped: true });
+  });
+
+  it('rejects the whole batch when nothing was processed and no entry says why', async () => {
+    await using served = await serve([
+      answer(200, { status: 'fail', processed: 0, unprocessed: [] }),
+    ]);
+    const { code, summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
+    expect({ code, rejected: summary.rejected }).toEqual({ code: 3, rejected: 3 });
+  });
+});
+
+describe('rejected records', () => {
+  it('are found by number, and listed with the line they came from', async () => {
+    const odd = judge(({ identity }) =>
+      /[13579]$/.test(String(identity)) ? { code: 515, error: 'Email is not valid.' } : undefined,
+    );
+    await using served = await serve([odd]);
+    const { code, summary } = await run(served.world, ['upload', profiles(served.world, 20)]);
+    expect({ code, rejected: summary.rejected, file: summary['rejectsFile'] }).toEqual({
+      code: 3,
+      rejected: 10,
+      file: 'users.csv.rejects.ndjson',
+    });
+    const [first] = rejectsOf(served.world);
+    expect(first).toMatchObject({ line: 3, stage: 'service', code: 515 });
+    expect(first?.record).toEqual({ identity: 'user-1', Seq: '1' });
+    expect(statSync(served.world.path('users.csv.rejects.ndjson')).mode & 0o777).toBe(0o600);
+  });
+
+  it('are found by identity where the message has no number', async () => {
+    await using served = await serve([
+      answer(200, {
+        status: 'partial',
+        processed: 2,
+        unprocessed: [{ code: 516, error: 'Phone', record: { identity: 'user-1', Phone: 4 } }],
+      }),
+    ]);
+    await run(served.world, ['upload', profiles(served.world, 3)]);
+    expect(rejectsOf(served.world)).toMatchObject([{ line: 3, code: 516 }]);
+  });
+
+  it('are found by number in an entry that has nothing else', async () => {
+    const unprocessed = [{ error: 'Skipped record number : 2' }];
+    await using served = await serve([
+      answer(200, { status: 'partial', processed: 2, unprocessed }),
+    ]);
+    const { summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
+    expect([summary.rejected, summary.accepted, summary.requests]).toEqual([1, 2, 1]);
+    expect(rejectsOf(served.world)).toMatchObject([{ line: 3, stage: 'service' }]);
+  });
+
+  it('with code 555 are sent again', async () => {
+    let asked = 0;
+    const shaky = judge(({ identity }) => {
+      if (identity !== 'user-5' || (asked += 1) > 2) return undefined;
+      return { code: 555, error: 'server error' };
+    });
+    await using served = await serve([shaky]);
+    const { code, summary } = await run(served.world, ['upload', profiles(served.world, 10)]);
+    expect({ code, accepted: summary.accepted, requests: summary.requests }).toEqual({
+      code: 0,
+      accepted: 10,
+      requests: 3,
+    });
+  });
+
+  it('set an older rejects file aside', async () => {
+    await using served = await serve([judge(() => ({ code: 515, error: 'no' }))]);
+    const file = profiles(served.world, 1);
+    writeFileSync(served.world.path('users.csv.rejects.ndjson'), 'older');
+    await run(served.world, ['upload', file]);
+    expect(readFileSync(served.world.path('users.csv.rejects.ndjson.1'), 'utf8')).toBe('older');
+    expect(rejectsOf(served.world)).toHaveLength(1);
+  });
+
+  it('go back in after correction, as the same command takes its rejects file', async () => {
+    const picky = judge(({ profileData }) =>
+      (profileData as { Seq: string }).Seq === '3' ? { code: 515, error: 'no 3' } : undefined,
+    );
+    await using served = await serve([picky]);
+    await run(served.world, ['upload', profiles(served.world, 5)]);
+    const rejects = served.world.path('users.csv.rejects.ndjson');
+    writeFileSync(rejects, readFileSync(rejects, 'utf8').replace('"Seq":"3"', '"Seq":"33"'));
+    const { code, summary } = await run(served.world, ['upload', 'users.csv.rejects.ndjson']);
+    expect({ code, accepted: summary.accepted }).toEqual({ code: 0, accepted: 1 });
+    const last = recordsOf(served.server.executed.at(-1)?.body ?? Buffer.alloc(0));
+    expect(last).toEqual([{ identity: 'user-3', type: 'profile', profileData: { Seq: '33' } }]);
+  });
+
+  it.each([
+    [['--strict'], 3],
+    [['--max-rejects', '1'], 3],
+    [['--max-rejects', '50%'], 3],
+  ])('%j stops the run', async (flags, code) => {
+    await using served = await serve([judge(() => ({ code: 515, error: 'no' }))]);
+    const file = profiles(served.world, 3000);
+    const argv = ['upload', file, '--concurrency', '1', '--chunk-size', '100', ...flags];
+    const outcome = await run(served.world, argv);
+    expect(outcome.code).toBe(code);
+    expect(outcome.summary.notSent).toBeGreaterThan(0);
+  });
+});
+
+describe('the service in trouble', () => {
+  const retry = ['--retry-base', '1ms', '--max-attempts', '3'];
+
+  it.each<[string, Step]>([
+    ['a reset after the commit', commit(reset())],
+    ['an HTML page', commit(html())],
+    ['503', commit(answer(503, { status: 'fail', error: 'An unknown error occurred', code: 503 }))],
+    ['500 in the body of a 200', commit(answer(200, { status: 'fail', code: 500, error: 'x' }))],
+  ])('%s: profiles are sent again, events are not', async (_name, fault) => {
+    await using served = await serve([fault, accept()]);
+    const profile = await run(served.world, ['upload', profiles(served.world, 3), ...retry]);
+    expect([profile.code, profile.summary.accepted, profile.summary.requests]).toEqual([0, 3, 2]);
+
+    await using again = await serve([fault, accept()]);
+    writeFileSync(again.world.path('e.csv'), 'identity,ts,evtName\na,1700000000,Visit\n');
+    const event = await run(again.world, ['upload', 'e.csv', '--type', 'event', ...retry]);
+    expect([event.code, event.summary.unknown, event.summary.requests]).toEqual([6, 1, 1]);
+  });
+
+  it('401 in the body of a 200 stops at once, also without a reason', async () => {
+    await using served = await serve([answer(200, { status: 'fail', code: 401 })]);
+    const { code, summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
+    expect([code, summary.requests]).toEqual([4, 1]);
+  });
+
+  it('429 is never counted as an attempt, and all records arrive', async () => {
+    await using served = await serve([after(5, accept())], { inFlight: 2 });
+    const file = profiles(served.world, 3000);
+    const argv = ['upload', file, '--chunk-size', '100', '--concurrency', '8', ...retry];
+    const { code, summary } = await run(served.world, argv, { sleep: 'real' });
+    expect({ code, accepted: summary.accepted }).toEqual({ code: 0, accepted: 3000 });
+    expect(new Set(identitiesOf({ received: served.server.executed })).size).toBe(3000);
+  });
+
+  it('401 stops at once: nothing more is sent, everything is accounted for', async () => {
+    const refusal = answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 });
+    await using served = await serve([refusal]);
+    const file = profiles(served.world, 20_000);
+    const { code, summary, stderr } = await run(served.world, ['upload', file]);
+    expect({ code, read: summary.read, notSent: summary.notSent }).toEqual({
+      code: 4,
+      read: 20_000,
+      notSent: 20_000,
+    });
+    expect(summary.requests).toBeLessThanOrEqual(8);
+    expect(stderr).toContain('region');
+  });
+
+  it('a dead service costs bounded work', async () => {
+    await using served = await serve([throttle('0'), answer(503)]);
+    const file = profiles(served.world, 50_000);
+    const { code, summary } = await run(served.world, ['upload', file, ...retry]);
+    expect({ code, notSent: summary.notSent }).toEqual({ code: 5, notSent: 50_000 });
+    // 8 batches in flight and 2 ready to go, 3 attempts each; the first 429 does not count.
+    expect(summary.requests).toBeLessThanOrEqual(10 * 3 + 1);
+  });
+
+  it('records from stdin that were not sent end in the rejects file', async () => {
+    const refusal = answer(403, { status: 'fail', error: 'no', code: 403 });
+    await using served = await serve([refusal]);
+    const lines = Array.from({ length: 2500 }, (_, n) => n + 1);
+    const stdin = lines.map((n) => `{"identity":"u${n}","A":"1"}\n`).join('');
+    const { code, summary, stderr } = await run(served.world, ['upload', '-'], { stdin });
+    expect({ code, notSent: summary.notSent }).toEqual({ code: 4, notSent: lines.length });
+    expect(stderr.split('\n').length, 'not a line for each').toBeLessThan(20);
+    const rejects = rejectsOf(served.world, 'engagectl-upload.rejects.ndjson');
+    expect(rejects.map(({ line }) => line).toSorted((a, b) => a - b)).toEqual(lines);
+    expect(new Set(rejects.map(({ stage }) => stage))).toEqual(new Set(['notSent']));
+  });
+});
+
+describe('an interrupt', () => {
+  it('lets requests in flight finish, and sends nothing more', async () => {
+    const stop = new AbortController();
+    const { EngagectlError } = await import('../../../src/errors.js');
+    const slow: Step = async (exchange) => {
+      stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+      await delay(50);
+      await accept()(exchange);
+    };
+    await using served = await serve([slow]);
+    const file = profiles(served.world, 5000);
+    const argv = ['upload', file, '--concurrency', '1'];
+    const { code, summary } = await run(served.world, argv, { signal: stop.signal, sleep: 'real' });
+    expect([code, summary.accepted, summary.requests]).toEqual([130, 1000, 1]);
+  });
+});
+
+describe('--check, --dry-run and --limit', () => {
+  it.each(['--check', '--dry-run'])('%s sends nothing and needs no account', async (flag) => {
+    const world = makeWorld();
+    writeFileSync(world.path('users.csv'), 'identity,A\na,1\n,2\n');
+    const { code, summary } = await run(world, ['upload', 'users.csv', flag]);
+    expect({ code, rejected: summary.rejected, notSent: summary.notSent }).toEqual({
+      code: 3,
+      rejected: 1,
+      notSent: 1,
+    });
+  });
+
+  it.each([
+    ['--check', 'correct them in the input; users.csv.rejects.ndjson says where and why'],
+    ['--strict', 'correct the input, or allow more with --max-rejects'],
+  ])('a check with rejects (%s) proposes nothing that goes on from there', async (flag, fix) => {
+    const world = makeWorld();
+    writeFileSync(world.path('users.csv'), 'identity,A\na,1\n,2\n');
+    const { stderr } = await run(world, ['upload', 'users.csv', '--dry-run', flag]);
+    expect(stderr).toContain(`"fix":"${fix}"`);
+  });
+
+  it('--limit takes the first records, unreadable ones included', async () => {
+    await using served = await serve([accept()]);
+    writeFileSync(served.world.path('users.csv'), 'identity,A\na,1\nb\nc,1\nd,1\n');
+    const { summary } = await run(served.world, ['upload', 'users.csv', '--limit', '3']);
+    expect([summary.read, summary.accepted, summary.rejected]).toEqual([3, 2, 1]);
+    expect(identitiesOf(served.server)).toEqual(['a', 'c']);
+  });
+});

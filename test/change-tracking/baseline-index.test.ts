@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { EntriesOnDisk } from '../../src/bulk/change-tracking/baseline-file.js';
+import { EntryFile, entryWords } from '../../src/bulk/change-tracking/baseline-file.js';
+import { EntryWriter } from '../../src/bulk/change-tracking/baseline-file.js';
+import { found, type KnownEntries } from '../../src/bulk/change-tracking/baseline-file.js';
+import { RecordTable } from '../../src/text/baseline-table.js';
+import { randomOf } from '../chaos/random.js';
+
+// What is remembered, in memory and on the disk: both are asked the same, and a list of ours answers, too.
+
+const random = randomOf(7);
+const word = (): number => Math.floor(random.next() * 2 ** 32) | 0;
+const entryOf = (key: readonly [number, number]) => Int32Array.of(...key, word(), word());
+const joined = (entries: readonly Int32Array[]) =>
+  Int32Array.from(entries.flatMap((entry) => [...entry]));
+
+/** Many keys share the half of another one. */
+const keys = Array.from({ length: 3000 }, (_, n): [number, number] => [
+  n % 3 === 0 ? n : word(),
+  n % 5 === 0 ? 1 << 30 : word(),
+]);
+const entries = keys
+  .map(entryOf)
+  .toSorted((a, b) => (a[1]! >>> 0) - (b[1]! >>> 0) || (a[0]! >>> 0) - (b[0]! >>> 0));
+
+function opened(): readonly KnownEntries[] {
+  const folder = mkdtempSync(path.join(tmpdir(), 'entries-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'base');
+  const writer = new EntryWriter(file);
+  const words = joined(entries);
+  for (let at = 0; at < words.length; at += entryWords) writer.add(words, at);
+  writer.finish({ seed: [1, 2], owner: [3, 4] });
+  writer.close();
+  const table = new RecordTable(entries.length);
+  const read = new EntryFile(file);
+  for (const chunk of read.chunks()) table.add(chunk);
+  const both = [table, new EntriesOnDisk(read)];
+  onTestFinished(() => both.forEach((one) => one.close()));
+  return both;
+}
+
+const rest = (count: number) => new Uint8Array(count).fill(1);
+
+it('tells what is as it was, what changed and what is new', () => {
+  const asked = entries.flatMap((entry, n) => {
+    const [low, high] = [entry[0]!, entry[1]!];
+    return [[entry, entryOf([low, high]), entryOf([word(), word()])][n % 3]!];
+  });
+  const wanted = asked.map((_, n) => [found.same, found.changed, found.unknown][n % 3]);
+  for (const known of opened()) {
+    expect([...known.compare(joined(asked), rest(asked.length))]).toEqual(wanted);
+    expect(known.seen).toBe(2000);
+  }
+});
+
+it('of which another record was sent, nothing rests any more', () => {
+  const [entry = new Int32Array(4)] = entries;
+  const other = entryOf([entry[0]!, entry[1]!]);
+  for (const known of opened()) {
+    const answers = known.compare(joined([entry, other, entry]), rest(3));
+    expect([...answers]).toEqual([found.same, found.changed, found.changed]);
+    expect([...known.compare(entry, rest(1))]).toEqual([found.changed]);
+    expect(known.seen).toBe(1);
+  }
+});
+
+it('what may not rest is sent, though it is the same', () => {
+  const [entry = new Int32Array(4)] = entries;
+  for (const known of opened()) {
+    expect([...known.compare(entry, new Uint8Array(1))]).toEqual([found.changed]);
+  }
+});
+
+it('misses each key once that nobody met', () => {
+  const met = joined(entries.slice(0, 100));
+  for (const known of opened()) {
+    known.compare(met, rest(100));
+    expect(entries.filter((entry) => known.isMissed(entry))).toHaveLength(entries.length - 100);
+    expect(entries.some((entry) => known.isMissed(entry))).toBe(false);
+    const asked = entries.flatMap((entry) => [entry, entryOf([word(), word()])]);
+    const wanted = asked.map((_, n) => (n % 2 === 0 ? 1 : 0));
+    expect([...known.has(joined(asked))]).toEqual(wanted);
+    expect(known.isMissed(entryOf([word(), word()]))).toBe(false);
+  }
+});
+
+it('has no room for a crowd that is no chance: it sends those, and keeps none back', () => {
+  const crowd = Array.from({ length: 9000 }, (_, n) => entryOf([n, -1]));
+  const table = new RecordTable(crowd.length);
+  table.add(joined(crowd));
+  const answers = table.compare(joined(crowd), rest(crowd.length));
+  expect(new Set(answers)).toEqual(new Set([found.same, found.unknown]));
+  const others = crowd.map((entry) => entryOf([entry[0]!, -1]));
+  expect(table.compare(joined(others), rest(others.length)).includes(found.same)).toBe(false);
+});

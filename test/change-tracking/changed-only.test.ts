@@ -1,0 +1,370 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { crc32 } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { accountAt } from '../support/account-environment.js';
+import { accept, answer, startFaultServer, type Script } from '../support/servers/fault-server.js';
+import { judge } from '../support/servers/record-outcomes.js';
+import { makeWorld, type World } from '../support/test-environment.js';
+
+// Only what changed since this account last accepted it from us.
+
+interface Figures {
+  readonly read: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly unknown: number;
+  readonly unchanged: number;
+  readonly notSent: number;
+  readonly plan: { new: number; changed: number; unchanged: number; gone: number };
+}
+
+async function stage(script: Script = () => accept()) {
+  const server = await startFaultServer(script);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const world = makeWorld({ env: accountAt(server.url, 'pass', 'ACC-1') });
+  const run = async (...argv: string[]) => {
+    const { code, stdout, stderr } = await world.run([...argv, '--json']);
+    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
+  };
+  /** What was sent since it was last asked. */
+  let told = 0;
+  const sent = (): unknown[] => {
+    const bodies = server.received.slice(told).map(({ body }) => body.toString());
+    told = server.received.length;
+    return bodies.flatMap((body) => (JSON.parse(body) as { d: unknown[] }).d);
+  };
+  return { server, world, run, sent };
+}
+
+const csv = (rows: readonly (readonly [string, string])[]): string =>
+  `identity,City\n${rows.map(([identity, city]) => `${identity},${city}\n`).join('')}`;
+const users = (count: number, city = 'Oslo') =>
+  Array.from({ length: count }, (_, n) => [`u${n}`, city] as const);
+const folderOf = ({ stateDir }: World): string => {
+  const root = path.join(stateDir, 'memory');
+  const name = readdirSync(root).find((one) => !one.startsWith('.'));
+  return path.join(root, name ?? '');
+};
+const upload = ['upload', 'u.csv', '--changed'];
+
+describe('upload --changed', () => {
+  it('sends what is new or another, and says so', async () => {
+    const { world, run, sent } = await stage();
+    writeFileSync(world.path('u.csv'), csv(users(2500)));
+    const first = await run(...upload);
+    expect([first.code, first.summary.accepted, first.summary.unchanged]).toEqual([0, 2500, 0]);
+    expect(first.stderr).toContain('is remembered');
+    sent();
+    const again = await run(...upload);
+    expect([again.code, again.summary.accepted, again.summary.unchanged]).toEqual([0, 0, 2500]);
+    const rows = users(2500).map(([who], n) => [who, n % 1000 === 7 ? 'Rome' : 'Oslo'] as const);
+    writeFileSync(world.path('u.csv'), csv([['new', 'Paris'], ...rows]));
+    const third = await run(...upload);
+    expect(third.summary).toMatchObject({ read: 2501, accepted: 4, unchanged: 2497 });
+    expect(third.summary.plan).toEqual({ new: 1, changed: 3, unchanged: 2497, gone: 0 });
+    expect(sent()).toHaveLength(4);
+  });
+
+  it('A, B, A is three sends, from run to run and within one', async () => {
+    const { world, run, sent } = await stage();
+    for (const city of ['A', 'B', 'A']) {
+      writeFileSync(world.path('u.csv'), csv([['u', city]]));
+      expect((await run(...upload)).summary.accepted).toBe(1);
+    }
+    writeFileSync(
+      world.path('u.csv'),
+      csv([
+        ['u', 'B'],
+        ['u', 'A'],
+      ]),
+    );
+    expect((await run(...upload)).summary.accepted).toBe(2);
+    expect((await run(...upload)).summary.accepted).toBe(2); // it ends as it is, and begins otherwise
+    expect(sent()).toHaveLength(7);
+  });
+
+  it('compares what is sent, however it was read', async () => {
+    const { world, run, sent } = await stage();
+    writeFileSync(
+      world.path('u.csv'),
+      csv([
+        ['ü"1', 'Oslo'],
+        ['u2', 'Rome'],
+      ]).replace('ü"1', '"ü""1"'),
+    );
+    await run(...upload);
+    const line = (identity: string, City: string) =>
+      JSON.stringify({ identity, type: 'profile', profileData: { City } });
+    sent();
+    writeFileSync(world.path('u.ndjson'), `${line('ü"1', 'Oslo')}\n${line('u2', 'Paris')}\n`);
+    const { summary } = await run('upload', 'u.ndjson', '--changed');
+    expect(summary).toMatchObject({ accepted: 1, unchanged: 1 });
+    expect(sent()).toMatchObject([{ identity: 'u2', profileData: { City: 'Paris' } }]);
+  });
+
+  it('knows a key wherever it stands, and how it is escaped', async () => {
+    const { world, run, sent } = await stage();
+    const rest = '"type":"profile","profileData":{"City":"Oslo"}';
+    const spellings = [
+      `{"identity":"ab",${rest}}`,
+      `{ "identity" : "a\\u0062" , ${rest}}`,
+      `{${rest},"identity":"ab"}`,
+      `{"objectId":"x1",${rest},"identity":"ab"}`,
+    ];
+    for (const spelling of [...spellings, ...spellings]) {
+      writeFileSync(world.path('u.ndjson'), `${spelling}\n`);
+      await run('upload', 'u.ndjson', '--changed');
+    }
+    // Each is another text of the same user: had it a key of its own, the second round would send none.
+    expect(sent()).toHaveLength(8);
+    const { summary } = await run('upload', 'u.ndjson', '--changed');
+    expect(summary).toMatchObject({ accepted: 0, unchanged: 1 });
+  });
+
+  it('keeps users apart who share a text with an objectId', async () => {
+    const { world, run } = await stage();
+    const record = (part: string) =>
+      `{"${part}":"x1","type":"profile","profileData":{"City":"Oslo"}}\n`;
+    for (const part of ['identity', 'objectId', 'FBID', 'identity', 'objectId', 'FBID']) {
+      writeFileSync(world.path(`${part}.ndjson`), record(part));
+      await run('upload', `${part}.ndjson`, '--changed');
+    }
+    writeFileSync(world.path('all.ndjson'), ['identity', 'objectId', 'FBID'].map(record).join(''));
+    expect((await run('upload', 'all.ndjson', '--changed')).summary.unchanged).toBe(3);
+  });
+
+  it('always sends operators, and what comes after them', async () => {
+    const { world, run } = await stage();
+    const plain = '{"identity":"u","type":"profile","profileData":{"Visits":1}}\n';
+    const adds = '{"identity":"u","type":"profile","profileData":{"Visits":{"$incr":1}}}\n';
+    const counts = [];
+    for (const text of [plain, plain, adds, adds, plain]) {
+      writeFileSync(world.path('u.ndjson'), text);
+      counts.push((await run('upload', 'u.ndjson', '--changed', '--again')).summary.accepted);
+    }
+    expect(counts).toEqual([1, 0, 1, 1, 1]);
+  });
+
+  it('sends what was rejected or unknown once more, and what the key was before, too', async () => {
+    const lie = answer(200, { status: 'success', processed: 9, unprocessed: [] });
+    const script: Script = (_, index) => {
+      if (index === 1)
+        return judge(({ identity }) =>
+          identity === 'u0' ? { code: 515, error: 'no' } : undefined,
+        );
+      return index === 3 ? lie : accept();
+    };
+    const { world, run } = await stage(script);
+    const put = (city: string) => writeFileSync(world.path('u.csv'), csv([['u0', city]]));
+    put('A');
+    expect((await run(...upload)).code).toBe(0);
+    put('B');
+    expect((await run(...upload)).code).toBe(3);
+    put('A'); // the service said no to B: but who knows
+    expect((await run(...upload)).summary.accepted).toBe(1);
+    put('B');
+    expect((await run(...upload)).code).toBe(6);
+    put('A');
+    expect((await run(...upload)).summary.accepted).toBe(1);
+    expect((await run(...upload)).summary.unchanged).toBe(1);
+  });
+
+  it.each([
+    ['stream', ['--stream', 'web'], {}],
+    ['account', [], { ENGAGECTL_ACCOUNT_ID: 'ACC-2' }],
+  ])('remembers for each %s by itself', async (_what, more, env) => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('u.csv'), csv(users(3)));
+    await run(...upload);
+    const other = await world.run([...upload, ...more, '--json'], { env });
+    expect(JSON.parse(other.stdout)).toMatchObject({ accepted: 3, unchanged: 0 });
+    expect((await run(...upload)).summary.unchanged).toBe(3);
+  });
+
+  it('--full sends everything, and remembers it', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('u.csv'), csv(users(3)));
+    await run(...upload);
+    const full = await run(...upload, '--full');
+    expect(full.summary).toMatchObject({ accepted: 3, unchanged: 0 });
+    expect((await run(...upload)).summary.unchanged).toBe(3);
+  });
+
+  it('--check shows the plan and sends nothing; --gone names whom the input does not hold', async () => {
+    const { world, run, server } = await stage();
+    writeFileSync(
+      world.path('u.csv'),
+      csv([...users(4), ['a,"b"', 'Oslo']]).replace('a,"b"', '"a,""b"""'),
+    );
+    await run(...upload);
+    writeFileSync(
+      world.path('u.csv'),
+      csv([
+        ['u0', 'Oslo'],
+        ['u1', 'Rome'],
+        ['n1', 'Oslo'],
+        ['n2', 'Oslo'],
+      ]),
+    );
+    const plan = await run(...upload, '--check', '--gone', 'gone.csv');
+    expect(plan.code).toBe(0);
+    expect(plan.summary.plan).toEqual({ new: 2, changed: 1, unchanged: 1, gone: 3 });
+    expect(plan.summary).toMatchObject({ read: 4, unchanged: 1, notSent: 3, accepted: 0 });
+    expect(readFileSync(world.path('gone.csv'), 'utf8')).toBe('u2\nu3\n"a,""b"""\n');
+    expect(server.received).toHaveLength(1);
+    expect((await run(...upload)).summary.accepted).toBe(3);
+    const text = await world.run([...upload, '--check']);
+    expect(text.stderr).toMatch(/gone +3/);
+  });
+
+  it('is for what has an order, and its flags go together', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('u.csv'), csv(users(1)));
+    expect((await run(...upload, '--order', 'none')).code).toBe(2);
+    for (const more of [['--full'], ['--gone', 'x'], ['--stream', 'x']]) {
+      expect((await run('upload', 'u.csv', ...more)).code).toBe(2);
+    }
+    expect(existsSync(path.join(world.stateDir, 'memory'))).toBe(false);
+  });
+});
+
+it('subscribe --changed sends an address only when its status is another', async () => {
+  const { world, run, sent } = await stage();
+  const put = (...rows: string[]) =>
+    writeFileSync(world.path('s.csv'), `type,value,status\n${rows.join('\n')}\n`);
+  put('email,a@b.test,Unsubscribe', 'phone,+47,Unsubscribe', 'whatsapp,+47,Resubscribe');
+  await run('subscribe', 's.csv', '--changed');
+  sent();
+  put('email,a@b.test,unsubscribe', 'PHONE,+47,Resubscribe', 'email,+47,Resubscribe');
+  const { summary } = await run('subscribe', 's.csv', '--changed', '--gone', 'gone.csv');
+  expect(summary.plan).toEqual({ new: 1, changed: 1, unchanged: 1, gone: 1 });
+  expect(sent()).toMatchObject([{ type: 'phone' }, { type: 'email', value: '+47' }]);
+  expect(readFileSync(world.path('gone.csv'), 'utf8')).toBe('type,value\nwhatsapp,+47\n');
+});
+
+describe('events', () => {
+  const event = (n: number) =>
+    `${JSON.stringify({ identity: 'u', type: 'event', evtName: 'Visit', ts: 1_700_000_000 + n, evtData: {} })}\n`;
+  const events = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, n) => event(from + n)).join('');
+  const argv = ['upload', 'e.ndjson', '--changed'];
+
+  it('are sent once, wherever they stand', async () => {
+    const { world, run, sent } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(0, 5));
+    expect((await run(...argv)).summary.accepted).toBe(5);
+    expect((await run(...argv)).summary).toMatchObject({ accepted: 0, unchanged: 5 });
+    writeFileSync(world.path('e.ndjson'), `${events(3, 8)}${events(0, 1)}`);
+    expect((await run(...argv)).summary).toMatchObject({ accepted: 3, unchanged: 3 });
+    expect(sent()).toHaveLength(8);
+  });
+
+  it('that a plain run sent are not sent again because nothing is remembered of them', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(0, 5));
+    await run('upload', 'e.ndjson');
+    expect((await run(...argv)).code).toBe(8);
+  });
+
+  it('beside users have a memory of their own', async () => {
+    const { world, run } = await stage();
+    const user = '{"identity":"u","type":"profile","profileData":{"City":"Oslo"}}\n';
+    writeFileSync(world.path('e.ndjson'), `${events(0, 2)}${user}${events(2, 3)}`);
+    expect((await run(...argv)).summary.accepted).toBe(4);
+    expect((await run(...argv)).summary).toMatchObject({ accepted: 0, unchanged: 4 });
+    writeFileSync(world.path('e.ndjson'), user);
+    expect((await run(...argv)).summary.plan).toEqual({
+      new: 0,
+      changed: 0,
+      unchanged: 1,
+      gone: 0,
+    });
+  });
+});
+
+/** The same by a newer version, whose checksum is right. */
+function newer(bytes: Buffer): Buffer {
+  const other = Buffer.from(bytes);
+  other.writeUInt32LE(2, 4);
+  other.writeUInt32LE(crc32(other.subarray(0, 36)), 36);
+  return other;
+}
+
+describe('a memory in doubt', () => {
+  const known = async () => {
+    const staged = await stage();
+    writeFileSync(staged.world.path('u.csv'), csv(users(50)));
+    await staged.run(...upload);
+    return { ...staged, file: path.join(folderOf(staged.world), 'profile.base') };
+  };
+
+  it.each([
+    ['cut', (bytes: Buffer) => bytes.subarray(0, -7)],
+    ['empty', () => Buffer.of()],
+    ['flipped in an entry', (bytes: Buffer) => flipped(bytes, 100)],
+    ['flipped in its count', (bytes: Buffer) => flipped(bytes, 24)],
+    ['of a newer version', newer, 'it is of version 2, this program knows 1'],
+    ['of another owner', (bytes: Buffer) => flipped(bytes, 16)],
+    [
+      'something else',
+      () => Buffer.from('not a memory at all, but a text that somebody put there'),
+    ],
+  ])('%s sends everything, with a note', async (_what, change, why = 'cannot be used') => {
+    const { world, run, file } = await known();
+    writeFileSync(file, change(readFileSync(file)));
+    const { code, summary, stderr } = await run(...upload);
+    expect([code, summary.accepted]).toEqual([0, 50]);
+    expect(stderr).toContain(why);
+    expect((await run(...upload)).summary.unchanged).toBe(50);
+    expect(readdirSync(folderOf(world)).toSorted()).toEqual(['profile.base', 'profile.names']);
+  });
+
+  it('with a log of a newer version sends everything, with a note', async () => {
+    const { run, file } = await known();
+    const log = Uint32Array.of(0x4d_45_42_32, 0, 0, 0);
+    writeFileSync(file.replace('.base', '.log'), Buffer.from(log.buffer));
+    const { code, summary, stderr } = await run(...upload);
+    expect([code, summary.accepted], stderr).toEqual([0, 50]);
+    expect(stderr).toContain('cannot be used');
+    expect((await run(...upload)).summary.unchanged).toBe(50);
+  });
+
+  it('copied from another account sends everything', async () => {
+    const { world, run, file } = await known();
+    const bytes = readFileSync(file);
+    const other = { env: { ENGAGECTL_ACCOUNT_ID: 'ACC-2' } };
+    await world.run(upload, other);
+    const root = path.join(world.stateDir, 'memory');
+    for (const name of readdirSync(root)) {
+      const base = path.join(root, name, 'profile.base');
+      if (existsSync(base)) writeFileSync(base, bytes);
+    }
+    const { stdout } = await world.run([...upload, '--json'], other);
+    expect(JSON.parse(stdout)).toMatchObject({ accepted: 50 });
+    expect((await run(...upload)).summary.unchanged).toBe(50);
+  });
+
+  it('two processes at once: the second is refused, and says why', async () => {
+    let second: Promise<{ code: number; stderr: string }> | undefined;
+    const staged = await stage(() => async (exchange) => {
+      second = staged.world.run(['upload', 'other.csv', '--changed']);
+      await second;
+      return accept()(exchange);
+    });
+    const { world, run } = staged;
+    writeFileSync(world.path('u.csv'), csv(users(1)));
+    writeFileSync(world.path('other.csv'), csv(users(2)));
+    expect((await run(...upload)).code).toBe(0);
+    expect(await second).toMatchObject({
+      code: 8,
+      stderr: expect.stringContaining('stream "default"'),
+    });
+  });
+});
+
+function flipped(bytes: Buffer, at: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at]! ^= 0x10;
+  return copy;
+}

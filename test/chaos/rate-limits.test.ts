@@ -1,0 +1,106 @@
+import { writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { Gate } from '../../src/bulk/adaptive-concurrency.js';
+import {
+  accept,
+  after,
+  answer,
+  startFaultServer,
+  type Script,
+  type Step,
+} from '../support/servers/fault-server.js';
+import { recordsOf } from '../support/servers/record-outcomes.js';
+import { makeWorld } from '../support/test-environment.js';
+import { passcode, type Summary } from './invariants.js';
+import { accountAt } from '../support/account-environment.js';
+
+async function upload(
+  script: Script,
+  { rows, argv = [] }: { rows: readonly string[]; argv?: readonly string[] },
+) {
+  await using server = await startFaultServer(script);
+  const world = makeWorld({
+    sleep: 'real',
+    env: accountAt(server.url, passcode),
+  });
+  writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
+  const { code, stdout, stderr } = await world.run(['upload', 'users.csv', '--json', ...argv]);
+  return { code, summary: JSON.parse(stdout) as Summary, stderr, server };
+}
+
+const rowsOf = (count: number, identity: (n: number) => string) =>
+  Array.from({ length: count }, (_, n) => `${identity(n)},${n}\n`);
+
+describe('concurrency', () => {
+  it('is cut once per burst of 429s, and grows back slowly', async () => {
+    const gate = new Gate(10);
+    const tickets = await Promise.all(Array.from({ length: 10 }, async () => gate.enter()));
+    for (const ticket of tickets) gate.throttled(ticket);
+    expect(gate.limit).toBe(7);
+    for (const _ of tickets) gate.leave();
+    gate.throttled(await gate.enter());
+    expect(gate.limit).toBe(4);
+    for (let successes = 0; successes < 10; successes += 1) gate.succeeded();
+    expect(gate.limit).toBe(5);
+    for (let successes = 0; successes < 1000; successes += 1) gate.succeeded();
+    expect(gate.limit).toBe(10);
+  });
+
+  it('never exceeds the limit, however many wait', async () => {
+    const gate = new Gate(3);
+    let most = 0;
+    const work = async () => {
+      const ticket = await gate.enter();
+      most = Math.max(most, gate.inFlight);
+      await delay(1);
+      if (most === 3) gate.throttled(ticket);
+      else gate.succeeded();
+      gate.leave();
+    };
+    await Promise.all(Array.from({ length: 50 }, work));
+    expect([most, gate.inFlight]).toEqual([3, 0]);
+  });
+});
+
+it('after a 401 nothing more is sent', async () => {
+  let arrived = 0;
+  let refused = false;
+  let afterwards = 0;
+  const refuse: Step = async (exchange) => {
+    if (refused) afterwards += 1;
+    arrived += 1;
+    await vi.waitUntil(() => arrived >= 8, { interval: 1, timeout: 30_000 }); // all eight are in flight then
+    refused = true;
+    await answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 })(exchange);
+  };
+  const rows = rowsOf(3000, (n) => `user-${n}`);
+  const { code, summary, server } = await upload([refuse], { rows, argv: ['--chunk-size', '100'] });
+  expect([code, summary.notSent, afterwards]).toEqual([4, 3000, 0]);
+  expect(server.received).toHaveLength(8);
+});
+
+it('half of the records on 40 hot identities: requests are full while others lie in the window', async () => {
+  const rows = rowsOf(8000, (n) => (n % 2 === 0 ? `hot-${(n / 2) % 40}` : `user-${n}`));
+  const argv = ['--chunk-size', '100', '--concurrency', '8'];
+  const { code, server } = await upload([after(5, accept())], { rows, argv });
+  expect(code).toBe(0);
+  const sizes = server.received.map(({ body }) => recordsOf(body).length);
+  // 4000 different ones make 40 full requests at the least; of 4000 hot ones, 40 fit into each.
+  const full = sizes.filter((size) => size === 100).length;
+  expect(full).toBeGreaterThanOrEqual(40);
+  expect(sizes.length).toBeLessThanOrEqual(40 + 4000 / 40 + 16);
+  for (const { body } of server.received) {
+    const identities = recordsOf(body).map(({ identity }) => identity);
+    expect(new Set(identities).size).toBe(identities.length);
+  }
+});
+
+it('one single hot identity in many rows ends, and says why it is slow', async () => {
+  const rows = rowsOf(3000, (n) => (n === 7 ? 'another' : 'only-one'));
+  const { code, summary, server, stderr } = await upload([accept()], { rows });
+  expect([code, summary.accepted]).toEqual([0, 3000]);
+  expect(server.mostInFlight).toBe(1);
+  expect(stderr).toContain('slow input');
+  expect(stderr).toContain('--order none');
+});

@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { startService } from '../../src/testing.js';
+import { accountAt } from '../support/account-environment.js';
+import { makeWorld } from '../support/test-environment.js';
+import { outcomeOf, start } from '../chaos/bin.js';
+import { passcode } from '../chaos/invariants.js';
+
+// The built program in places and at widths that are unusual.
+
+it('without what the build makes is told in one line', () => {
+  const world = makeWorld();
+  mkdirSync(world.path('bin'));
+  const bin = world.path('bin', 'engagectl.cjs');
+  copyFileSync(fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url)), bin);
+  const { status, stderr } = spawnSync(process.execPath, [bin, '--help'], { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([2, expect.stringMatching(/^engagectl is not built: .*\n$/)]);
+});
+
+it('15 requests that wait at once are no warning of Node', async () => {
+  await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+  await service.fault({ answer: { status: 503 } });
+  const { url } = service;
+  const world = makeWorld({ env: accountAt(url, passcode) });
+  const rows = Array.from({ length: 60 }, (_, n) => `user-${n},${n}\n`);
+  writeFileSync(world.path('users.csv'), `identity,Seq\n${rows.join('')}`);
+  const how = '--chunk-size 1 --concurrency 15 --max-attempts 3 --retry-base 200ms --json';
+  const argv = ['upload', 'users.csv', ...how.split(' ')];
+  const { code, stderr } = await outcomeOf(start(world, { url, argv }));
+  expect(code).toBe(5);
+  expect(stderr).not.toContain('MaxListeners');
+});

@@ -1,0 +1,75 @@
+import { readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { joinLocalRouter } from '../../../src/commands/call/local-router.js';
+import { resolveAccount } from '../../../src/config/account.js';
+import { messages } from '../../../src/ui/messages.js';
+import { authOf, RawClient, until } from '../../service/calls/raw-client.js';
+import { makeWorld, type World } from '../../support/test-environment.js';
+
+/** What a command does that needs the router of --region local. */
+async function joined(world: World) {
+  const runtime = world.runtime({ sleep: 'real' });
+  const settings = { region: 'local', flags: new Set(['region']) };
+  const account = await resolveAccount(settings, runtime);
+  const router = await joinLocalRouter(account, runtime, messages({}, runtime));
+  return { router, said: () => runtime.output().stderr };
+}
+
+const clientOf = async (
+  { router }: Awaited<ReturnType<typeof joined>>,
+  cuid: string,
+  deviceId?: string,
+) => {
+  const client = await new RawClient(router.url).opened();
+  const { accountId, passcode: apiKey } = router;
+  const auth = authOf({ cuid, accountId, apiKey });
+  await client.ask('auth', deviceId === undefined ? auth : { ...auth, deviceId });
+  return client;
+};
+
+it('the first command runs the router, others join, the next takes over at the same address', async () => {
+  const world = makeWorld();
+  const [first, second, third] = [await joined(world), await joined(world), await joined(world)];
+  const { url } = first.router;
+  expect([second.router.url, third.router.url]).toEqual([url, url]);
+  expect(first.said()).toContain(`calls are routed by this command, at ${url}`);
+  expect(second.said() + third.said()).toBe('');
+
+  const ann = await clientOf(first, 'ann_1');
+  const bob = await clientOf(second, 'bob_1');
+  const callId = await ann.call('bob_1');
+  await bob.got('incoming');
+  await bob.ask('answer', { callId });
+
+  await first.router.close();
+  expect([await ann.closed, await bob.closed]).toEqual([1001, 1001]);
+  await until(() => (second.said() + third.said()).includes('this one does so now'));
+  const back = await new RawClient(url).opened();
+  const { accountId, passcode: apiKey } = third.router;
+  await back.ask('auth', authOf({ cuid: 'bob_1', accountId, apiKey, lastSeq: bob.lastSeq }));
+  await back.got('Ended');
+
+  await third.router.close();
+  await second.router.close();
+  await until(() => back.socket.readyState === 3);
+});
+
+it('commands that start at the same instant agree on one', async () => {
+  const world = makeWorld();
+  const all = await Promise.all([1, 2, 3, 4].map(() => joined(world)));
+  expect(new Set(all.map(({ router }) => router.url)).size).toBe(1);
+  expect(all.filter(({ said }) => said().includes('routed by this command'))).toHaveLength(1);
+  await Promise.all(all.map(({ router }) => router.close()));
+});
+
+it('what it leaves in the data folder is for its owner alone', async () => {
+  const world = makeWorld();
+  const { router } = await joined(world);
+  const folder = path.join(world.stateDir, 'local');
+  for (const name of readdirSync(folder)) {
+    expect([name, statSync(path.join(folder, name)).mode & 0o077]).toEqual([name, 0]);
+  }
+  expect(readdirSync(folder)).toEqual(expect.arrayContaining(['call-api-key', 'call-router.json']));
+  await router.close();
+});

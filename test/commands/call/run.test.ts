@@ -1,0 +1,144 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { callingWorld } from '../../support/processes/call-process.js';
+
+// `call run`: the calls of a script, both ends in one process; each row has one outcome, and an end that was
+// not expected is a reject.
+
+const header = 'caller,callee,context,callee_does,expect,answer_after,hangup_after,cancel_after';
+
+const script = (...rows: string[]) => `${[header, ...rows].join('\n')}\n`;
+
+it('every receiver, and every end', async () => {
+  const { world, run } = await callingWorld({ ringing: 1500 });
+  const rows = [
+    'bob_1,ann_1,Order 1,,,,,',
+    'bob_2,ann_2,Order 2,answer,Ended,20ms,20ms,',
+    'bob_3,ann_3,Order 3,decline,,,,',
+    'bob_4,ann_4,Order 4,ignore,,,,',
+    'bob_5,ann_5,Order 5,ignore,,,,50ms',
+    'bob_6,ann_6,Order 6,no-microphone,,,,',
+    'bob_7,ann_7,Order 7,notifications-off,,,,',
+    'bob_8,ann_8,Order 8,absent,,,,',
+    'bob_9,bob_9,Order 9,,SELF_CALL,,,',
+  ];
+  writeFileSync(world.path('calls.csv'), script(...rows));
+  const running = run(['run', 'calls.csv']);
+  expect(await running.ended(), running.stderr).toBe(0);
+  const ended = Object.fromEntries(running.lines.map(({ line, ending }) => [line, ending]));
+  expect(ended).toEqual({
+    2: 'Ended',
+    3: 'Ended',
+    4: 'Declined',
+    5: 'Missed',
+    6: 'Cancelled',
+    7: 'DeclinedDueToMicrophonePermissionsNotGranted',
+    8: 'DeclinedDueToNotificationsDisabled',
+    9: 'NOT_REACHABLE',
+    10: 'SELF_CALL',
+  });
+  expect(running.lines.every(({ outcome }) => outcome === 'accepted')).toBe(true);
+});
+
+it('rows that go otherwise are rejected, those that are wrong say why, and all are counted', async () => {
+  const { world, run } = await callingWorld();
+  const rows = [
+    'bob_1,ann_1,Order 1,decline,Ended,,,',
+    'b-1,ann_1,,nap,,soon,,',
+    'bob_1,ann_1,Order 2,,,,,',
+    'too,few',
+  ];
+  writeFileSync(world.path('calls.csv'), script(...rows));
+  const running = run(['run', 'calls.csv', '--json']);
+  expect(await running.ended()).toBe(3);
+  expect(running.lines).toMatchObject([
+    { command: 'call run', read: 4, accepted: 1, rejected: 3, exitCode: 3 },
+  ]);
+  const file = readFileSync(world.path('calls.csv.rejects.ndjson'), 'utf8').trimEnd();
+  const rejects = file.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  const byLine = new Map(rejects.map((reject) => [reject['line'], reject]));
+  expect(byLine.get(2)).toMatchObject({
+    stage: 'service',
+    error: 'it ended with Declined, not Ended',
+    record: { caller: 'bob_1', expect: 'Ended' },
+  });
+  for (const fault of ['"caller"', '"context"', '"callee_does"', '"answer_after"']) {
+    expect(byLine.get(3)?.['error']).toContain(fault);
+  }
+  expect(byLine.get(5)?.['stage']).toBe('parse');
+});
+
+it('calls of one cuid take turns, those of others go on meanwhile', async () => {
+  const { world, run } = await callingWorld();
+  const rows = Array.from({ length: 24 }, (_, n) => ({
+    caller: `bob_${n % 6}`,
+    callee: `ann_${n % 4}`,
+    context: `Order ${n}`,
+    hangup_after: '20ms',
+  }));
+  const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  writeFileSync(world.path('calls.ndjson'), text);
+  const running = run(['run', 'calls.ndjson', '--concurrency', '20']);
+  expect(await running.ended(), running.stderr).toBe(0);
+  expect(running.lines.map(({ ending }) => ending)).toEqual(rows.map(() => 'Ended'));
+});
+
+it('stops where nothing could go as expected, and says so', async () => {
+  const { world, run } = await callingWorld();
+  writeFileSync(world.path('calls.csv'), script('bob_1,ann_1,Order 1,,,,,', 'bob_2,ann_2,x,,,,,'));
+  const running = run(['run', 'calls.csv'], { ENGAGECTL_CALL_API_KEY: 'wrong' });
+  expect(await running.ended()).toBe(4);
+  expect(running.stderr).toContain('AUTH_FAILURE');
+});
+
+it('Ctrl-C hangs up, and no other call is begun', async () => {
+  const { world, run } = await callingWorld();
+  const rows = Array.from({ length: 8 }, () => 'bob_1,ann_1,Order 1,,,,30s,');
+  writeFileSync(world.path('calls.csv'), script(...rows));
+  const running = run(['run', 'calls.csv', '--verbose']);
+  await running.says('CallInProgress');
+  running.signal('SIGINT');
+  expect(await running.ended()).toBe(130);
+  expect(running.lines.length).toBe(1);
+});
+
+it('a missed call shows its buttons, one of them is clicked once, and the listener hears of it', async () => {
+  const { world, env, run, listen, place } = await callingWorld({ ringing: 500 });
+  writeFileSync(world.path('actions.json'), '{"later":"Call me later"}');
+  const flags = ['--answer', 'ignore', '--missed-actions', 'actions.json'];
+  const listener = await listen('ann_1', ...flags);
+  await place('bob_1', 'ann_1').ended();
+  await listener.says('Call me later (later)');
+  const list = run(['missed', 'list']);
+  expect(await list.ended(), list.stderr).toBe(0);
+  expect(list.lines).toMatchObject([{ callerCuid: 'bob_1', actions: { later: 'Call me later' } }]);
+  const callId = list.lines[0]?.callId ?? '';
+  expect(await run(['missed', 'click', callId, 'never']).ended()).toBe(3);
+  expect(await run(['missed', 'click', callId, 'later']).ended()).toBe(0);
+  await listener.says('MissedCallActionClicked');
+  expect(listener.lines.at(-1)).toMatchObject({ callId, actionId: 'later' });
+  const again = run(['missed', 'click', callId, 'later']);
+  expect(await again.ended()).toBe(3);
+  expect(again.stderr).toContain('clicked before');
+  const log = run(['log', '--since', '1h']);
+  expect(await log.ended()).toBe(0);
+  expect(log.lines).toMatchObject([{ callId, status: 'missed', callContext: 'Order 25' }]);
+  const csv = await world.run(['call', 'log', '--format', 'csv'], { env });
+  expect(csv.stdout.split('\n')[0]).toContain('callId,callerCuid,calleeCuid');
+  const summary = await world.run(['call', 'log', '--json', '-o', 'calls.ndjson'], { env });
+  expect(JSON.parse(summary.stdout)).toMatchObject({ command: 'call log', records: 1 });
+  const listed = await world.run(['call', 'missed', 'list', '--json'], { env });
+  expect(JSON.parse(listed.stdout)).toMatchObject({ missed: [{ callId }] });
+});
+
+it.each([['log'], ['missed list'], ['missed click some-call later']])(
+  'call %s with a wrong key says that of the calling account',
+  async (argv) => {
+    const { world, env } = await callingWorld();
+    const wrong = { ...env, ENGAGECTL_CALL_API_KEY: 'wrong-k3y' };
+    const { code, stderr } = await world.run(['call', ...argv.split(' ')], { env: wrong });
+    expect(code).toBe(4);
+    expect(stderr).toContain('wrong account id or API key');
+    expect(stderr).not.toMatch(/passcode|k3y/i);
+  },
+);

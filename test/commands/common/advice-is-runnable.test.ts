@@ -1,0 +1,145 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { EngagectlError } from '../../../src/errors.js';
+import { serve } from '../../support/serve.js';
+import { makeWorld } from '../../support/test-environment.js';
+
+// What an error advises can be done.
+
+const range = ['--event', 'Charged', '--from', '2026-10-01', '--to', '2026-10-01'];
+const charged = { type: 'event', identity: 'u1', evtName: 'Charged', ts: 1_790_856_000 };
+const anew = 'fix: run the same command again: nothing is kept that could be gone on with';
+
+it.each([
+  [['verify', 'users.csv'], anew],
+  [['get-profile', 'u1'], anew],
+  [['get-profile', '--input', 'users.csv'], anew],
+  [['export-events', ...range], anew],
+  [['config', 'check'], 'fix: run the same command again'],
+])('Ctrl-C of what cannot be resumed speaks of no --resume: %j', async (argv, fix) => {
+  const stop = new AbortController();
+  const { service, world } = await serve({}, { signal: stop.signal });
+  await service.fault({ action: 'hang' });
+  writeFileSync(world.path('users.csv'), 'identity,Email\nu1,u1@example.test\n');
+  const ended = world.run(argv);
+  while (service.requests().length === 0) await delay(5);
+  stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+  const { code, stderr } = await ended;
+  expect([code, stderr]).toEqual([130, expect.stringContaining(fix)]);
+  expect(stderr).not.toMatch(/^ {2}run {2}/m);
+});
+
+it('Ctrl-C of an upload says how to go on, also where nothing but a reject was noted', async () => {
+  const stop = new AbortController();
+  const { service, world } = await serve({}, { signal: stop.signal });
+  await service.fault({ action: 'hang' });
+  writeFileSync(world.path('users.csv'), 'identity,Email\nu1,too,many\nu2,u2@example.test\n');
+  const ended = world.run(['upload', 'users.csv']);
+  while (service.requests().length === 0) await delay(5);
+  stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+  const { code, stderr } = await ended;
+  const [run] = readdirSync(path.join(world.stateDir, 'runs'));
+  expect([code, stderr]).toEqual([
+    130,
+    expect.stringContaining(`fix: engagectl runs resume ${run} goes on with it\n`),
+  ]);
+  expect(stderr.split('resume')).toHaveLength(2);
+});
+
+it.each([
+  [['upload', 'people.csv', '--map', 'mail=Email', '--chunk-size', '1'], '0 of 1 user differs: '],
+  [['subscribe', 'outs.csv', '--type', 'email'], '0 of 1 address differs: '],
+])('%j on a terminal ends with the command that proves it', async (argv, proof) => {
+  const { world } = await serve(
+    { seed: [{ type: 'profile', identity: 'u1', profileData: { Email: 'u1@example.test' } }] },
+    { tty: true },
+  );
+  writeFileSync(world.path('people.csv'), 'identity,mail\nu1,u1@example.test\n');
+  writeFileSync(world.path('outs.csv'), 'value,status\nu1@example.test,Unsubscribe\n');
+  const written = await world.run(argv);
+  expect(written.code, written.stderr).toBe(0);
+  const next = /^ {2}next {6}engagectl (.*)$/m.exec(written.stderr)?.[1] ?? '';
+  const { code, stderr } = await world.run(next.split(' '));
+  expect([code, stderr]).toEqual([0, expect.stringContaining(proof)]);
+});
+
+it('a service that fails half-way is said to want the run resumed, once', async () => {
+  const { service, world } = await serve();
+  await service.fault({ after: 1, times: 1, answer: { status: 503 } });
+  writeFileSync(world.path('users.csv'), 'identity\nu1\nu2\nu3\n');
+  const upload = ['upload', 'users.csv', '--chunk-size', '1', '--concurrency', '1'];
+  const { code, stderr } = await world.run([...upload, '--max-attempts', '1']);
+  const told = /^uploaded 1 user before it stopped; \d more were read and not sent\n/m;
+  expect([code, stderr]).toEqual([5, expect.stringMatching(told)]);
+  expect(stderr).toMatch(/fix: later, engagectl runs resume \S+ goes on with it; --max-attempts /);
+  expect(stderr.split('resume')).toHaveLength(2);
+  expect((await world.run([...upload, '--resume'])).code).toBe(0);
+});
+
+it('records of unknown outcome are looked up by the command that is printed', async () => {
+  const { service, world } = await serve();
+  await service.fault({ times: 1, action: 'reset-after' });
+  writeFileSync(world.path('e.csv'), 'identity,ts,Plan\nu1,1790856000,gold\n');
+  const event = ['--type', 'event', '--event-name', 'Charged', '--types', 'Plan:string'];
+  const { code, stderr } = await world.run(['upload', 'e.csv', ...event, '--rejects', 'r.ndjson']);
+  const printed = /fix: engagectl (verify .*) tells which have arrived;/.exec(stderr)?.[1] ?? '';
+  expect([code, printed]).toEqual([6, expect.stringContaining('--settle')]);
+  const settled = await world.run([...printed.split(' '), '--json']);
+  expect(settled.code, settled.stderr).toBe(0);
+  expect(settled.stdout).toContain('"settled":{"accepted":1,"absent":0,"unknown":0}');
+});
+
+it('Ctrl-C of an export to a file says how to go on, once', async () => {
+  const stop = new AbortController();
+  const { service, world } = await serve({ seed: [charged] }, { signal: stop.signal });
+  await service.fault({ after: 1, action: 'hang' });
+  const ended = world.run(['export-events', ...range, '-o', 'e.ndjson']);
+  while (service.requests().length < 2) await delay(5);
+  stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
+  const { code, stderr } = await ended;
+  expect(code).toBe(130);
+  expect(stderr.split('the same command with --resume goes on')).toHaveLength(2);
+});
+
+it.each([
+  ['charged', '; did you mean "Charged"?'],
+  ['App Lunched', '; did you mean "App Launched"?'],
+  ['Something else', undefined],
+])('an event that the account does not have: %s', async (event, meant) => {
+  const { world } = await serve();
+  const days = ['--from', '2026-10-01', '--to', '2026-10-01'];
+  const { code, stderr } = await world.run(['export-events', '--event', event, ...days]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`Invalid event : ${event}`)]);
+  if (meant === undefined) expect(stderr).not.toContain('did you mean');
+  else expect(stderr).toContain(meant);
+});
+
+it('-o=file is -o file, and a word behind -- stays what it is', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('-o=x'), 'identity\nu1\n');
+  const found = await world.run(['get-profile', 'u1', '-o=p.ndjson', '--region', 'local']);
+  expect(found.code).toBe(3);
+  expect([existsSync(world.path('p.ndjson')), existsSync(world.path('=p.ndjson'))]).toEqual([
+    true,
+    false,
+  ]);
+  expect((await world.run(['-r=local', 'config', 'show'])).stdout).toContain('LOCAL');
+  const file = await world.run(['upload', '--input-format', 'csv', '--', '-o=x']);
+  expect(file.code).toBe(0);
+});
+
+it.each([
+  ['u', 'identity\nu1\n', 'u: read as csv, by its content; --input-format says otherwise\n'],
+  ['u', '{"identity":"u1"}\n', 'u: read as ndjson, by its content; '],
+  ['u', '', undefined],
+  ['u.csv', 'identity\nu1\n', undefined],
+])('says how a file is read whose name does not tell: %s', async (name, text, note) => {
+  const world = makeWorld();
+  writeFileSync(world.path(name), text);
+  const { code, stderr } = await world.run(['upload', name, '--check']);
+  expect(code).toBe(0);
+  if (note === undefined) expect(stderr).not.toContain('by its content');
+  else expect(stderr).toContain(note);
+});

@@ -1,0 +1,74 @@
+import { appendFileSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { serve, written } from '../../support/serve.js';
+
+// A person is asked last: about nothing that would be refused anyway, and nothing stays of what was declined.
+
+const stage = async () => {
+  const { service, world } = await serve({}, { tty: true, env: { NO_COLOR: '1' } });
+  writeFileSync(world.path('ids.txt'), 'u1\nu2\n');
+  const typing = async (typed: string, ...more: string[]) =>
+    world.run(['demerge', 'ids.txt', ...more], { stdin: typed });
+  return { service, world, typing };
+};
+
+it('not about what was sent before', async () => {
+  const { service, typing } = await stage();
+  expect((await typing('2\n')).code).toBe(0);
+  const { code, stderr } = await typing('2\n');
+  expect([code, stderr]).toEqual([8, expect.stringContaining('error E-ALREADY-SENT: ids.txt')]);
+  expect(stderr).not.toContain('Type 2');
+  expect(written(service)).toHaveLength(1);
+});
+
+it('not about what --resume need not send: that succeeds where nobody can be asked, too', async () => {
+  const { service, world, typing } = await stage();
+  await typing('2\n');
+  const again = await world.run(['demerge', 'ids.txt', '--resume', '--json'], { tty: false });
+  expect(again.code, again.stderr).toBe(0);
+  expect(JSON.parse(again.stdout)).toMatchObject({ read: 2, resumed: 2, accepted: 0 });
+  expect(written(service)).toHaveLength(1);
+});
+
+it('not about a rejects file that cannot be', async () => {
+  const { typing } = await stage();
+  const { code, stderr } = await typing('2\n', '--rejects', 'ids.txt');
+  expect([code, stderr]).toEqual([2, expect.stringContaining('ids.txt is an input of this run')]);
+  expect(stderr).not.toContain('Type 2');
+});
+
+it('not about a ledger that cannot be read', async () => {
+  const { world, typing } = await stage();
+  await typing('2\n');
+  writeFileSync(path.join(world.stateDir, 'ledger.ndjson'), 'no ledger\n');
+  const { code, stderr } = await typing('2\n');
+  expect([code, stderr]).toEqual([8, expect.stringContaining('error E-LEDGER')]);
+  expect(stderr).not.toContain('Type 2');
+});
+
+it('not while another process asks the same', async () => {
+  const { service, world, typing } = await stage();
+  const person = new PassThrough();
+  const first = world.run(['demerge', 'ids.txt'], { stdin: person });
+  const runs = path.join(world.stateDir, 'runs');
+  while (!existsSync(runs) || readdirSync(runs).length < 2) await delay(5); // the run, and its lock
+  const { code, stderr } = await typing('2\n');
+  expect([code, stderr]).toEqual([8, expect.stringContaining('error E-RUN-LOCKED')]);
+  person.end('2\n');
+  expect((await first).code).toBe(0);
+  expect(written(service)).toHaveLength(1);
+});
+
+it('what was declined leaves nothing behind', async () => {
+  const { service, world, typing } = await stage();
+  expect((await typing('no\n')).code).toBe(2);
+  expect((await world.run(['runs', 'list'])).stderr).toContain('no unfinished runs');
+  expect((await typing('2\n')).code).toBe(0);
+  appendFileSync(world.path('ids.txt'), 'u3\n');
+  expect((await typing('no\n', '--resume')).code).toBe(2);
+  expect((await typing('3\n', '--resume')).code).toBe(0);
+  expect(written<string>(service)).toEqual([['u1', 'u2'], ['u3']]);
+});

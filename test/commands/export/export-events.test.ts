@@ -1,0 +1,221 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { unexportableEvents } from '../../../src/contract/error-codes.js';
+import {
+  inTurn,
+  pendingBody,
+  recordsPage,
+  startPageServer,
+  type Opening,
+} from '../../support/servers/page-server.js';
+import { makeWorld } from '../../support/test-environment.js';
+
+const days = ['--from', '2024-01-01', '--to', '2024-01-03'];
+const command = ['export-events', '--event', 'Charged', ...days];
+const today = ['export-events', '--event', 'A', '--from', 'today', '--to', 'today'];
+const expired = '{"status":"fail","error":"Incorrect Usage","code":3}';
+
+/** Two pages a day, whose records say where they come from. */
+const daily = ({ event_name, from }: Opening) => [
+  recordsPage(`{"e":"${event_name}","d":${from},"p":1}`),
+  recordsPage(`{"e":"${event_name}","d":${from},"p":2}`),
+];
+const dayLines = (event: string, day: number): string =>
+  [1, 2].map((p) => `{"e":"${event}","d":${day},"p":${p}}\n`).join('');
+const allDays = [20240101, 20240102, 20240103];
+
+describe('engagectl export-events', () => {
+  it('asks for each day, and writes the days in order', async () => {
+    await using server = await startPageServer(daily);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
+    expect(code).toBe(0);
+    const asked = server.openings.map(({ path, from, to }) => `${path} ${from} ${to}`);
+    expect(asked.toSorted()).toEqual(allDays.map((day) => `/1/events.json ${day} ${day}`));
+  });
+
+  it('asks once for the whole range with --no-split', async () => {
+    await using server = await startPageServer(daily);
+    const { stdout } = await makeWorld({ env: server.env }).run([...command, '--no-split']);
+    expect(stdout).toBe(dayLines('Charged', 20240101));
+    expect(server.openings).toMatchObject([{ from: 20240101, to: 20240103 }]);
+  });
+
+  it('writes several events in the order given, then by day, and names them', async () => {
+    await using server = await startPageServer(({ event_name, from }) => [
+      recordsPage(`{"n":${JSON.stringify(event_name)},"ts":${from}120000}`),
+    ]);
+    const world = makeWorld({ env: server.env });
+    const flags = ['--event', 'B "x"', '--event', 'A', '--from', '20240101', '--to', '20240102'];
+    const { stdout } = await world.run(['export-events', ...flags, '--timezone', 'Asia/Kolkata']);
+    const line = (name: string, day: number) => {
+      const utc = `2024-01-0${day}T06:30:00Z`;
+      return `"ts":2024010${day}120000,"event_name":${JSON.stringify(name)},"ts_utc":"${utc}"}`;
+    };
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((l) => l.slice(l.indexOf('"ts"'))),
+    ).toEqual([line('B "x"', 1), line('B "x"', 2), line('A', 1), line('A', 2)]);
+  });
+
+  it.each([
+    ['{"ts":20240701120000,"nested":{"ts":1}}', '"2024-07-01T10:00:00Z"'],
+    ['{"nested":{"ts":20240101000000}, "ts" : "20240101120000" }', '"2024-01-01T11:00:00Z"'],
+    ['{"ts":20241027023000}', '"2024-10-27T00:30:00Z"'], // the earlier one of the hour that comes twice
+    ['{"ts":1704067200}', 'null'],
+    ['{"a":"\\"ts\\":20240101120000"}', 'null'],
+    ['{}', 'null'],
+  ])('adds name and UTC time to %s', async (record, utc) => {
+    await using server = await startPageServer(() => [recordsPage(record)]);
+    const world = makeWorld({ env: server.env });
+    const { stdout } = await world.run([...today, '--with-event-name', '--timezone=Europe/Berlin']);
+    const body = record.slice(0, -1);
+    const comma = body === '{' ? '' : ',';
+    expect(stdout).toBe(`${body}${comma}"event_name":"A","ts_utc":${utc}}\n`);
+  });
+
+  it('writes a file for each day and event that the name asks for', async () => {
+    await using server = await startPageServer(daily);
+    const world = makeWorld({ env: server.env });
+    const argv = [...command, '--event', 'a/../b', '-o', '{event}-{day}.ndjson'];
+    expect((await world.run(argv)).code).toBe(0);
+    expect(readdirSync(world.cwd).toSorted()).toEqual([
+      'Charged-2024-01-01.ndjson',
+      'Charged-2024-01-02.ndjson',
+      'Charged-2024-01-03.ndjson',
+      'a%2F..%2Fb-2024-01-01.ndjson',
+      'a%2F..%2Fb-2024-01-02.ndjson',
+      'a%2F..%2Fb-2024-01-03.ndjson',
+    ]);
+  });
+
+  it('puts the events of a day into the file of the day, in the order given', async () => {
+    await using server = await startPageServer(daily);
+    const world = makeWorld({ env: server.env });
+    await world.run([...command, '--event', 'A', '-o', '{day}.csv']);
+    expect(readFileSync(world.path('2024-01-02.csv'), 'utf8')).toBe(
+      'e,d,p,event_name,ts_utc\n' +
+        ['Charged', 'Charged', 'A', 'A']
+          .map((e, i) => `${e},20240102,${(i % 2) + 1},${e},\n`)
+          .join(''),
+    );
+    expect(readdirSync(world.cwd)).toHaveLength(3);
+  });
+
+  it('refuses all files before anything is sent when one of them exists', async () => {
+    await using server = await startPageServer(daily);
+    const world = makeWorld({ env: server.env });
+    await world.run([...command, '--from', '2024-01-03', '-o', '{day}.ndjson'].toSpliced(3, 2));
+    const asked = server.openings.length;
+    const { code, stderr } = await world.run([...command, '-o', '{day}.ndjson']);
+    expect(code).toBe(8);
+    expect(stderr).toContain('2024-01-03.ndjson');
+    expect(server.openings).toHaveLength(asked);
+  });
+
+  it.each(['out.ndjson', 'out.ndjson.gz', 'out.csv', 'out.json', '{day}.ndjson'])(
+    'starts a day again whose cursor expired, and mixes nothing: %s',
+    async (file) => {
+      await using undisturbed = await startPageServer(daily);
+      const expected = makeWorld({ env: undisturbed.env });
+      await expected.run([...command, '-o', file]);
+
+      await using server = await startPageServer((opening) => {
+        if (opening.from !== 20240102 || opening.earlier > 0) return daily(opening);
+        return [recordsPage('{"stale":1}'), recordsPage('{"stale":2}'), () => expired];
+      });
+      const world = makeWorld({ env: server.env });
+      const { code, stdout, stderr } = await world.run([...command, '-o', file, '--json']);
+      expect(code).toBe(0);
+      expect(stderr).toContain('starting this slice again');
+      expect(JSON.parse(stdout)).toMatchObject({ records: 6, pages: 6 });
+      expect(readdirSync(world.cwd)).toEqual(readdirSync(expected.cwd));
+      for (const name of readdirSync(world.cwd)) {
+        expect(readFileSync(world.path(name))).toEqual(readFileSync(expected.path(name)));
+      }
+    },
+  );
+
+  it('starts a day again only once: exit 7, naming --fresh', async () => {
+    await using server = await startPageServer(() => [recordsPage('{}'), () => expired]);
+    const { code, stderr } = await makeWorld({ env: server.env }).run([...command, '-o', 'a.json']);
+    expect(code).toBe(7);
+    expect(stderr).toContain('--fresh');
+    expect(server.openings.filter(({ from }) => from === 20240101)).toHaveLength(2);
+  });
+
+  it('disturbs no other day while one is pending', async () => {
+    await using server = await startPageServer((opening) => {
+      const [first, second] = daily(opening);
+      const pending = opening.from === 20240102 ? [pendingBody, pendingBody, pendingBody] : [];
+      return [inTurn(pending, first!), second!];
+    });
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
+    expect(code).toBe(0);
+  });
+
+  it('reads later days while the first one is late, with no more requests than allowed', async () => {
+    const wide = ['--from', '2024-01-01', '--to', '2024-01-08'];
+    await using server = await startPageServer((opening) => {
+      const [first, second] = daily(opening);
+      const others = (asked: readonly string[]) => asked.length >= 5;
+      const late = (next?: string) => ({ body: first!(next) as string, until: others });
+      return [opening.from === 20240101 ? late : first!, second!];
+    });
+    const world = makeWorld({ env: server.env });
+    const argv = ['export-events', '--event', 'A', ...wide, '-o', 'out.ndjson'];
+    expect((await world.run(argv)).code).toBe(0);
+    const expected = Array.from({ length: 8 }, (_, i) => dayLines('A', 20240101 + i)).join('');
+    expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(expected);
+    expect(server.mostInFlight).toBeLessThanOrEqual(3);
+    expect(readdirSync(world.cwd)).toEqual(['out.ndjson']);
+  });
+
+  it.each(['--concurrency=1', '--concurrency=2'])('keeps to %s', async (flag) => {
+    await using server = await startPageServer(daily);
+    const { stdout } = await makeWorld({ env: server.env }).run([...command, flag]);
+    expect(stdout).toBe(allDays.map((day) => dayLines('Charged', day)).join(''));
+    expect(server.mostInFlight).toBeLessThanOrEqual(Number(flag.at(-1)));
+  });
+
+  it('writes the other days when one fails, and leaves no spill behind', async () => {
+    await using server = await startPageServer((opening) =>
+      opening.from === 20240102 ? [() => pendingBody] : daily(opening),
+    );
+    const world = makeWorld({ env: server.env });
+    const { code } = await world.run([...command, '-o', '{day}.ndjson']);
+    expect(code).toBe(5);
+    expect(readdirSync(world.cwd)).toEqual(['2024-01-01.ndjson', '2024-01-03.ndjson']);
+  });
+
+  it('goes over a day without records', async () => {
+    await using server = await startPageServer((opening) =>
+      opening.from === 20240102 ? [() => '{"status":"success"}'] : daily(opening),
+    );
+    const { stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(stdout).toBe(dayLines('Charged', 20240101) + dayLines('Charged', 20240103));
+  });
+
+  it.each([
+    [
+      ['--event', unexportableEvents[0], '--event', 'A', '--event', unexportableEvents[1]],
+      /cannot be exported: Notification Sent, Notification Bounce\n/,
+    ],
+    [['--event', 'A', '--event', 'A'], /given twice/],
+    [['--event', 'A', '--batch-size', '22'], /from 23 to 5000/],
+    [['--event', 'A', '--batch-size', '5001'], /from 23 to 5000/],
+    [['--event', 'A', '--no-split', '-o', '{day}.csv'], /--no-split/],
+    [['--event', 'A', '--concurrency', '4'], /from 1 to 3/],
+    [[], /--event/],
+  ])('refuses %j: exit 2', async (flags, message) => {
+    await using server = await startPageServer(daily);
+    const world = makeWorld({ env: server.env });
+    const { code, stderr } = await world.run(['export-events', ...days, ...flags]);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(2);
+    expect(server.openings).toEqual([]);
+  });
+});

@@ -1,0 +1,524 @@
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { EngagectlError } from '../../../src/errors.js';
+import {
+  inTurn,
+  nextMember,
+  pendingBody,
+  recordsPage,
+  startPageServer,
+  type Page,
+  type PageReply,
+} from '../../support/servers/page-server.js';
+import { makeWorld } from '../../support/test-environment.js';
+
+const range = ['--event', 'App Launched', '--from', '2024-01-01', '--to', '20240131'];
+const command = ['export-profiles', ...range];
+const toFile = [...command, '-o', 'out.ndjson'];
+
+/** Every one of these would change in JSON.parse and JSON.stringify. */
+const awkward = [
+  '{"id":9007199254740993123,"price":1387.00,"huge":1e400,"zero":-0}',
+  '{"text":"\\u00e9\\/\\ud83d\\ude00","emoji":"😀","10":1,"2":2,"a":1,"a":2}',
+  '{ "spaced" : [ 1 , 2 ],\t"lone":"\\ud800" }',
+] as const;
+const lines = `${awkward.join('\n')}\n`;
+const twoPages: Page[] = [recordsPage(awkward[0], awkward[1]), recordsPage(awkward[2])];
+
+describe('engagectl export-profiles', () => {
+  it('writes every record byte for byte as a line on stdout', async () => {
+    await using server = await startPageServer(() => twoPages);
+    const { code, stdout, stderr } = await makeWorld({ env: server.env }).run(command);
+    expect(stderr).toContain('2024-01-01 to 2024-01-31, UTC');
+    expect(stdout).toBe(lines);
+    expect(code).toBe(0);
+    expect(server.asked).toEqual([
+      '/1/profiles.json?cursor=c1%2Fp0%3D',
+      '/1/profiles.json?cursor=c1%2Fp1%3D',
+    ]);
+    expect(server.openings).toMatchObject([
+      {
+        event_name: 'App Launched',
+        from: 20240101,
+        to: 20240131,
+        parameters: { batch_size: '4991' },
+      },
+    ]);
+  });
+
+  it('writes a file of mode 0600 under its final name and the summary on stdout', async () => {
+    await using server = await startPageServer(() => [
+      inTurn([pendingBody, pendingBody], twoPages[0]!),
+      twoPages[1]!,
+    ]);
+    const world = makeWorld({ env: server.env });
+    const { code, stdout } = await world.run([...toFile, '--json']);
+    expect(code).toBe(0);
+    expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines);
+    expect(statSync(world.path('out.ndjson')).mode & 0o777).toBe(0o600);
+    expect(readdirSync(world.cwd)).toEqual(['out.ndjson']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      command: 'export-profiles',
+      accountId: 'TEST-ACCOUNT',
+      records: 3,
+      pages: 2,
+      requests: 5,
+      retries: 0,
+      pendingSeconds: 5,
+      bytes: lines.length + 2,
+      output: 'out.ndjson',
+      exitCode: 0,
+    });
+  });
+
+  it('sends the switches only when they are given', async () => {
+    await using server = await startPageServer(() => twoPages);
+    const world = makeWorld({ env: server.env });
+    const flags = [
+      '--app',
+      '--no-event-summaries',
+      '--no-profile-properties',
+      '--batch-size',
+      '46',
+    ];
+    await world.run([...command, ...flags]);
+    expect(server.openings[0]?.path).toBe('/1/profiles.json');
+    expect(server.openings[0]?.parameters).toEqual({
+      batch_size: '46',
+      app: 'true',
+      events: 'false',
+      profile: 'false',
+    });
+  });
+
+  it.each<[string, PageReply[]]>([
+    [
+      'a body that is cut',
+      [{ body: '{"status":"success","records":[{"a":1},{"b":2}]}', cutAfter: 30 }],
+    ],
+    [
+      'a complete answer that is no complete JSON',
+      [{ body: '{"status":"success","records":[{"a":1}' }],
+    ],
+    ['an empty body, then HTML', [{ body: '' }, { body: '<html>busy</html>' }]],
+    [
+      '429, 503 and 500 in the body',
+      [
+        {
+          status: 429,
+          body: '{"status":"fail","error":"Too many concurrent requests","code":429}',
+        },
+        { status: 503, body: 'busy' },
+        { body: '{"status":"fail","error":"An unknown error occurred","code":500}' },
+      ],
+    ],
+  ])('asks again for a page after %s', async (_what, failures) => {
+    await using server = await startPageServer(() => [
+      twoPages[0]!,
+      inTurn(failures, twoPages[1]!),
+    ]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(code).toBe(0);
+    expect(stdout).toBe(lines);
+    expect(new Set(server.asked.slice(1)).size).toBe(1);
+    expect(server.asked).toHaveLength(2 + failures.length);
+  });
+
+  it.each<[string, Page]>([
+    [
+      'members in another order',
+      (next) => `{"next_cursor":"${next ?? ''}","records":[${awkward.join()}],"status":"success"}`,
+    ],
+    [
+      'an empty next_cursor and a previous one',
+      () =>
+        `{"previous_cursor":"x/y=","status":"success","records":[${awkward.join()}],"next_cursor":""}`,
+    ],
+    [
+      'null as the end',
+      () => `{"status":"success","records":[${awkward.join()}],"next_cursor":null}`,
+    ],
+    [
+      'wire whitespace',
+      () => `\n{ "status" : "success" ,\r\n "records" : [ ${awkward.join(' ,\n ')} ] }\n`,
+    ],
+    [
+      'three bytes at a time',
+      () => ({ chunk: 3, body: `{"status":"success","records":[${awkward.join()}]}` }),
+    ],
+  ])('reads a page with %s', async (_what, page) => {
+    await using server = await startPageServer(() => [page]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(stdout).toBe(lines);
+    expect(code).toBe(0);
+  });
+
+  it.each<[string, Page, string]>([
+    [
+      'neither records nor the end',
+      (next) => `{"status":"success","next_cursor":"${next ?? 'x'}"}`,
+      'E-ANSWER',
+    ],
+    ['records that are no array', () => '{"status":"success","records":null}', 'E-ANSWER'],
+    ['no status', () => '{"records":[{}]}', 'E-ANSWER'],
+    ['a failure without a code', () => '{"status":"fail","error":"no"}', 'E-ANSWER'],
+    [
+      'a cursor that is no text',
+      () => '{"status":"success","records":[{}],"next_cursor":5}',
+      'E-ANSWER',
+    ],
+    [
+      'a cursor that cannot go into a URL',
+      () => '{"status":"success","records":[{}],"next_cursor":"a&b c"}',
+      'E-ANSWER',
+    ],
+    [
+      'a cursor seen before',
+      () => '{"status":"success","records":[{}],"next_cursor":"c1%2Fp0%3D"}',
+      'E-CURSOR',
+    ],
+    ['code 3', () => '{"status":"fail","error":"Incorrect Usage","code":3}', 'E-CURSOR'],
+    [
+      'an invalid cursor',
+      () => ({ status: 400, body: '{"status":"fail","error":"invalid cursor","code":400}' }),
+      'E-CURSOR',
+    ],
+    [
+      'a code that is a word',
+      () => '{"status":"fail","error":"gone","code":"EXPIRED"}',
+      'E-CURSOR',
+    ],
+  ])('stops with exit 7 at %s, and leaves the partial', async (_what, page, id) => {
+    await using server = await startPageServer(() => [twoPages[0]!, page]);
+    const world = makeWorld({ env: server.env });
+    const { code, stdout, stderr } = await world.run([...toFile, '--json']);
+    expect(code).toBe(7);
+    const last = stderr.trim().split('\n').at(-1) ?? '';
+    expect(JSON.parse(last)).toMatchObject({ error: { id, exitCode: 7 } });
+    if (id === 'E-CURSOR') expect(last).toContain('--fresh');
+    expect(JSON.parse(stdout)).toMatchObject({ exitCode: 7 });
+    expect(readdirSync(world.cwd)).toEqual(['out.ndjson.partial']);
+  });
+
+  it('finds a loop that is longer than one page', async () => {
+    await using server = await startPageServer(() => [
+      ...twoPages.slice(0, 1),
+      recordsPage('{}'),
+      () => `{"status":"success","records":[]${nextMember('c1%2Fp1%3D')}}`,
+    ]);
+    const { code, stderr } = await makeWorld({ env: server.env }).run(command);
+    expect(code).toBe(7);
+    expect(stderr).toContain('had sent before');
+    expect(server.asked).toHaveLength(3);
+  });
+
+  it('asks for the next page while this one is still arriving, and for each page once', async () => {
+    const cursorFirst =
+      (...records: readonly string[]): Page =>
+      (next) => ({
+        body: `{"status":"success"${nextMember(next)},"records":[${records.join(',')}]}`,
+        until: (asked) => asked.length >= 2,
+      });
+    await using server = await startPageServer(() => [
+      cursorFirst(awkward[0]),
+      cursorFirst(awkward[1], awkward[0], awkward[1]),
+      twoPages[1]!,
+    ]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(code).toBe(0);
+    expect(stdout).toBe(`${awkward[0]}\n${awkward[1]}\n${lines}`);
+    expect(new Set(server.asked).size).toBe(3);
+    expect(server.asked).toHaveLength(3);
+    expect(server.mostInFlight).toBe(2);
+  });
+
+  it('asks again for a page that was cut after the page behind it had been asked for', async () => {
+    const cut =
+      (...records: readonly string[]): Page =>
+      (next) => {
+        const body = `{"status":"success"${nextMember(next)},"records":[${records.join(',')}]}`;
+        return [{ body, cutAfter: body.length - 5 }, { body }];
+      };
+    await using server = await startPageServer(() => [
+      cut(awkward[0]),
+      cut(awkward[1], awkward[0], awkward[1]),
+      twoPages[1]!,
+    ]);
+    const { code, stdout } = await makeWorld({ env: server.env }).run(command);
+    expect(stdout).toBe(`${awkward[0]}\n${awkward[1]}\n${lines}`);
+    expect(code).toBe(0);
+  });
+
+  it('gives up on a cursor that stays pending: exit 5', async () => {
+    await using server = await startPageServer(() => [() => pendingBody]);
+    const world = makeWorld({ env: server.env });
+    const { code, stderr } = await world.run([...command, '--pending-timeout', '10s', '-v']);
+    expect(code).toBe(5);
+    expect(stderr).toContain('E-PENDING');
+    expect(stderr).toContain('pending for 0 s, asked 1 time, next in 2 s');
+    expect(stderr).toContain('pending for 2 s, asked 2 times, next in 3 s');
+    expect(stderr).toContain('fix: run the same command again later, or wait longer');
+    expect(server.asked).toHaveLength(5); // after 0, 2, 5, 9.5 and 10 seconds
+  });
+
+  it('that is pending in the middle of a file says what goes on with it', async () => {
+    const second = inTurn(Array<string>(5).fill(pendingBody), twoPages[1]!);
+    await using server = await startPageServer(() => [twoPages[0]!, second]);
+    const world = makeWorld({ env: server.env });
+    const { code, stderr } = await world.run([...toFile, '--pending-timeout', '10s']);
+    const fix =
+      'fix: later, the same command with --resume goes on; --pending-timeout waits longer';
+    expect([code, stderr]).toEqual([5, expect.stringContaining(fix)]);
+    expect(await world.run([...toFile, '--resume'])).toMatchObject({ code: 0 });
+    expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines);
+  });
+
+  it.each([
+    ['E-INTERRUPTED', 130],
+    ['E-TERMINATED', 143],
+  ] as const)('stops at once, even while it waits: %s', async (id, exitCode) => {
+    const stop = new AbortController();
+    await using server = await startPageServer(() => [twoPages[0]!, () => pendingBody]);
+    const world = makeWorld({ env: server.env, sleep: 'real', signal: stop.signal });
+    const running = world.run([...toFile, '--poll-interval', '1h']);
+    while (server.asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    stop.abort(new EngagectlError(id, 'stopped'));
+    expect((await running).code).toBe(exitCode);
+    expect(readdirSync(world.cwd)).toEqual(['out.ndjson.partial']);
+  });
+
+  it('stops at wrong credentials: exit 4', async () => {
+    await using server = await startPageServer(() => [
+      () => ({ status: 401, body: '{"status":"fail","error":"Invalid Credentials","code":401}' }),
+    ]);
+    const { code, stderr } = await makeWorld({ env: server.env }).run(command);
+    expect(code).toBe(4);
+    expect(stderr).not.toContain('test-passcode');
+  });
+
+  it('ends with an empty document when there are no records', async () => {
+    await using server = await startPageServer(() => [() => '{"status":"success"}']);
+    const world = makeWorld({ env: server.env });
+    for (const [file, text] of [
+      ['a.ndjson', ''],
+      ['a.json', '[]\n'],
+      ['a.csv', ''],
+    ] as const) {
+      expect((await world.run([...command, '-o', file])).code).toBe(0);
+      expect(readFileSync(world.path(file), 'utf8')).toBe(text);
+    }
+  });
+
+  it('writes one JSON array, in which the records keep their bytes', async () => {
+    await using server = await startPageServer(() => twoPages);
+    const world = makeWorld({ env: server.env });
+    await world.run([...command, '-o', 'out.json']);
+    expect(readFileSync(world.path('out.json'), 'utf8')).toBe(`[\n${awkward.join(',\n')}\n]\n`);
+  });
+
+  it('compresses by the name, in every format', async () => {
+    await using server = await startPageServer(() => twoPages);
+    const world = makeWorld({ env: server.env });
+    for (const name of ['out.ndjson', 'out.json', 'out.csv']) {
+      await world.run([...command, '-o', name]);
+      await world.run([...command, '-o', `${name}.gz`]);
+      expect(gunzipSync(readFileSync(world.path(`${name}.gz`)))).toEqual(
+        readFileSync(world.path(name)),
+      );
+    }
+  });
+
+  it('writes CSV to stdout, and leaves nothing in the temporary folder', async () => {
+    await using server = await startPageServer(() => [
+      recordsPage('{"a":1}'),
+      recordsPage('{"b":2.50}'),
+    ]);
+    const world = makeWorld({ env: server.env });
+    const { stdout } = await world.run([...command, '--format', 'csv'], {
+      env: { TMPDIR: world.cwd },
+    });
+    expect(stdout).toBe('a,b\n1,\n,2.50\n');
+    expect(readdirSync(world.cwd)).toEqual([]);
+  });
+
+  it.each([[], ['--columns', 'é,b']])(
+    'begins a CSV with a byte order mark on demand: %j',
+    async (...columns) => {
+      await using server = await startPageServer(() => [
+        recordsPage('{"é":1}'),
+        recordsPage('{"b":2}'),
+      ]);
+      const world = makeWorld({ env: server.env });
+      await world.run([...command, '-o', 'out.csv', '--bom', ...columns]);
+      expect(readFileSync(world.path('out.csv'), 'utf8')).toBe('\uFEFFé,b\n1,\n,2\n');
+    },
+  );
+
+  it('warns about formulas, and about nothing when they are escaped away from numbers', async () => {
+    await using server = await startPageServer(() => [recordsPage('{"a":"=HYPERLINK(1)"}')]);
+    const world = makeWorld({ env: server.env });
+    const { stderr } = await world.run([...command, '-o', 'out.csv']);
+    expect(stderr).toMatch(/warning: 1 cell .*--csv-formulas escape/);
+    await world.run([...command, '-o', 'b.csv', '--csv-formulas', 'escape', '--columns', 'a']);
+    expect(readFileSync(world.path('b.csv'), 'utf8')).toBe("a\n'=HYPERLINK(1)\n");
+  });
+
+  describe('output files', () => {
+    it('refuses an existing target before anything is sent; --overwrite replaces it', async () => {
+      await using server = await startPageServer(() => twoPages);
+      const world = makeWorld({ env: server.env });
+      writeFileSync(world.path('out.ndjson'), 'old');
+      const refused = await world.run(toFile);
+      expect(refused.code).toBe(8);
+      expect(refused.stderr).toContain('--overwrite');
+      expect(server.openings).toEqual([]);
+      expect((await world.run([...toFile, '--overwrite'])).code).toBe(0);
+      expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines);
+    });
+
+    it('refuses an existing partial, naming both ways out; --fresh sets it aside', async () => {
+      await using server = await startPageServer(() => twoPages);
+      const world = makeWorld({ env: server.env });
+      writeFileSync(world.path('out.ndjson.partial'), 'old');
+      const refused = await world.run(toFile);
+      expect(refused.code).toBe(8);
+      expect(refused.stderr).toMatch(/--fresh.*another --output/);
+      expect(server.openings).toEqual([]);
+      expect((await world.run([...toFile, '--fresh'])).code).toBe(0);
+      expect(readFileSync(world.path('out.ndjson.partial.1'), 'utf8')).toBe('old');
+      expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe(lines);
+    });
+
+    it('leaves the partial when a target appears during the run', async () => {
+      const world = makeWorld();
+      await using server = await startPageServer(() => [
+        twoPages[0]!,
+        (next) => {
+          writeFileSync(world.path('out.ndjson'), 'theirs');
+          return twoPages[1]!(next);
+        },
+      ]);
+      const { code, stderr } = await world.run(toFile, { env: server.env });
+      // The page script runs when the cursor is opened: after the check, before the end.
+      expect(code).toBe(8);
+      expect(stderr).toContain('out.ndjson.partial');
+      expect(readFileSync(world.path('out.ndjson'), 'utf8')).toBe('theirs');
+      expect(readFileSync(world.path('out.ndjson.partial'), 'utf8')).toBe(lines);
+    });
+
+    it('follows a symbolic link to the file it names', async () => {
+      await using server = await startPageServer(() => twoPages);
+      const world = makeWorld({ env: server.env });
+      writeFileSync(world.path('real.ndjson'), 'old');
+      symlinkSync('real.ndjson', world.path('out.ndjson'));
+      expect((await world.run(toFile)).code).toBe(8);
+      expect((await world.run([...toFile, '--overwrite'])).code).toBe(0);
+      expect(readFileSync(world.path('real.ndjson'), 'utf8')).toBe(lines);
+      expect(readdirSync(world.cwd).toSorted()).toEqual(['out.ndjson', 'real.ndjson']);
+    });
+
+    it('writes directly to a FIFO and to a device', async () => {
+      await using server = await startPageServer(() => twoPages);
+      const world = makeWorld({ env: server.env });
+      execFileSync('mkfifo', [world.path('pipe')]);
+      const { open } = await import('node:fs/promises');
+      const reading = open(world.path('pipe'), 'r').then(async (file) => {
+        const text = await file.readFile('utf8');
+        await file.close();
+        return text;
+      });
+      expect((await world.run([...command, '-o', 'pipe'])).code).toBe(0);
+      expect(await reading).toBe(lines);
+      expect((await world.run([...command, '-o', '/dev/null'])).code).toBe(0);
+      expect(readdirSync(world.cwd)).toEqual(['pipe']);
+    });
+
+    it('says that the reader of a FIFO is gone: exit 9', async () => {
+      const world = makeWorld();
+      execFileSync('mkfifo', [world.path('pipe')]);
+      const reader = openSync(world.path('pipe'), constants.O_RDONLY | constants.O_NONBLOCK);
+      await using server = await startPageServer(() => [
+        (next) => {
+          closeSync(reader); // the export has opened its end by now
+          return twoPages[1]!(next);
+        },
+      ]);
+      const argv = [...command, '-o', 'pipe'];
+      const { code, stderr } = await world.run(argv, { env: server.env });
+      expect([code, stderr]).toEqual([9, expect.stringContaining('what read it is gone')]);
+    });
+
+    it.runIf(existsSync('/dev/full'))('says that a disk is full: exit 9', async () => {
+      await using server = await startPageServer(() => twoPages);
+      const { code, stderr } = await makeWorld({ env: server.env }).run([
+        ...command,
+        '-o',
+        '/dev/full',
+      ]);
+      expect(code).toBe(9);
+      expect(stderr).toContain('the disk is full');
+    });
+
+    it.each([
+      ['nowhere/out.ndjson', 'there is no folder'],
+      ['.', 'it is a folder'],
+      ['new/', 'it is a folder'],
+    ])('cannot write to %s: exit 9', async (file, why) => {
+      await using server = await startPageServer(() => twoPages);
+      const { code, stderr } = await makeWorld({ env: server.env }).run([...command, '-o', file]);
+      expect(code).toBe(9);
+      expect(stderr).toContain(why);
+      expect(server.openings).toEqual([]);
+    });
+
+    it('takes - and /dev/stdout for stdout, with the summary on stderr', async () => {
+      await using server = await startPageServer(() => twoPages);
+      const world = makeWorld({ env: server.env });
+      for (const file of ['-', '/dev/stdout']) {
+        const { stdout, stderr } = await world.run([...command, '-o', file, '--json']);
+        expect(stdout).toBe(lines);
+        const objects = stderr
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as object);
+        expect(objects.at(-1)).toMatchObject({ records: 3, output: null, exitCode: 0 });
+      }
+    });
+  });
+
+  it.each([
+    [['--from', '2024-02-30', '--to', 'today'], 'does not exist'],
+    [['--from', '2024-13-01', '--to', 'today'], 'does not exist'],
+    [['--from', 'soon', '--to', 'today'], 'YYYY-MM-DD'],
+    [['--from', '2024-01-02', '--to', '20240101'], 'lies after'],
+    [['--from', 'today', '--to', 'yesterday'], 'lies after'],
+    [['--from', '2024-01-01', '--to', 'today', '--batch-size', '5000'], 'the nearest is 4991'],
+    [['--from', '2024-01-01', '--to', 'today', '--batch-size', '50'], 'the nearest is 46'],
+    [['--from', '2024-01-01', '--to', 'today', '--batch-size', '0'], 'the nearest is 23'],
+    [['--from', '2024-01-01', '--to', 'today', '--columns', 'a,b'], '--format csv'],
+    [['--from', '2024-01-01', '--to', 'today', '--bom', '-o', 'a.json'], '--format csv'],
+    [['--from', '2024-01-01'], '--to'],
+    [['--from', '2024-01-01', '--to', 'today', '--event', ''], 'It is empty'],
+    [['--from', '2024-01-01', '--to', 'today', '-o', ''], 'It is empty'],
+  ])('refuses %j: exit 2, nothing sent', async (flags, message) => {
+    await using server = await startPageServer(() => twoPages);
+    const event = flags.includes('--event') ? [] : ['--event', 'A'];
+    const argv = ['export-profiles', ...event, ...flags];
+    const { code, stderr } = await makeWorld({ env: server.env }).run(argv);
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
+    expect(server.openings).toEqual([]);
+  });
+});

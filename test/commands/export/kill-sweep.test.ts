@@ -1,0 +1,179 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFailed } from 'vitest';
+import {
+  recordsPage,
+  startPageServer,
+  type Opening,
+  type PageServer,
+} from '../../support/servers/page-server.js';
+import { makeWorld, type World } from '../../support/test-environment.js';
+
+// Kills an export before each of its system calls that change a file, or lets that call fail, and
+// resumes it. A sample by default; ENGAGECTL_KILL_SWEEP=full tries every single one.
+const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
+const isFull = process.env['ENGAGECTL_KILL_SWEEP'] === 'full';
+const perExport = 2;
+const calls =
+  'openat write pwrite64 ftruncate fdatasync fsync mkdir rename link unlink rmdir'.split(' ');
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
+if (!hasStrace) process.stderr.write('SKIPPED: strace is missing; exports are not killed\n');
+
+const range = ['--from', '2024-01-01', '--to', '2024-01-03'];
+const byDay = ['export-events', '--event', 'A', ...range];
+const byCursor = ['export-profiles', '--event', 'A', ...range];
+const exports: readonly (readonly string[])[] = [
+  ...['out.ndjson', 'out.csv', 'out.json', 'out.ndjson.gz'].flatMap((file) => [
+    [...byDay, '-o', file],
+    [...byCursor, '-o', file],
+  ]),
+  [...byDay, '-o', '{day}.csv'],
+  [...byDay, '-o', '{day}.ndjson.gz', '--missing', '--min-records', '1'],
+];
+
+/** Each page brings a column of its own, so that a CSV has to remember what it saw. */
+const daily = ({ from }: Opening) =>
+  [1, 2].map((p) => recordsPage(`{"d":${from},"p":${p}}`, `{"n":{"${from}-${p}":"=1+1, 2"}}`));
+
+interface Injection {
+  readonly call: string;
+  /** Which of these calls, from 1, by the thread that makes them. */
+  readonly nth: number;
+  readonly what: string;
+}
+
+/** Runs the built program under strace; resolves with how it ended. */
+async function traced(world: World, server: PageServer, argv: readonly string[], flags: string[]) {
+  const command = ['-f', '-qq', '-o', 'trace', ...flags, process.execPath, bin, ...argv, '--quiet'];
+  const child = spawn('strace', command, {
+    cwd: rootOf(world),
+    env: {
+      ...server.env,
+      PATH: process.env['PATH'],
+      ENGAGECTL_STATE_DIR: world.stateDir,
+      ENGAGECTL_CONFIG_DIR: world.configDir,
+      // One thread makes all calls for files, so that they can be counted.
+      UV_THREADPOOL_SIZE: '1',
+    },
+    stdio: 'ignore',
+  });
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  return { code, signal };
+}
+
+/** Every call of an undisturbed run that changes one of its files. */
+async function callsOf(argv: readonly string[]): Promise<Injection[]> {
+  const { world, server } = await begin();
+  await using _ = server;
+  const { code } = await traced(world, server, inWork(argv), ['-y', `-etrace=${calls.join(',')}`]);
+  expect(code).toBe(0);
+  const root = rootOf(world);
+  const counts = new Map<string, number>();
+  const found: Injection[] = [];
+  for (const line of readFileSync(`${root}/trace`, 'utf8').split('\n')) {
+    const [, thread, call = ''] = /^(\d+) +(\w+)\(/.exec(line) ?? [];
+    if (thread === undefined) continue;
+    const nth = (counts.get(`${thread} ${call}`) ?? 0) + 1;
+    counts.set(`${thread} ${call}`, nth);
+    const changes = call !== 'openat' || line.includes('O_CREAT');
+    if (changes && (line.includes(root) || line.includes('work/'))) {
+      found.push({ call, nth, what: 'signal=SIGKILL' });
+    }
+  }
+  return found;
+}
+
+const failures = (killed: readonly Injection[]): Injection[] =>
+  killed.flatMap(({ call, nth }) => {
+    if (call === 'pwrite64') return [{ call, nth, what: 'error=ENOSPC' }];
+    if (call === 'fdatasync' || call === 'fsync') return [{ call, nth, what: 'error=EIO' }];
+    return [];
+  });
+
+async function begin() {
+  const server = await startPageServer(daily);
+  const world = makeWorld({ env: server.env });
+  return { server, world };
+}
+
+const rootOf = (world: World): string => path.dirname(world.cwd);
+
+/** The child's current folder is the world's root, where the trace goes. */
+const inWork = (argv: readonly string[]): string[] =>
+  argv.map((word, index) => (argv[index - 1] === '-o' ? `work/${word}` : word));
+
+const contents = (world: World) =>
+  Object.fromEntries(
+    readdirSync(world.cwd).map((name) => {
+      const bytes = readFileSync(world.path(name));
+      return [name, (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()];
+    }),
+  );
+
+/** Runs, is disturbed, is resumed: the files must be those of an undisturbed run. */
+async function survive(
+  argv: readonly string[],
+  { call, nth, what }: Injection,
+  expected: Record<string, string>,
+): Promise<'disturbed' | 'undisturbed'> {
+  const { world, server } = await begin();
+  await using _ = server;
+  const inject = [`-etrace=${call}`, `-einject=${call}:${what}:when=${nth}`];
+  const { code, signal } = await traced(world, server, inWork(argv), inject);
+  if (code === 0) {
+    expect(contents(world)).toEqual(expected);
+    return 'undisturbed';
+  }
+  if (what.startsWith('signal')) expect(signal ?? code).toBe('SIGKILL');
+  else expect(code).toBe(9);
+  const resumed = await world.run([...argv, '--resume'], { env: { ...server.env } });
+  if (resumed.code === 8) {
+    // It had been published, and only the run's own folder was still there.
+    expect(resumed.stderr).toContain('already exists');
+  } else {
+    expect(resumed.stderr).not.toContain('error');
+    expect(resumed.code).toBe(0);
+  }
+  expect(contents(world)).toEqual(expected);
+  return 'disturbed';
+}
+
+/** `count` of the items at even distances, beginning where the seed says. */
+function sampled<T>(items: readonly T[], count: number): readonly T[] {
+  if (isFull) return items;
+  const seed = Number(process.env['ENGAGECTL_KILL_SEED'] ?? 20_261_121);
+  onTestFailed(() => void process.stderr.write(`ENGAGECTL_KILL_SEED=${seed}\n`));
+  return Array.from({ length: count }, (_, n) => {
+    return items[(seed + n * Math.ceil(items.length / count)) % items.length]!;
+  });
+}
+
+describe.runIf(hasStrace)('an export that is killed or cannot write', () => {
+  it.each(exports)(
+    'is resumed to the same bytes: %s … %s %s',
+    { timeout: 3_600_000 },
+    async (...argv) => {
+      const { world, server } = await begin();
+      await using _ = server;
+      expect((await world.run(argv)).code).toBe(0);
+      const expected = contents(world);
+      const kills = await callsOf(argv);
+      const counts = { disturbed: 0, undisturbed: 0 };
+      for (const injection of [...sampled(kills, perExport), ...sampled(failures(kills), 1)]) {
+        try {
+          counts[await survive(argv, injection, expected)] += 1;
+        } catch (error) {
+          throw new Error(`at ${injection.call} ${injection.nth}: ${injection.what}`, {
+            cause: error,
+          });
+        }
+      }
+      expect(counts.disturbed).toBeGreaterThan(0);
+      if (isFull) process.stderr.write(`${argv.join(' ')}: ${JSON.stringify(counts)}\n`);
+    },
+  );
+});

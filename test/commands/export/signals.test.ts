@@ -1,0 +1,198 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import {
+  inTurn,
+  recordsPage,
+  startPageServer,
+  type Opening,
+  type Page,
+} from '../../support/servers/page-server.js';
+import { makeWorld, type World } from '../../support/test-environment.js';
+
+// The built program, real signals, and what they leave.
+
+const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
+const days = ['--event', 'A', '--from', '2024-01-01', '--to', '2024-01-03'];
+const daily = ({ from }: Opening): Page[] =>
+  [1, 2].map((page) => recordsPage(`{"day":${from},"page":${page}}`));
+const lines = [1, 2, 3]
+  .flatMap((day) => [1, 2].map((page) => `{"day":2024010${day},"page":${page}}\n`))
+  .join('');
+
+/** Serves the days; one page of the first one hangs when it is asked for the first time. */
+async function stage({ hangs }: { readonly hangs: number }) {
+  let released = false;
+  const server = await startPageServer((opening) =>
+    daily(opening).map((page, index) => {
+      const late = { body: '{"status":"success"}', until: () => released };
+      return opening.from === 20240101 && index === hangs ? inTurn([late], page) : page;
+    }),
+  );
+  const world = makeWorld({ env: server.env });
+  return {
+    server,
+    world,
+    start: (...argv: string[]) =>
+      spawn(process.execPath, [bin, ...argv], {
+        cwd: world.cwd,
+        env: {
+          ...server.env,
+          PATH: process.env['PATH'],
+          ENGAGECTL_STATE_DIR: world.stateDir,
+          ENGAGECTL_CONFIG_DIR: world.configDir,
+        },
+      }),
+    resume: (...argv: string[]) => {
+      released = true;
+      return world.run([...argv, '--resume']);
+    },
+    [Symbol.asyncDispose]: () => {
+      released = true;
+      return server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The journals of all unfinished runs. */
+const journals = ({ stateDir }: World): string =>
+  !existsSync(`${stateDir}/runs`)
+    ? ''
+    : readdirSync(`${stateDir}/runs`)
+        .map((run) => `${stateDir}/runs/${run}/journal.ndjson`)
+        .map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : ''))
+        .join('');
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await delay(5);
+}
+
+const signals = [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const;
+
+describe.each(signals)('%s', (signal, exitCode) => {
+  it.each(['out.ndjson', 'out.csv.gz'])(`ends an export to %s, which can go on`, async (file) => {
+    await using run = await stage({ hangs: 1 });
+    const argv = ['export-profiles', ...days, '-o', file];
+    const child = run.start(...argv);
+    const stderr = text(child.stderr);
+    await until(() => journals(run.world).includes('"next":'));
+    child.kill(signal);
+    expect((await once(child, 'close'))[0]).toBe(exitCode);
+    expect(await stderr).toContain('the same command with --resume goes on');
+    expect(existsSync(run.world.path(file))).toBe(false);
+
+    const asked = run.server.asked.length;
+    expect((await run.resume(...argv)).code).toBe(0);
+    expect(new Set(run.server.asked.slice(asked)).size).toBe(1);
+    await using undisturbed = await startPageServer(daily);
+    const other = makeWorld({ env: undisturbed.env });
+    await other.run(argv);
+    expect(readFileSync(run.world.path(file))).toEqual(readFileSync(other.path(file)));
+    expect(readdirSync(run.world.cwd)).toEqual([file]);
+  });
+
+  it('ends an export to standard output behind a whole page, and says that it cannot go on', async () => {
+    await using run = await stage({ hangs: 1 });
+    const child = run.start('export-profiles', ...days);
+    const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
+    await once(child.stdout, 'readable');
+    await until(() => run.server.asked.length === 2);
+    child.kill(signal);
+    expect((await once(child, 'close'))[0]).toBe(exitCode);
+    expect(await stdout).toBe('{"day":20240101,"page":1}\n');
+    expect(await stderr).toContain('cannot be resumed');
+    expect(journals(run.world)).toBe('');
+  });
+});
+
+/** Killed while the first day hangs and the two behind it wait, whole, in spills. */
+async function killedWithSpills(argv: readonly string[]) {
+  const run = await stage({ hangs: 0 });
+  const child = run.start(...argv);
+  await until(() =>
+    [1, 2].every((slice) => journals(run.world).includes(`"slice":${slice},"next":null`)),
+  );
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  return run;
+}
+
+const events = ['export-events', ...days, '-o', 'out.ndjson'];
+
+describe('days that were read ahead', () => {
+  it('are not asked for again after kill -9', async () => {
+    await using run = await killedWithSpills(events);
+    const asked = run.server.asked.length;
+    expect((await run.resume(...events)).code).toBe(0);
+    expect(run.server.openings).toHaveLength(3);
+    expect(run.server.asked.slice(asked)).toHaveLength(2);
+    expect(readFileSync(run.world.path('out.ndjson'), 'utf8')).toBe(lines);
+    expect(readdirSync(run.world.cwd)).toEqual(['out.ndjson']);
+  });
+});
+
+describe('runs prune', () => {
+  const leftovers = [
+    'out.ndjson.partial',
+    'out.ndjson.partial.slice-1',
+    'out.ndjson.partial.slice-2',
+  ];
+
+  it('removes what an export left, so that the next one can begin', async () => {
+    await using run = await killedWithSpills(events);
+    const { world } = run;
+    expect(readdirSync(world.cwd)).toEqual(leftovers);
+    writeFileSync(world.path('out.ndjson.partial.slice-9'), 'not of this run');
+    const { code, stderr, stdout } = await world.run(['runs', 'prune', '--yes', '--json']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      removed: leftovers.map((name) => world.path(name)),
+      left: [],
+    });
+    expect(readdirSync(world.cwd)).toEqual(['out.ndjson.partial.slice-9']);
+    expect((await run.resume(...events)).code).toBe(0);
+  });
+
+  it('leaves what somebody else put there, and names it', async () => {
+    await using run = await killedWithSpills(events);
+    const { world } = run;
+    writeFileSync(world.path('out.ndjson.partial'), 'theirs');
+    writeFileSync(world.path('out.ndjson.partial.slice-2'), 'theirs');
+    const { code, stderr } = await world.run(['runs', 'prune', '--yes']);
+    expect(code).toBe(0);
+    expect(stderr).toContain(`removed ${world.path('out.ndjson.partial.slice-1')}\n`);
+    expect(stderr).toContain(`left ${world.path('out.ndjson.partial')}: `);
+    expect(readdirSync(world.cwd)).toEqual(leftovers.toSpliced(1, 1));
+  });
+
+  it.each([
+    ['out.csv', ['out.csv.partial', 'out.csv.partial.records']],
+    [
+      '{day}.json.gz',
+      [
+        '2024-01-01.json.gz.partial',
+        '2024-01-02.json.gz.partial.slice-1',
+        '2024-01-03.json.gz.partial.slice-2',
+      ],
+    ],
+  ])('knows the files of %s', async (file, left) => {
+    const argv = ['export-events', ...days, '-o', file];
+    await using run = await stage({ hangs: 1 });
+    const child = run.start(...argv);
+    await until(() =>
+      [1, 2].every((slice) => journals(run.world).includes(`"slice":${slice},"next":null`)),
+    );
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    expect(readdirSync(run.world.cwd)).toEqual(expect.arrayContaining(left));
+    expect((await run.world.run(['runs', 'prune', '--yes'])).code).toBe(0);
+    expect(readdirSync(run.world.cwd)).toEqual([]);
+  });
+});

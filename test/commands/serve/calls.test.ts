@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { authOf, RawClient, until } from '../../service/calls/raw-client.js';
+import { BinProcess } from '../../support/processes/bin-process.js';
+import { makeWorld, type World } from '../../support/test-environment.js';
+
+const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS', ENGAGECTL_CALL_API_KEY: 'call-secret' };
+
+/** `serve` in a process of its own. */
+async function serve(world: World, args: readonly string[], more: Record<string, string> = env) {
+  const child = new BinProcess(world, ['serve', '--port', '0', ...args], more);
+  const url = await child.firstLine();
+  const isSaid = () => /calls: E|calls are|calls of/.test(child.stderr);
+  await until(() => child.stderr.includes('use it with') && isSaid());
+  const stop = async () => {
+    child.signal('SIGTERM');
+    await child.ended();
+  };
+  return { url, stderr: () => child.stderr, stop };
+}
+
+async function join(url: string, cuid: string, apiKey = env.ENGAGECTL_CALL_API_KEY) {
+  const client = await new RawClient(url).opened();
+  const accountId = env.ENGAGECTL_CALL_ACCOUNT_ID;
+  expect(await client.ask('auth', authOf({ cuid, accountId, apiKey }))).toBeTypeOf('object');
+  return client;
+}
+
+it('serves calls with the account of the environment, and tells nobody its key', async () => {
+  const world = makeWorld();
+  const service = await serve(world, ['--memory', '--call-speed', '10']);
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  await ann.call('bob_1');
+  await bob.got('incoming');
+  await ann.got('CallIsPlaced', 'Missed'); // after 3 s
+  expect(service.stderr()).toContain('ENGAGECTL_CALL_ACCOUNT_ID=CALLS and the API key of this');
+  expect(service.stderr()).not.toContain(env.ENGAGECTL_CALL_API_KEY);
+});
+
+it('keeps a key of its own where nobody gives it one', async () => {
+  const world = makeWorld();
+  const service = await serve(world, ['--data', 'store'], {});
+  const [, file = ''] = /ENGAGECTL_CALL_API_KEY_FILE=(\S+)/.exec(service.stderr()) ?? [];
+  expect(file).toBe(world.path('store', 'call-api-key'));
+  const client = await new RawClient(service.url).opened();
+  const apiKey = readFileSync(file, 'utf8').trim();
+  const auth = authOf({ cuid: 'ann_1', accountId: 'LOCAL-CALLS', apiKey });
+  expect(await client.ask('auth', auth)).toMatchObject({ replay: 0 });
+
+  const second = await serve(world, ['--data', 'store'], {});
+  expect(second.stderr()).toContain(`are routed by another process, at ${service.url}`);
+  expect((await fetch(`${second.url}/call/v1/signal`)).status).toBe(404);
+});
+
+it('--tls: commands with --region local join it when they trust its certificate, else say so at once', async () => {
+  const world = makeWorld();
+  const service = await serve(world, ['--tls'], {});
+  const { code, stderr } = await world.run(['call', 'log', '--region', 'local']);
+  expect(code).toBe(5);
+  expect(stderr).toMatch(/is not trusted[^]*at https:[^]*NODE_EXTRA_CA_CERTS=/);
+  const [, file = ''] = /NODE_EXTRA_CA_CERTS=(\S+)/.exec(service.stderr()) ?? [];
+  const trusting = new BinProcess(world, ['call', 'log', '--region', 'local'], {
+    NODE_EXTRA_CA_CERTS: file,
+  });
+  expect(await trusting.ended()).toBe(0);
+});
+
+it('a folder that cannot keep a secret serves all but calls', async () => {
+  const world = makeWorld();
+  mkdirSync(world.path('open'));
+  chmodSync(world.path('open'), 0o777);
+  const account = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+  const service = await serve(world, ['--data', 'open'], account);
+  expect(service.stderr()).toContain('calls are not served');
+});
+
+it('--calls off', async () => {
+  const service = await serve(makeWorld(), ['--memory', '--calls', 'off']);
+  const ann = await join(service.url, 'ann_1');
+  expect(await ann.ask('call', { to: 'bob_1', context: 'x' })).toBe('FEATURE_OFF');
+});
+
+it('--push-hook: a command gets the offer for a device that is not connected', async () => {
+  const world = makeWorld();
+  const hook =
+    'cat > "$ENGAGECTL_PUSH_CUID.part" && mv "$ENGAGECTL_PUSH_CUID.part" "$ENGAGECTL_PUSH_CUID.json"; exit 3';
+  const service = await serve(world, ['--memory', '--push-hook', hook]);
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  await bob.ask('bye', {});
+  const callId = await ann.call('bob_1');
+  await until(() => existsSync(world.path('bob_1.json')));
+  const offer: unknown = JSON.parse(readFileSync(world.path('bob_1.json'), 'utf8'));
+  expect(offer).toMatchObject({ callId, cuid: 'bob_1', deviceId: 'device of bob_1' });
+  await until(() => service.stderr().includes('the push hook failed for bob_1: exit code 3'));
+});
+
+it('--push-hook: so does a URL', async () => {
+  const bodies: unknown[] = [];
+  const receiver = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    request.on('end', () => {
+      bodies.push(JSON.parse(text));
+      response.writeHead(bodies.length === 1 ? 204 : 500).end();
+    });
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void receiver.close());
+  await once(receiver, 'listening');
+  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/push`;
+  const service = await serve(makeWorld(), ['--memory', '--push-hook', url]);
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  await bob.ask('bye', {});
+  const first = await ann.call('bob_1');
+  await until(() => bodies.length === 1);
+  expect(bodies[0]).toMatchObject({ callId: first, cuid: 'bob_1' });
+  await ann.ask('hangup', {});
+  await ann.call('bob_1');
+  await until(() => service.stderr().includes('the push hook failed for bob_1: HTTP 500'));
+});
+
+it('calls that end are events of the other system', async () => {
+  const world = makeWorld();
+  const account = { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'p' };
+  const service = await serve(world, ['--memory'], { ...env, ...account });
+  const [ann, bob] = [await join(service.url, 'ann_1'), await join(service.url, 'bob_1')];
+  const callId = await ann.call('bob_1', 'order 25');
+  await bob.ask('decline', { callId, reasonCode: 1005 });
+  await ann.got('CallIsPlaced', 'ReceiverBusyOnAnotherCall');
+  for (const [event, identity, cuid] of [
+    ['SCEnd', 'ann_1', 'bob_1'],
+    ['SCOutgoing', 'ann_1', 'bob_1'],
+    ['SCIncoming', 'bob_1', 'ann_1'],
+  ] as const) {
+    const args = [
+      'export-events',
+      '--event',
+      event,
+      '--from',
+      'yesterday',
+      '--to',
+      'today',
+      '-o',
+      '-',
+      '--base-url',
+      service.url,
+    ];
+    const { code, stdout, stderr } = await world.run(args, { env: account });
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      profile: { identity },
+      event_props: {
+        call_id: callId,
+        cuid,
+        context: 'order 25',
+        epoch: expect.any(Number) as number,
+        call_status: 'declined',
+        reason: 'busy',
+        reason_code: 1005,
+      },
+    });
+  }
+  await service.stop();
+});

@@ -1,0 +1,88 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { startService } from '../../../src/testing.js';
+import { makeWorld, type World } from '../../support/test-environment.js';
+
+// --quote, --escape, --comment and longer delimiters: the same outcomes as with RFC 4180.
+
+const dialect = ['--delimiter', '::', '--quote', "'", '--escape', '\\', '--comment', '#'];
+const users = 60;
+
+/** Each user on two lines, every tenth line a comment, a row of three cells at the end. */
+const text = `# made by hand\nidentity::Note\n${Array.from(
+  { length: users },
+  (_, n) => `${n % 10 === 0 ? "#'\n" : ''}'user-${n}'::'it\\'s "${n}"\nü: 1:2'\n`,
+).join('')}too::many::cells\n`;
+
+const rejectsOf = (world: World, name: string): unknown[] =>
+  readFileSync(world.path(name), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+
+const recordsIn = (body: unknown) => (body as { readonly d: readonly unknown[] }).d;
+
+it('an upload sends the cells, rejects by line, and goes on only with the same dialect', async () => {
+  await using service = await startService();
+  await service.fault({ after: 3, times: 1, answer: { status: 401 } });
+  const world = makeWorld({ env: service.env });
+  writeFileSync(world.path('users.txt'), text);
+  const small = ['--input-format', 'csv', '--chunk-size', '10', '--concurrency', '1', '--json'];
+  const argv = ['upload', 'users.txt', ...small];
+  expect((await world.run([...argv, ...dialect])).code).toBe(4);
+  const otherDialect = dialect.map((word) => (word === '\\' ? '^' : word));
+  const changed = await world.run([...argv, ...otherDialect, '--resume']);
+  expect([changed.code, changed.stderr]).toEqual([8, expect.stringContaining('options')]);
+
+  const { code, stdout } = await world.run([...argv, ...dialect, '--resume']);
+  expect({ code, ...JSON.parse(stdout) }).toMatchObject({
+    code: 3,
+    read: users + 1,
+    resumed: 30,
+    accepted: 30,
+    rejected: 1,
+  });
+  const sent = service
+    .requests()
+    .flatMap(({ status, body }) => (status === 200 ? recordsIn(body) : []));
+  expect(sent).toEqual(
+    Array.from({ length: users }, (_, n) => ({
+      type: 'profile',
+      identity: `user-${n}`,
+      profileData: { Note: `it's "${n}"\nü: 1:2` },
+    })),
+  );
+  expect(rejectsOf(world, 'users.txt.rejects.ndjson')).toMatchObject([
+    { line: 3 + users * 2 + 6, stage: 'parse', record: 'too::many::cells' },
+  ]);
+});
+
+it('subscribe and demerge read it, and so does a list with comments', async () => {
+  const world = makeWorld();
+  writeFileSync(
+    world.path('s.csv'),
+    "type::value::status\n#\nphone::'+1\\'2'::Unsubscribe\nx::y::z\n",
+  );
+  const subscribe = await world.run(['subscribe', 's.csv', '--check', '--json', ...dialect]);
+  expect([subscribe.code, JSON.parse(subscribe.stdout)]).toMatchObject([
+    3,
+    { read: 2, rejected: 1 },
+  ]);
+  expect(rejectsOf(world, 's.csv.rejects.ndjson')).toMatchObject([{ line: 4, stage: 'validate' }]);
+
+  const list = "# to take apart\n'a'\n\nb\n#c\n";
+  const argv = ['demerge', '--check', '--json', '--quote', "'", '--comment', '#'];
+  const demerge = await world.run(argv, { stdin: list });
+  expect([demerge.code, JSON.parse(demerge.stdout)]).toMatchObject([0, { read: 2 }]);
+});
+
+it('get-profile reads it', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('who.csv'), "# who\nidentity::Note\n'nobody\\'s'::x\n");
+  const argv = ['get-profile', '--input', 'who.csv', '--region', 'local', '--quiet', ...dialect];
+  const { code, stderr } = await world.run(argv);
+  expect(code, stderr).toBe(3);
+  expect(rejectsOf(world, 'who.csv.rejects.ndjson')).toMatchObject([
+    { line: 3, record: { identity: "nobody's", Note: 'x' } },
+  ]);
+});

@@ -1,0 +1,364 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { serve } from '../../support/serve.js';
+
+// What is rejected is corrected and sent again, by the command that is printed; and a run that ended
+// before anything was done is in nobody's way.
+
+/** The command that is printed behind `then:`, as its words. */
+const printed = (stderr: string): string[] =>
+  (/then: engagectl (.*)$/m.exec(stderr)?.[1] ?? '')
+    .split(' ')
+    .map((word) => word.replace(/^'(.*)'$/, '$1'));
+
+interface Loop {
+  readonly args: readonly string[];
+  readonly file: string;
+  readonly text: string | Buffer;
+  /** What is wrong in the rejects file, and what is right. */
+  readonly correct: readonly [wrong: string, right: string];
+}
+
+describe.each<[string, Loop]>([
+  [
+    'a row with a cell too many',
+    {
+      args: ['upload'],
+      file: 'users.csv',
+      text: 'identity,City\nu1,Oslo,Norway\n',
+      correct: ['Oslo,Norway', 'Oslo'],
+    },
+  ],
+  [
+    'a row with a quote never closed, of another delimiter and encoding',
+    {
+      args: ['upload', '--delimiter', ';', '--encoding', 'latin1'],
+      file: 'users.csv',
+      text: Buffer.from('identity;City\nu1;"Troms\xF8\n', 'latin1'),
+      correct: [String.raw`;\"Troms`, ';Troms'],
+    },
+  ],
+  [
+    'a row with a cell too many, of another dialect',
+    {
+      args: ['upload', '--quote', "'", '--escape', '\\'],
+      file: 'users.csv',
+      text: "identity,City\n'u1','Oslo, \\'Norway\\'',x\n",
+      correct: ["',x", "'"],
+    },
+  ],
+  [
+    'a subscription with a cell too many',
+    {
+      args: ['subscribe', '--status', 'Unsubscribe'],
+      file: 'opt-outs.csv',
+      text: 'type,value\nemail,u1@example.test,x\n',
+      correct: [',x', ''],
+    },
+  ],
+  [
+    'a subscription that the service rejects',
+    {
+      args: ['subscribe', '--type', 'email', '--status', 'Unsubscribe'],
+      file: 'opt-outs.csv',
+      text: 'value\nnobody\n',
+      correct: ['"nobody"', '"u1@example.test"'],
+    },
+  ],
+  [
+    'an identity to demerge with a quote never closed',
+    {
+      args: ['demerge', '--yes'],
+      file: 'merged.csv',
+      text: 'identity\n"u1\n',
+      correct: [String.raw`\"u1`, 'u1'],
+    },
+  ],
+  [
+    'a cell that does not fit its type',
+    {
+      args: ['upload', '--types', 'Age:integer', '--map', 'Town=City'],
+      file: 'users.tsv',
+      text: 'identity\tTown\tAge\nu1\tOslo\tmany\n',
+      correct: ['"many"', '"41"'],
+    },
+  ],
+  [
+    'a line that is no JSON',
+    {
+      args: ['upload'],
+      file: 'users.ndjson',
+      text: '{"identity":"u1","City":"Oslo"\n',
+      correct: [String.raw`\"Oslo\""`, String.raw`\"Oslo\"}"`],
+    },
+  ],
+  [
+    'what the service rejects',
+    {
+      args: ['upload', '--type=event', '--event-name', 'Charged'],
+      file: 'events.csv',
+      text: 'identity,ts,Items\nu1,1700000000,{}\n',
+      correct: ['"Items":"{}"', '"Items":"1"'],
+    },
+  ],
+])('%s', (_what, { args, file, text, correct: [wrong, right] }) => {
+  const rejects = `${file}.rejects.ndjson`;
+
+  it('is rejected, corrected, and taken by the command that is printed', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path(file), text);
+    const [command = '', ...flags] = args;
+    // what the service rejects is rejected here as JSON, which it does not take as a property
+    const types = flags.includes('--type=event') ? ['--types', 'Items:json'] : [];
+    const first = await world.run([command, file, ...flags, ...types]);
+    expect(first.code, first.stderr).toBe(3);
+    const again = printed(first.stderr);
+    expect(again.slice(0, 2)).toEqual([command, rejects]);
+    const lines = readFileSync(world.path(rejects), 'utf8');
+    expect(lines).toContain(wrong);
+    writeFileSync(world.path(rejects), lines.replace(wrong, right));
+    const second = await world.run(again);
+    expect(second.stderr).toMatch(
+      /^(uploaded|set|demerged) 1 (record|event|subscription status|identity)\n/,
+    );
+    expect(second.code).toBe(0);
+  });
+
+  it('stays rejected where it is not corrected', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path(file), text);
+    const [command = '', ...flags] = args;
+    const types = flags.includes('--type=event') ? ['--types', 'Items:json'] : [];
+    const { stderr } = await world.run([command, file, ...flags, ...types]);
+    expect((await world.run(printed(stderr))).code).toBe(3);
+  });
+});
+
+it('all that is wrong with a row is said at once, in CSV and in JSON', async () => {
+  const { world } = await serve();
+  const types = ['--types', 'Age:integer,Member:boolean'];
+  const wrong =
+    'column "identity": the value is empty or missing; column "Age": "x" is not an integer; ' +
+    'column "Member": "perhaps" is not true, false, 1, 0, yes or no';
+  writeFileSync(world.path('a.csv'), 'identity,Age,City,Member\n,x,Oslo,perhaps\n');
+  expect((await world.run(['upload', 'a.csv', ...types])).stderr).toContain(wrong);
+  writeFileSync(world.path('b.ndjson'), '{"identity":"","Age":"x","Member":"perhaps"}\n');
+  expect((await world.run(['upload', 'b.ndjson', ...types])).stderr).toContain(wrong);
+  writeFileSync(world.path('c.csv'), 'type,value,status\nfax,,maybe\n');
+  expect((await world.run(['subscribe', 'c.csv'])).stderr).toMatch(
+    /column "type": .*; column "status": .*; column "value": /,
+  );
+});
+
+it("the service's words name line, column and value", async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,Phone\nu1,+4790000001\n\nu2,555\n');
+  const { stderr } = await world.run(['upload', 'users.csv']);
+  expect(stderr).toContain('users.csv:4: service 516: ');
+  expect(stderr).toContain('Skipped record: line 4 (column "Phone": "555")');
+  expect(stderr).not.toContain('record number');
+
+  const again = await world.run(['upload', 'users.csv.rejects.ndjson']);
+  expect(again.stderr).toContain('Skipped record: line 1 (column "Phone": "555")');
+
+  writeFileSync(world.path('outs.csv'), 'type,value,status\nemail,nobody,Resubscribe\n');
+  const { stderr: ofSubscribe } = await world.run(['subscribe', 'outs.csv']);
+  expect(ofSubscribe).toContain('Skipped record: line 2 (column "value": "no');
+});
+
+it('a user whose line cannot be read is told from one that is not there', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('ids.csv'), 'identity\nnobody\n"u1\n');
+  const { code, stderr } = await world.run(['get-profile', '--input', 'ids.csv']);
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringContaining('why: 1 could not be read, 1 unknown to the service\n'),
+  ]);
+});
+
+it('the rejects of a rejects file look like those of the input, with the words about their own columns', async () => {
+  const { world } = await serve();
+  writeFileSync(world.path('users.csv'), 'identity,Phone\nu1,555\n,+4790000001\n');
+  const flags = ['--rejects', 'first.ndjson'];
+  await world.run(['upload', 'users.csv', ...flags]);
+  const { stderr } = await world.run(['upload', 'first.ndjson']);
+  expect(stderr).toMatch(/first\.ndjson:\d: service 516: .* line \d \(column "Phone": "555"\)/);
+  const lines = readFileSync(world.path('first.ndjson.rejects.ndjson'), 'utf8').trim().split('\n');
+  const records = lines.map((line) => (JSON.parse(line) as { record: unknown }).record);
+  expect(records).toHaveLength(2);
+  expect(records).toContainEqual({ identity: 'u1', Phone: '555' });
+  expect(records).toContainEqual({ identity: '', Phone: '+4790000001' });
+});
+
+describe('a run that its rejects ended', () => {
+  const strict = ['upload', 'users.csv', '--types', 'Age:integer', '--strict'];
+  const bad = 'identity,Age\nu1,x\n';
+  const good = 'identity,Age\nu1,41\n';
+
+  it('before anything was sent is forgotten: the same command goes', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path('users.csv'), bad);
+    const { code, stderr } = await world.run(strict);
+    expect([code, stderr.includes('unfinished')]).toEqual([3, false]);
+    expect(stderr).toContain('run the same command again');
+    writeFileSync(world.path('users.csv'), good);
+    expect((await world.run(strict)).code).toBe(0);
+  });
+
+  /** Enough for several blocks of input: what comes first is sent before the last is read. */
+  const long = (last: string) => {
+    const cells = ','.concat('x'.repeat(500)).repeat(40);
+    const columns = Array.from({ length: 40 }, (_, n) => `,C${n}`).join('');
+    const rows = Array.from({ length: 40 }, (_, n) => `u${n},1700000000${cells}\n`);
+    return `identity,ts${columns}\n${rows.join('')}u,${last}${','.repeat(40)}\n`;
+  };
+
+  it.each([
+    ['of users gives way to the same command', ['--types', 'ts:integer'], 0],
+    ['of events does not: they would be there twice', ['--type', 'event', '--event-name', 'A'], 8],
+  ])('after a part was sent, %s', async (_what, flags, code) => {
+    const { service, world } = await serve();
+    const upload = ['upload', 'long.csv', '--chunk-size', '1', '--strict', ...flags];
+    writeFileSync(world.path('long.csv'), long('now'));
+    const stopped = await world.run(upload);
+    expect(stopped.code).toBe(3);
+    // What the run came to counts all of the file, its error what was read of it.
+    expect(stopped.stderr).toMatch(/ of 41 (?:users|events); 1 rejected; /);
+    expect(stopped.stderr).toMatch(
+      /: 1 of the first \d+ records was rejected\n.*at most 0 may be \(/,
+    );
+    expect(service.requests()).not.toEqual([]);
+    writeFileSync(world.path('long.csv'), long('1700000000'));
+    const again = await world.run(upload);
+    expect(again.code, again.stderr).toBe(code);
+  });
+});
+
+describe('when each of the first thousands is rejected for the same reason', () => {
+  const rows = (count: number, row: (n: number) => string) =>
+    `identity,Age\n${Array.from({ length: count }, (_, n) => row(n)).join('')}`;
+  const upload = ['upload', 'users.csv', '--types', 'Age:integer'];
+
+  it('the run stops, the rest is not sent, and the same command goes once it is corrected', async () => {
+    const { service, world } = await serve();
+    writeFileSync(
+      world.path('users.csv'),
+      rows(60_000, (n) => `u${n},a${n}\n`),
+    );
+    const { code, stderr } = await world.run(upload);
+    expect([code, service.requests()]).toEqual([3, []]);
+    expect(stderr).toMatch(/each of the first [\d,]+ records was rejected, for the same reason/);
+    expect(stderr).toMatch(/[\d,]+ not sent/);
+    writeFileSync(
+      world.path('users.csv'),
+      rows(1, (n) => `u${n},${n}\n`),
+    );
+    expect((await world.run(upload)).code).toBe(0);
+  });
+
+  it.each([
+    ['one is another case', 60_000, (n: number) => (n === 0 ? ',1\n' : `u${n},x\n`), []],
+    ['one is taken', 60_000, (n: number) => (n === 0 ? 'u,1\n' : `u${n},x\n`), []],
+    ['there are fewer', 4000, (n: number) => `u${n},x\n`, []],
+    ['it is wanted so', 60_000, (n: number) => `u${n},x\n`, ['--max-rejects', '100%']],
+    ['it is a check', 60_000, (n: number) => `u${n},x\n`, ['--check']],
+  ])('but not where %s', async (_what, count, row, more) => {
+    const { world } = await serve();
+    writeFileSync(world.path('users.csv'), rows(count, row));
+    const { code, stdout } = await world.run([...upload, ...more, '--json']);
+    expect(code).toBe(3);
+    const { read, rejected, accepted, notSent } = JSON.parse(stdout) as Record<string, number>;
+    expect(read).toBe(count);
+    expect(rejected! + accepted! + (more.includes('--check') ? notSent! : 0)).toBe(count);
+  });
+});
+
+it('rejects of unknown outcome are skipped by the command that is printed', async () => {
+  const { service, world } = await serve();
+  await service.fault({ times: 1, action: 'reset-before' });
+  writeFileSync(world.path('events.csv'), 'identity,ts\nu1,1700000000\n');
+  const upload = ['upload', 'events.csv', '--type', 'event', '--event-name', 'A'];
+  expect((await world.run(upload)).code).toBe(6);
+  const again = ['upload', 'events.csv.rejects.ndjson', '--type', 'event', '--event-name', 'A'];
+  expect((await world.run(again)).code).toBe(6);
+});
+
+describe('--rejects x.csv', () => {
+  it('has the columns of the input, line and error behind them; what is corrected there is taken', async () => {
+    const { world } = await serve();
+    const rows = [
+      'u1,Oslo,1',
+      'u2,"Ber""gen",x',
+      'u3,Tromsø,1,too many',
+      'u4,"open,1',
+      'u5,Bodø,2',
+    ];
+    writeFileSync(world.path('users.csv'), `identity,City,Age\n${rows.join('\n')}\n`);
+    const upload = ['upload', 'users.csv', '--types', 'Age:integer', '--rejects', 'bad.csv'];
+    const first = await world.run(upload);
+    expect(first.code).toBe(3);
+    const text = readFileSync(world.path('bad.csv'), 'utf8');
+    expect(text.split('\n')).toEqual([
+      'identity,City,Age,engagectl_line,engagectl_error',
+      expect.stringMatching(/^u3,Tromsø,1,too many,4,"parse: 4 cells, but the header has 3"$/),
+      'u2,"Ber""gen",x,3,"validate: column ""Age"": ""x"" is not an integer"',
+      expect.stringMatching(/^u4,"open,1,5,parse: quote that is never closed/),
+      '',
+    ]);
+    const right = text
+      .replace(',too many', '')
+      .replace('"open', 'open')
+      .replace('gen",x', 'gen",7');
+    writeFileSync(world.path('bad.csv'), right);
+    const again = await world.run(printed(first.stderr));
+    expect([again.code, again.stderr]).toEqual([0, expect.stringMatching(/^uploaded 3 users\n/)]);
+    const { stdout } = await world.run(['get-profile', 'u2']);
+    expect(JSON.parse(stdout)).toMatchObject({ profileData: { City: 'Ber"gen', Age: 7 } });
+    expect(stdout).not.toContain('engagectl_');
+  });
+
+  it('has the cells of another dialect between commas, and takes them corrected', async () => {
+    const { world } = await serve();
+    const rows = ["'u1';'1,5; 2';x", "u2;'O''Hara';3;4", 'u3;1,5;y;z', "u4;'open"];
+    writeFileSync(world.path('users.csv'), `identity;Size;Age\n${rows.join('\n')}\n`);
+    const dialect = ['--delimiter', ';', '--quote', "'"];
+    const types = ['--types', 'Age:integer', '--rejects', 'bad.csv'];
+    const first = await world.run(['upload', 'users.csv', ...dialect, ...types]);
+    const text = readFileSync(world.path('bad.csv'), 'utf8');
+    expect(text.split('\n').map((line) => line.replace(/,\d,"?(parse|validate).*/, ''))).toEqual([
+      'identity,Size,Age,engagectl_line,engagectl_error',
+      "u2,O'Hara,3,4",
+      'u3,"1,5",y,z',
+      'u1,"1,5; 2",x',
+      "u4,'open",
+      '',
+    ]);
+    expect((await world.run(printed(first.stderr))).code).toBe(3);
+    const right = text.replace('3,4', '3').replace('y,z', '5').replace('2",x', '2",6');
+    writeFileSync(world.path('bad.csv'), right.replace("'open", 'open,7'));
+    const { code, stderr } = await world.run(printed(first.stderr));
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^uploaded 4 users\n/)]);
+    const { stdout } = await world.run(['get-profile', 'u1']);
+    expect(JSON.parse(stdout)).toMatchObject({ profileData: { Size: '1,5; 2', Age: 6 } });
+  });
+
+  it('keeps back what an earlier run may have sent', async () => {
+    const { service, world } = await serve();
+    await service.fault({ times: 1, action: 'reset-before' });
+    writeFileSync(world.path('events.csv'), 'identity,ts\nu1,1700000000\n');
+    const flags = ['--type', 'event', '--event-name', 'A'];
+    const upload = ['upload', 'events.csv', ...flags, '--rejects', 'bad.csv'];
+    expect((await world.run(upload)).code).toBe(6);
+    expect((await world.run(['upload', 'bad.csv', ...flags])).code).toBe(6);
+    expect(service.requests()).toHaveLength(1);
+    const knowingly = ['upload', 'bad.csv', ...flags, '--retry-unknown', '--fresh'];
+    expect((await world.run(knowingly)).code).toBe(0);
+  });
+
+  it('is refused for an input without columns', async () => {
+    const { world } = await serve();
+    writeFileSync(world.path('users.ndjson'), '{"identity":"u1"}\n');
+    const { code, stderr } = await world.run(['upload', 'users.ndjson', '--rejects', 'bad.csv']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('the input is no CSV')]);
+  });
+});

@@ -1,0 +1,145 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { serve, written } from '../../support/serve.js';
+
+// A run from a pipe that has a name: its producer is run again, and the part consumed before is passed over.
+
+interface Figures {
+  readonly read: number;
+  readonly accepted: number;
+  readonly resumed: number;
+  readonly duplicates: number;
+}
+
+/** `refused`: the number of the request that is, from 0. */
+async function stage(refused?: number) {
+  const { service, world } = await serve();
+  if (refused !== undefined)
+    await service.fault({ after: refused, times: 1, answer: { status: 401 } });
+  const run = async (text: string | Buffer, ...argv: string[]) => {
+    const bytes = Buffer.from(text);
+    const pieces = [bytes.subarray(0, 5), bytes.subarray(5, 3000), bytes.subarray(3000)];
+    const stdin = Readable.from(pieces.filter((piece) => piece.length > 0));
+    const all = [...argv, '--run-name', 'crm', '--json'];
+    const { code, stdout, stderr } = await world.run(all, { stdin });
+    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
+  };
+  /** What each request wrote, by identities. */
+  const sent = () =>
+    written<string | { identity: string }>(service).map((records) =>
+      records.map((one) => (typeof one === 'string' ? one : one.identity)),
+    );
+  return { service, world, run, sent };
+}
+
+const small = ['--chunk-size', '10', '--concurrency', '2'];
+const rows = (count: number, from = 0) => Array.from({ length: count }, (_, n) => from + n);
+const csv = (count: number): string =>
+  `identity,Note\n${rows(count)
+    .map((n) => `u${n},"a\n${'x'.repeat(n % 50)}"\n`)
+    .join('')}`;
+const ndjson = (count: number): string =>
+  rows(count)
+    .map((n) => `{"identity":"u${n}","n":${n}}\n`)
+    .join('');
+const json = (count: number): string =>
+  `[${rows(count)
+    .map((n) => `{"identity":"u${n}","n":${n}}`)
+    .join(' ,\n')}]`;
+const events = (count: number, from = 0): string =>
+  rows(count, from)
+    .map((n) => `{"identity":"u${n}","type":"event","evtName":"V","ts":1700000000,"evtData":{}}\n`)
+    .join('');
+
+describe('a pipe with a name', () => {
+  it.each([
+    ['CSV', csv(300), []],
+    ['NDJSON', ndjson(300), []],
+    ['an array', json(300), ['--input-format', 'json']],
+    ['gzip', gzipSync(ndjson(300)), []],
+  ])('goes on where it was cut short: %s', async (_what, text, more) => {
+    const { sent, run, world } = await stage(7);
+    const first = await run(text, 'upload', '-', ...small, ...more);
+    expect(first.code).toBe(4);
+    expect(first.stderr).toContain('--resume goes on');
+    expect(existsSync(world.path('engagectl-upload.rejects.ndjson'))).toBe(false);
+    const second = await run(text, 'upload', '-', ...small, ...more, '--resume');
+    expect([second.code, second.summary.read], second.stderr).toEqual([0, 300]);
+    expect(second.summary.resumed + second.summary.accepted).toBe(300);
+    expect(second.summary.resumed).toBeGreaterThanOrEqual(70);
+    expect(new Set(sent().flat()).size).toBe(300);
+    expect(sent().flat()).toHaveLength(300);
+  });
+
+  it('is refused before anything is sent when its text is another', async () => {
+    const { service, run } = await stage(7);
+    await run(ndjson(300), 'upload', '-', ...small);
+    const before = service.requests().length;
+    for (const other of [ndjson(300).replace('"u3"', '"w3"'), ndjson(40), '']) {
+      const { code, stderr } = await run(other, 'upload', '-', ...small, '--resume');
+      expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+    }
+    expect(service.requests()).toHaveLength(before);
+    expect((await run(ndjson(300), 'upload', '-', ...small, '--resume')).code).toBe(0);
+  });
+
+  it('without --resume is refused while it is unfinished; --fresh forgets it', async () => {
+    const { run } = await stage(7);
+    await run(ndjson(300), 'upload', '-', ...small);
+    const { code, stderr } = await run(ndjson(300), 'upload', '-', ...small);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-RUN-UNFINISHED')]);
+    const fresh = await run(ndjson(300), 'upload', '-', ...small, '--fresh');
+    expect([fresh.code, fresh.summary.accepted]).toEqual([0, 300]);
+  });
+
+  it('tells duplicates of a demerge across its parts', async () => {
+    const { run, sent } = await stage(2);
+    const text = `identity\n${rows(40)
+      .map((n) => `u${n % 25}\n`)
+      .join('')}`;
+    const argv = ['demerge', '-', '--yes', '--chunk-size', '10'];
+    expect((await run(text, ...argv)).code).toBe(4);
+    const second = await run(text, ...argv, '--resume');
+    expect([second.code, second.summary.duplicates], second.stderr).toEqual([0, 15]);
+    expect(sent().flat()).toHaveLength(25);
+  });
+
+  it('of events that grow is sent once, day after day', async () => {
+    const { run, sent } = await stage();
+    const counts = [];
+    for (const count of [100, 150, 150, 151]) {
+      const { code, summary, stderr } = await run(events(count), 'upload', '-', '--resume');
+      expect(code, stderr).toBe(0);
+      counts.push([summary.resumed, summary.accepted]);
+    }
+    expect(counts).toEqual([
+      [0, 100],
+      [100, 50],
+      [150, 0],
+      [150, 1],
+    ]);
+    expect(sent().flat()).toHaveLength(151);
+    const other = await run(events(20, 1000), 'upload', '-', '--resume');
+    expect([other.code, other.summary.accepted]).toEqual([0, 20]);
+  });
+
+  it('that begins as its last run did and goes on otherwise is refused', async () => {
+    const { run, sent, world } = await stage();
+    await run(events(100), 'upload', '-', '--resume');
+    const text = events(100).replace('"u70"', '"w70"');
+    const { code, stderr } = await run(text, 'upload', '-', '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+    expect(sent()).toHaveLength(1);
+    expect((await run(text, 'upload', '-', '--resume', '--again')).code).toBe(0);
+    expect(readFileSync(`${world.stateDir}/ledger.ndjson`, 'utf8')).toContain('stdin (crm)');
+  });
+});
+
+it('a name is for one pipe', async () => {
+  const { world } = await stage();
+  writeFileSync(world.path('u.csv'), 'identity\nu1\n');
+  const { code, stderr } = await world.run(['upload', 'u.csv', '--run-name', 'crm']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--run-name')]);
+});

@@ -1,0 +1,75 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { PassThrough } from 'node:stream';
+import { expect, it } from 'vitest';
+import { main } from '../../../src/main.js';
+import { serve, written } from '../../support/serve.js';
+
+// A long-lived pipe: what was written to it goes out when nothing more comes for a moment.
+
+/** An upload of a pipe whose moments pass when the test says so. */
+async function start(...words: string[]) {
+  const { service, world } = await serve();
+  const stdin = new PassThrough();
+  const moments = new Set<() => void>();
+  const runtime = {
+    ...world.runtime({ stdin }),
+    sleep: async (_ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        moments.add(resolve);
+        signal?.addEventListener('abort', () => {
+          moments.delete(resolve);
+          reject(signal.reason as Error);
+        });
+      }),
+  };
+  const code = main(['upload', '-', '--json', '--input-format', 'ndjson', ...words], runtime);
+  const sent = () => written(service).map((records) => records.map(({ identity }) => identity));
+  return {
+    stdin,
+    code,
+    sent,
+    summary: () => JSON.parse(runtime.output().stdout) as Record<string, unknown>,
+    /** Passes moments until so many requests were carried out. */
+    untilSent: async (requests: number) => {
+      while (sent().length < requests) {
+        for (const pass of moments) pass();
+        await turn();
+      }
+    },
+  };
+}
+
+const line = (identity: string, note = 0) => `{"identity":"${identity}","Note":"${note}"}\n`;
+
+it('a batch that is not full goes out when input is silent for a moment', async () => {
+  const run = await start();
+  run.stdin.write(line('a') + line('b'));
+  await run.untilSent(1);
+  run.stdin.write(line('c'));
+  await run.untilSent(2);
+  run.stdin.end(line('d'));
+  expect(await run.code).toBe(0);
+  expect(run.sent()).toEqual([['a', 'b'], ['c'], ['d']]);
+  expect(run.summary()).toMatchObject({ read: 4, accepted: 4, requests: 3 });
+});
+
+it('so do records that wait for an earlier one of their key, one after the other', async () => {
+  const run = await start();
+  run.stdin.write(line('a', 1) + line('a', 2) + line('b') + line('a', 3));
+  await run.untilSent(3);
+  expect(run.sent()).toEqual([['a', 'b'], ['a'], ['a']]);
+  run.stdin.end();
+  expect(await run.code).toBe(0);
+  expect(run.summary()).toMatchObject({ read: 4, accepted: 4, requests: 3 });
+});
+
+it('without a silence, batches fill up', async () => {
+  const run = await start('--chunk-size', '2');
+  for (const identity of 'abcde') {
+    run.stdin.write(line(identity));
+    await turn();
+  }
+  run.stdin.end();
+  expect(await run.code).toBe(0);
+  expect(run.sent().map((records) => records.length)).toEqual([2, 2, 1]);
+});

@@ -1,0 +1,92 @@
+import { writeFileSync } from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import { startService } from '../../../src/testing.js';
+import { makeWorld } from '../../support/test-environment.js';
+
+// Names of members of JSON records that the service does not know, told in every run as those of a CSV's columns are.
+
+async function upload(lines: readonly object[], ...flags: string[]) {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const world = makeWorld({ env: service.env });
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  writeFileSync(world.path('r.ndjson'), text);
+  return world.run(['upload', 'r.ndjson', ...flags]);
+}
+
+const field = (name: string, meant: string) =>
+  `warning: r.ndjson: "${name}" is sent as a custom field "${name}"; the service's own is "${meant}": `;
+
+it.each([[], ['--check']])('says what is sent and hardly meant so: %j', async (...flags) => {
+  const { code, stderr } = await upload(
+    [
+      { type: 'profile', identity: 'u1', profileData: { email: 'a@x.de', Name: 'A' } },
+      { type: 'event', identity: 'u1', evtName: 'Bought', ts: 1700000000, evtdata: { a: 1 } },
+      { identity: 'u2', phone: '+4915112345678' },
+      { identity: 'u3', evtName: 'Bought', amount: 5 },
+      { identity: 'u4', profileData: { birthday: '$D_1' } },
+    ],
+    ...flags,
+  );
+  expect(code).toBe(0);
+  for (const said of [
+    field('email', 'Email'),
+    field('phone', 'Phone'),
+    field('birthday', 'DOB'),
+    'warning: r.ndjson: "evtdata" stands beside the data of the record, where the service does not look: write it "evtData"\n',
+    'warning: r.ndjson: "evtName" is the name of an event, and profiles are sent: --type event\n',
+  ]) {
+    expect(stderr.split(said)).toHaveLength(2);
+  }
+  expect(stderr).not.toContain('"Name"');
+});
+
+it('says it once, and nothing of names that are right, or of one beside the right one', async () => {
+  const once = Array.from({ length: 3000 }, (_, n) => ({ identity: `u${n}`, mail: `${n}@x.de` }));
+  expect((await upload(once)).stderr.split(field('mail', 'Email'))).toHaveLength(2);
+  const right = { identity: 'u', profileData: { Email: 'a@x.de', email: 'b@x.de', plan: 'x' } };
+  expect((await upload([right])).stderr).not.toContain('warning');
+});
+
+it.each<[object, string]>([
+  [
+    { type: 'profile', identity: 'u', profiledata: {} },
+    'profileData is missing; the record has "profiledata": write it "profileData"',
+  ],
+  [
+    { type: 'profile', Identity: 'u', profileData: {} },
+    'identity is missing; the record has "Identity": write it "identity"',
+  ],
+  [
+    { type: 'event', identity: 'u', evtname: 'A' },
+    'evtName is missing; the record has "evtname": write it "evtName"',
+  ],
+  [
+    { Identity: 'u', Name: 'A' },
+    'column "identity": the value is empty or missing; the row has "Identity": --identity Identity',
+  ],
+])(
+  'a record that lacks a member is rejected, with what it has instead: %j',
+  async (record, error) => {
+    const { code, stderr } = await upload([record]);
+    expect([code, stderr]).toEqual([3, expect.stringContaining(`:1: validate: ${error}\n`)]);
+  },
+);
+
+it('rows of a CSV that look like events are said to go out as users, and are not where events are named', async () => {
+  const world = makeWorld();
+  writeFileSync(world.path('e.csv'), 'identity,ts,evtName\nu1,1700000000,Visit\n');
+  const said = 'warning: e.csv: column "evtName" is the name of an event, and users are sent';
+  const told = await world.run(['upload', 'e.csv', '--check']);
+  expect([told.code, told.stderr]).toEqual([0, expect.stringContaining(`${said}: --type event\n`)]);
+  const asEvents = await world.run(['upload', 'e.csv', '--check', '--type', 'event']);
+  expect(asEvents.stderr).not.toContain('warning');
+  writeFileSync(world.path('p.csv'), 'identity,ts\nu1,1700000000\n');
+  const named = await world.run(['upload', 'p.csv', '--check', '--event-name', 'Paid']);
+  expect([named.code, named.stderr]).toEqual([
+    2,
+    expect.stringContaining(
+      'E-USAGE: --event-name is for events, and p.csv would be sent as users',
+    ),
+  ]);
+});

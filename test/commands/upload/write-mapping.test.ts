@@ -1,0 +1,253 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { accountAt } from '../../support/account-environment.js';
+import { makeWorld, type World } from '../../support/test-environment.js';
+
+// `upload --preview --write-mapping`: a mapping file is drafted from the data.
+
+/** Nothing listens at this account's address: a request would be an error. */
+const nowhere = accountAt('http://127.0.0.1:1', 'seeded-secret-7f3a');
+
+function worldWith(files: Readonly<Record<string, string>>): World {
+  const world = makeWorld({ env: nowhere });
+  for (const [name, content] of Object.entries(files)) writeFileSync(world.path(name), content);
+  return world;
+}
+
+const times = (count: number, row: (n: number) => string): string =>
+  Array.from({ length: count }, (_, n) => `${row(n)}\n`).join('');
+
+const crm =
+  'Customer ID,e-mail, Full Name ,Mobile Number,dob,age,Plan,Zip,Signed Up,Score,active,MSG-email,"a,""b"": =c",City\n' +
+  times(
+    12,
+    (n) =>
+      `c${n},x${n}@x.de,Ann ${n},+4915112345${n},1955-01-0${1 + (n % 9)},${n},${n % 2 ? 'free' : 'paid'},0123${n % 2},2024-01-02T03:04,${n % 2 ? 1.5 : 2},${n % 3 ? 'yes' : 'No'},1,${n},${n === 3 ? '' : 'Köln'}`,
+  );
+
+describe('upload --preview --write-mapping', () => {
+  it('drafts what every column is sent as, and what is expected of it', async () => {
+    const world = worldWith({ 'crm.csv': crm });
+    const argv = ['upload', 'crm.csv', '--preview', '--write-mapping', 'm.json'];
+    const { code, stdout, stderr } = await world.run(argv);
+    expect(code).toBe(0);
+    expect(JSON.parse(readFileSync(world.path('m.json'), 'utf8'))).toEqual({
+      identity: 'Customer ID',
+      map: {
+        'e-mail': 'Email',
+        ' Full Name ': 'Name',
+        'Mobile Number': 'Phone',
+        dob: 'DOB',
+        age: 'Age',
+        Plan: 'Plan',
+        Zip: 'Zip',
+        'Signed Up': 'Signed Up',
+        Score: 'Score',
+        active: 'active',
+        'MSG-email': 'MSG-email',
+        'a,"b": =c': 'a,"b": =c',
+        City: 'City',
+      },
+      types: {
+        dob: 'date',
+        age: 'integer',
+        'Signed Up': 'date',
+        Score: 'number',
+        active: 'boolean',
+        'a,"b": =c': 'integer',
+      },
+      required: [
+        'e-mail',
+        ' Full Name ',
+        'Mobile Number',
+        'dob',
+        'age',
+        'Plan',
+        'Zip',
+        'Signed Up',
+        'Score',
+        'active',
+        'MSG-email',
+        'a,"b": =c',
+      ],
+      columns: 'exact',
+      values: { Plan: ['free', 'paid'] },
+    });
+    // the preview is by the draft
+    expect(stdout).toContain('"profileData":{"Email":"x0@x.de","Name":"Ann 0","Phone":');
+    expect(stderr).toBe(
+      'wrote m.json: identity "Customer ID", 14 columns, 5 renamed, 6 typed, 12 required, 1 of few values\n' +
+        'next: engagectl upload crm.csv --check --mapping m.json\n',
+    );
+    expect(readdirSync(world.cwd).toSorted()).toEqual(['crm.csv', 'm.json']);
+    expect((await world.run(['upload', 'crm.csv', '--check', '--mapping', 'm.json'])).code).toBe(0);
+    // it notices what is otherwise
+    writeFileSync(world.path('crm.csv'), crm.replace('free', 'gold').replace('x2@x.de', ''));
+    const other = await world.run(['upload', 'crm.csv', '--check', '--mapping', 'm.json']);
+    expect([other.code, other.stderr]).toEqual([3, expect.stringContaining('2 rejected')]);
+  });
+
+  const bom = '\uFEFF';
+  it.each<[string, string, string, string[], object]>([
+    ['one column', 'id.csv', 'id\nu1\nu2\n', [], { identity: 'id' }],
+    ['a mark and CR LF', 'b.csv', `${bom}UserID,x\r\nu1,1\r\nu2,2\r\n`, [], { identity: 'UserID' }],
+    ['no rows', 'n.csv', 'User Id,email\n', [], { identity: 'User Id', map: { email: 'Email' } }],
+    ['an address alone', 'a.csv', 'City,mail\nRom,a@x.de\nRom,b@x.de\n', [], { identity: 'mail' }],
+    // who is not the same in two rows is likelier meant
+    ['ids that repeat', 'r.csv', 'user_id,id\n1,a\n1,b\n1,c\n', [], { identity: 'id' }],
+    [
+      'two for one field',
+      't.csv',
+      'id,email,E-Mail\nu,a@x.de,b@x.de\n',
+      [],
+      { map: { email: 'Email', 'E-Mail': 'E-Mail' } },
+    ],
+    ['odd names', 'o.csv', 'id,__proto__,constructor,🙂\nu,1,2,3\n', [], { identity: 'id' }],
+    [
+      'spaces around',
+      's.csv',
+      'id, a,a,  b \nu,1,2,3\n',
+      [],
+      { map: { ' a': ' a', a: 'a', '  b ': 'b' } },
+    ],
+    [
+      'semicolons',
+      'd.csv',
+      'id;dob;note\nu;31.12.1990;a,b\n',
+      ['--delimiter', ';'],
+      { identity: 'id' },
+    ],
+    [
+      'flags',
+      'f.csv',
+      'id,a,b,c\nu,1,2,3\n',
+      ['--drop', 'a', '--map', 'b=B', '--types', 'c:string'],
+      { drop: ['a'], map: { b: 'B', c: 'c' }, types: { b: 'integer', c: 'string' } },
+    ],
+    ['only some', 'y.csv', 'id,a,b\nu,1,2\n', ['--only', 'b'], { drop: ['a'], map: { b: 'b' } }],
+    [
+      'an objectId',
+      'j.csv',
+      'device,a\nabc,1\n',
+      ['--object-id', 'device'],
+      { objectId: 'device' },
+    ],
+    [
+      'NDJSON',
+      'n.ndjson',
+      '{"user_id":"u1","age":33,"ok":true,"born":"1990-01-02"}\n{"user_id":"u2","tags":["a"],"born":null}\n',
+      [],
+      { identity: 'user_id', types: { born: 'date' } },
+    ],
+    [
+      'a JSON array',
+      'n.json',
+      '[{"n":1,"id":"u1"},{"n":1,"id":"u2","email":"a@x.de"}]',
+      [],
+      { identity: 'id', required: ['n'] },
+    ],
+    [
+      'events',
+      'e.csv',
+      `user,timestamp,event,amount\n${times(9, (n) => `u1,170000000${n},Bought,${n}.5`)}`,
+      ['--type', 'event'],
+      {
+        identity: 'user',
+        map: { timestamp: 'ts', event: 'evtName', amount: 'amount' },
+        types: { amount: 'number' },
+      },
+    ],
+    [
+      'events by flags',
+      'g.csv',
+      'uid,date,x\nu1,31.12.2024,1\n',
+      ['--type', 'event', '--ts', 'now', '--event-name', 'A'],
+      { identity: 'uid', map: { date: 'date', x: 'x' } },
+    ],
+  ])('drafts what --check takes: %s', async (_, name, text, flags, part) => {
+    const world = worldWith({ [name]: text });
+    const argv = ['upload', name, ...flags];
+    const draft = await world.run([...argv, '--preview', '--write-mapping', 'm.json', '--json']);
+    expect([draft.code, draft.stderr]).toEqual([0, expect.not.stringContaining('error')]);
+    expect(JSON.parse(readFileSync(world.path('m.json'), 'utf8'))).toMatchObject({
+      ...part,
+      columns: 'exact',
+    });
+    const check = await world.run([...argv, '--check', '--mapping', 'm.json']);
+    expect([check.code, check.stderr]).toEqual([0, expect.stringContaining('check: ')]);
+  });
+
+  it('reads a pipe once', async () => {
+    const world = worldWith({});
+    const argv = ['upload', '--preview', '--write-mapping', 'm.json'];
+    expect((await world.run(argv, { stdin: 'id,x\nu,1\n' })).code).toBe(0);
+    expect(JSON.parse(readFileSync(world.path('m.json'), 'utf8'))).toMatchObject({
+      identity: 'id',
+    });
+  });
+
+  it('replaces a file only when that is asked for', async () => {
+    const world = worldWith({ 'u.csv': 'id,x\nu,1\n', 'm.json': 'mine' });
+    const argv = ['upload', 'u.csv', '--preview', '--write-mapping', 'm.json'];
+    const { code, stdout, stderr } = await world.run(argv);
+    expect([code, stdout]).toEqual([8, '']);
+    expect(stderr).toContain('E-OUTPUT-EXISTS: m.json already exists');
+    expect(stderr).toContain('replace it with --overwrite, or choose another --write-mapping');
+    expect(readFileSync(world.path('m.json'), 'utf8')).toBe('mine');
+    expect((await world.run([...argv, '--overwrite'])).code).toBe(0);
+    expect(readFileSync(world.path('m.json'), 'utf8')).toContain('"identity": "id"');
+  });
+
+  it.each([
+    [
+      'no identity',
+      { 'u.csv': 'City,Plan\nRom,a\nRom,b\n' },
+      ['--preview'],
+      8,
+      'no column looks like an identity',
+    ],
+    [
+      'other columns in each',
+      { 'u.csv': 'id,a\nu,1\n', 'v.csv': 'id,b\nu,1\n' },
+      ['v.csv', '--preview'],
+      2,
+      'u.csv and v.csv have other columns',
+    ],
+    [
+      'records of the service',
+      { 'u.csv': '{"type":"profile","identity":"u","profileData":{}}\n' },
+      ['--input-format', 'ndjson', '--preview'],
+      2,
+      'u.csv has no columns that could be mapped',
+    ],
+    ['no preview', { 'u.csv': 'id\nu\n' }, [], 2, '--write-mapping is for --preview'],
+    [
+      'another mapping',
+      { 'u.csv': 'id\nu\n' },
+      ['--preview', '--mapping', 'x.json'],
+      2,
+      "cannot be used with option '--mapping <file>'",
+    ],
+  ])('refuses to draft of %s, and writes nothing', async (_, files, flags, exit, message) => {
+    const world = worldWith(files);
+    const { code, stderr } = await world.run([
+      'upload',
+      'u.csv',
+      ...flags,
+      '--write-mapping',
+      'm.json',
+    ]);
+    expect([code, stderr]).toEqual([exit, expect.stringContaining(message)]);
+    expect(existsSync(world.path('m.json'))).toBe(false);
+  });
+
+  it('says all that is wrong with a mapping file', async () => {
+    const world = worldWith({
+      'u.csv': 'id\nu\n',
+      'm.json': '{"identity":5,"types":{"a":"int"},"x":1}',
+    });
+    const { code, stderr } = await world.run(['upload', 'u.csv', '--check', '--mapping', 'm.json']);
+    expect(code).toBe(2);
+    for (const part of ['identity ', 'types.a is none of', '"x"']) expect(stderr).toContain(part);
+  });
+});

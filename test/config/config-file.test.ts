@@ -1,0 +1,228 @@
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { readConfig, updateConfig } from '../../src/config/config-file.js';
+import type { Config } from '../../src/config/schema.js';
+import { makeWorld, type World } from '../support/test-environment.js';
+
+const run = promisify(execFile);
+const secret = 'pass-5d1e';
+const region = { baseUrl: 'https://eu1.example', accountId: 'ACC', passcode: secret };
+const saved: Config = { profiles: { default: { regions: { eu1: region } } } };
+
+let world: World;
+let file: string;
+beforeEach(() => {
+  world = makeWorld({ sleep: 'real' });
+  file = path.join(world.configDir, 'config.json');
+});
+
+const mode = (name: string) => (statSync(name).mode & 0o777).toString(8);
+
+describe('writing', () => {
+  test.each([0o000, 0o022])(
+    'makes a 0600 file in a 0700 folder, whatever the umask (%o)',
+    async (umask) => {
+      const before = process.umask(umask);
+      try {
+        await updateConfig(world.runtime(), () => saved);
+      } finally {
+        process.umask(before);
+      }
+      expect([mode(world.configDir), mode(file)]).toEqual(['700', '600']);
+      expect(readdirSync(world.configDir)).toEqual(['config.json']);
+      expect(await readConfig(world.runtime())).toEqual(saved);
+    },
+  );
+
+  test('tightens a folder that was there', async () => {
+    mkdirSync(world.configDir, { mode: 0o755 });
+    await updateConfig(world.runtime(), () => saved);
+    expect(mode(world.configDir)).toBe('700');
+  });
+
+  test('refuses a folder that everybody may write to, and leaves it alone', async () => {
+    mkdirSync(world.configDir);
+    chmodSync(world.configDir, 0o777);
+    await expect(updateConfig(world.runtime(), () => saved)).rejects.toMatchObject({
+      id: 'E-CONFIG-FILE',
+      details: { why: expect.stringContaining('everybody may write') as string },
+    });
+    expect(mode(world.configDir)).toBe('777');
+  });
+
+  test('keeps dotted values and odd names as they are', async () => {
+    const odd: Config = {
+      current: 'constructor',
+      profiles: {
+        constructor: { region: 'a-b', regions: { 'a-b': { ...region, accountId: 'a.b.c' } } },
+      },
+    };
+    await updateConfig(world.runtime(), () => odd);
+    expect(await readConfig(world.runtime())).toEqual(odd);
+  });
+
+  test('changes nothing when the change throws, and gives the lock back', async () => {
+    await updateConfig(world.runtime(), () => saved);
+    const before = readFileSync(file);
+    const failing = updateConfig(world.runtime(), () => {
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect(readFileSync(file).equals(before)).toBe(true);
+    await updateConfig(world.runtime(), (config) => config);
+  });
+
+  test('waits for a lock, then names it as what to remove', async () => {
+    mkdirSync(world.configDir, { mode: 0o700 });
+    writeFileSync(path.join(world.configDir, 'config.lock'), '');
+    let clock = 0;
+    const runtime = { ...world.runtime(), monotonic: () => (clock += 1000) };
+    await expect(updateConfig(runtime, () => saved)).rejects.toMatchObject({
+      id: 'E-CONFIG-FILE',
+      details: { fix: expect.stringContaining('config.lock') as string },
+    });
+  });
+
+  test('4 processes that write 50 times each keep all 200 changes', async () => {
+    const store = fileURLToPath(new URL('../../build/config/config-file.js', import.meta.url));
+    const script = `
+      import { updateConfig } from ${JSON.stringify(store)};
+      import { setTimeout as sleep } from 'node:timers/promises';
+      const runtime = { env: process.env, cwd: '/', monotonic: () => performance.now(), random: Math.random, sleep };
+      for (let i = 0; i < 50; i += 1)
+        await updateConfig(runtime, (config) => ({ profiles: { ...config.profiles, [process.argv[1] + i]: { regions: {} } } }));
+    `;
+    const env = { PATH: process.env['PATH'], ENGAGECTL_CONFIG_DIR: world.configDir };
+    await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name) =>
+        run(process.execPath, ['--input-type=module', '-e', script, name], { env }),
+      ),
+    );
+    const { profiles } = await readConfig(world.runtime());
+    expect(Object.keys(profiles)).toHaveLength(200);
+    expect(readdirSync(world.configDir)).toEqual(['config.json']);
+  });
+});
+
+describe('reading', () => {
+  test('says all that is wrong with a file, without a secret', async () => {
+    const wrong = {
+      curent: 'default',
+      profiles: {
+        default: { production: 'yes', regions: { eu1: { baseUrl: 7, passwort: secret } } },
+      },
+    };
+    mkdirSync(world.configDir, { mode: 0o700 });
+    writeFileSync(file, JSON.stringify(wrong), { mode: 0o600 });
+    const { code, stderr } = await world.run(['config', 'show']);
+    expect(code).toBe(2);
+    for (const problem of [
+      'unknown member "curent"; did you mean "current"?',
+      'profiles.default.production has to be boolean, not string',
+      'profiles.default.regions.eu1.baseUrl has to be string, not number',
+      'profiles.default.regions.eu1.accountId is missing',
+      'profiles.default.regions.eu1 has an unknown member "passwort"',
+      'profiles.default.regions.eu1 needs a passcode or a passcode_command, and not both',
+    ]) {
+      expect(stderr).toContain(problem);
+    }
+    expect(stderr).not.toContain(secret);
+  });
+
+  test('says all that is wrong with the values of the region that is used', async () => {
+    const values = { baseUrl: 'ftp://x', accountId: ' A', passcode: 'a\nb', headerPrefix: 'X Y' };
+    mkdirSync(world.configDir, { mode: 0o700 });
+    const wrong = { profiles: { default: { regions: { eu1: values } } } };
+    writeFileSync(file, JSON.stringify(wrong), { mode: 0o600 });
+    const { code, stderr } = await world.run(['config', 'show']);
+    expect(code).toBe(2);
+    for (const part of ['ftp://x', 'the account id', 'the passcode', '"X Y"']) {
+      expect(stderr).toContain(part);
+    }
+  });
+
+  const damaged: [string, string][] = [
+    ['empty', ''],
+    ['half written', JSON.stringify(saved).slice(0, -9)],
+    ['with a byte order mark', `\uFEFF${JSON.stringify(saved)}`],
+    ['no object', '[]'],
+    ['with a misspelt key', JSON.stringify({ ...saved, curent: 'default' })],
+    [
+      'with a number for a name',
+      JSON.stringify({ profiles: { default: { regions: { eu1: { ...region, accountId: 7 } } } } }),
+    ],
+    ['of NUL bytes', '\0\0\0\0'],
+  ];
+  test.each(damaged)(
+    'a file that is %s: exit 2 naming it, no stack, no secret',
+    async (_what, text) => {
+      mkdirSync(world.configDir, { mode: 0o700 });
+      writeFileSync(file, text, { mode: 0o600 });
+      for (const command of [
+        ['config', 'show'],
+        ['config', 'list'],
+        ['config', 'use', 'default'],
+      ]) {
+        const { code, stdout, stderr } = await world.run([...command, '--verbose']);
+        expect(code).toBe(2);
+        expect(stdout).toBe('');
+        expect(stderr).toContain('E-CONFIG-FILE');
+        expect(stderr).toContain(file);
+        expect(stderr).not.toContain('    at ');
+        expect(stderr).not.toContain(secret);
+      }
+      expect(readFileSync(file, 'utf8')).toBe(text);
+    },
+  );
+
+  test.each([
+    ['file', () => file, 0o640, 'chmod 600'],
+    ['file', () => file, 0o604, 'chmod 600'],
+    ['folder', () => world.configDir, 0o750, 'chmod 700'],
+  ])(
+    'a %s with a looser mode is refused with the chmod to type',
+    async (_what, name, loose, fix) => {
+      await updateConfig(world.runtime(), () => saved);
+      chmodSync(name(), loose);
+      const { code, stderr } = await world.run(['config', 'show']);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`${fix} ${name()}`);
+    },
+  );
+
+  test('a symbolic link is refused', async () => {
+    await updateConfig(world.runtime(), () => saved);
+    const elsewhere = world.path('elsewhere.json');
+    writeFileSync(elsewhere, readFileSync(file), { mode: 0o600 });
+    const linked = makeWorld();
+    mkdirSync(linked.configDir, { mode: 0o700 });
+    symlinkSync(elsewhere, path.join(linked.configDir, 'config.json'));
+    const { code, stderr } = await linked.run(['config', 'show']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('symbolic link');
+  });
+
+  test('a folder in its place is refused', async () => {
+    mkdirSync(file, { recursive: true, mode: 0o700 });
+    const { code, stderr } = await world.run(['config', 'show']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('it is a folder');
+  });
+
+  test('no file is no profile, and makes no folder', async () => {
+    expect(await readConfig(world.runtime())).toEqual({ profiles: {} });
+    expect(() => statSync(world.configDir)).toThrow('ENOENT');
+  });
+});

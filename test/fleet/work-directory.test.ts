@@ -1,0 +1,171 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Redis } from 'ioredis';
+import { describe, expect, it } from 'vitest';
+import { startService } from '../../src/testing.js';
+import { stores, type TestStore } from '../support/processes/queue-stores.js';
+import { written } from '../support/serve.js';
+import { makeFleet, passcode, type Fleet } from './fleet.js';
+
+// What can befall the work folder of a fleet, and who may not use its queue. Workers run in this process.
+
+/** A run of two shards that is done. */
+async function done(store: TestStore, url: string) {
+  const fleet = await makeFleet(store, url);
+  writeFileSync(fleet.world.path('users.csv'), 'identity\nA\nB\nC\nD\n');
+  const run = await fleet.submit('upload', 'users.csv', '--shards', '2');
+  await fleet.run('work', '--drain');
+  return { fleet, run, shard: path.join(fleet.workDir, run, 'shards', '1-of-2') };
+}
+
+/** Puts back what is lost, and works on it. */
+async function retried(fleet: Fleet, run: string) {
+  const { stderr } = await fleet.run('retry', run);
+  expect(stderr).toContain('1 of 2 shards are tried again');
+  await fleet.run('work', '--drain');
+  return fleet.run('status', run);
+}
+
+describe.each(stores)('on $name', ({ start }) => {
+  it('a shard whose result is damaged or gone is finished by its journal', async () => {
+    await using store = await start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, run, shard } = await done(store, service.url);
+    expect((await fleet.run('status')).stdout).toBe(`${run}  ${fleet.workDir}\n`);
+    const result = path.join(shard, 'result.json');
+    writeFileSync(result, '{"shard":');
+    for (const command of ['status', 'collect']) {
+      const { code, stderr } = await fleet.run(command, run);
+      expect(code).toBe(9);
+      expect(stderr).toContain(`E-FILE-READ: cannot read ${result}`);
+    }
+    rmSync(result);
+    const lost = await fleet.run('status', run);
+    expect(lost.stderr).toContain('1 of 2 shards are not in the queue: engagectl fleet retry');
+    const { code, stderr } = await retried(fleet, run);
+    expect(code, stderr).toBe(0);
+    expect(written(service).flat()).toHaveLength(4);
+  });
+});
+
+describe.skipIf(stores[0]?.name !== 'Redis')('with a Redis', () => {
+  it('a run that the store has lost is put back where workers look, with the budget', async () => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const fleet = await makeFleet(store, service.url);
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\nB\n');
+    const run = await fleet.submit('upload', 'users.csv', '--shards', '2');
+    await store.wipe();
+    await store.start();
+    await fleet.run('retry', run, '--work-dir', fleet.workDir);
+    await fleet.run('work', '--drain');
+    const { code, stdout, stderr } = await fleet.run('status', run, '--json');
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ state: 'done', budget: 15 });
+  });
+
+  it('a shard whose folder is gone is not begun once more', async () => {
+    await using store = await stores[0]!.start();
+    await using service = await startService({ accountId: 'ACCOUNT-1', passcode });
+    const { fleet, run, shard } = await done(store, service.url);
+    rmSync(shard, { recursive: true });
+    const { code, stderr } = await retried(fleet, run);
+    expect(code).toBe(8);
+    expect(stderr).toContain('E-JOURNAL: the folder of shard 1-of-2 is gone');
+    expect(written(service).flat()).toHaveLength(4);
+  });
+
+  it('a worker and a command of another version say so', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');
+    const run = await fleet.submit('upload', 'users.csv', '--shards', '1');
+    const file = path.join(fleet.workDir, run, 'fleet.json');
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace('"users.csv"', '"users.csv", "--newer"'));
+    await fleet.run('work', '--drain');
+    const { code, stderr } = await fleet.run('status', run);
+    expect(code).toBe(8);
+    expect(stderr).toMatch(/^error E-RUN-VERSION: .*\n.*does not understand .*--newer/m);
+    writeFileSync(file, text.replace('"version": 1', '"version": 2'));
+    expect((await fleet.run('status', run)).stderr).toContain('this program knows 1');
+  });
+
+  it.each([
+    ['NDJSON', 'events.ndjson', (text: string) => text, []],
+    ['packed NDJSON', 'events.ndjson.gz', gzipSync, []],
+    ['CSV', 'events.csv', () => 'identity,ts,evtName\nA,1700000000,E\n', ['--type', 'event']],
+  ] as const)('events of %s go into one work folder only', async (_, name, made, flags) => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const event = { identity: 'A', type: 'event', ts: 1_700_000_000, evtName: 'E', evtData: {} };
+    writeFileSync(fleet.world.path(name), made(`${JSON.stringify(event)}\n`));
+    const argv = ['upload', name, ...flags, '--shards', '2', '--work-dir'];
+    const first = await fleet.run('submit', ...argv, 'one');
+    expect(first.code, first.stderr).toBe(0);
+    const again = await fleet.run('submit', ...argv, 'other');
+    expect([again.code, again.stderr]).toEqual([
+      8,
+      expect.stringContaining(`E-ALREADY-SENT: run ${first.stdout.trim()} has the same content`),
+    ]);
+    expect((await fleet.run('submit', ...argv, 'one')).stdout).toBe(first.stdout);
+    expect((await fleet.run('submit', ...argv, 'other', '--again')).code).toBe(0);
+  });
+
+  it('an input that is named twice is refused, and profiles may go out twice', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    writeFileSync(fleet.world.path('users.csv'), 'identity\nA\n');
+    const argv = ['upload', 'users.csv', '--shards', '2', '--work-dir'];
+    const { code, stderr } = await fleet.run(
+      'submit',
+      'upload',
+      './users.csv',
+      ...argv.slice(1),
+      'a',
+    );
+    expect([code, stderr]).toEqual([2, expect.stringContaining('users.csv is named twice')]);
+    for (const folder of ['one', 'other']) {
+      expect((await fleet.run('submit', ...argv, folder)).code).toBe(0);
+    }
+  });
+
+  it('a demerge is not asked about when it was submitted before', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    writeFileSync(fleet.world.path('ids.txt'), 'A\n');
+    const argv = ['submit', 'demerge', 'ids.txt', '--shards', '1', '--work-dir'];
+    expect((await fleet.run(...argv, 'one', '--yes')).code).toBe(0);
+    const { code, stderr } = await fleet.run(...argv, 'other');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  });
+
+  it('a Redis that forgets is warned of once, in our words, and not with --quiet', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const redis = new Redis(store.url);
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    redis.disconnect();
+    const told = async (...flags: string[]) => {
+      const worker = fleet.worker('--drain', ...flags);
+      expect(await worker.ended()).toBe(0);
+      return worker.stderr.split('\n').filter((line) => /evict|throw/i.test(line));
+    };
+    expect(await told()).toEqual([
+      expect.stringMatching(/^warning: this Redis may throw jobs away .* is allkeys-lru/),
+    ]);
+    expect(await told('--quiet')).toEqual([]);
+  });
+
+  it('a wrong password is told from a store that is away, and never shown', async () => {
+    await using store = await stores[0]!.start();
+    const fleet = await makeFleet(store, 'http://127.0.0.1:1');
+    const wrong = store.url.replace('//', '//nobody:wrong-secret@');
+    const env = { ENGAGECTL_QUEUE: wrong };
+    const { code, stderr } = await fleet.world.run(['fleet', 'status', '-vv'], { env });
+    expect(code).toBe(5);
+    expect(stderr).toContain('refuses the user or the password');
+    expect(stderr).not.toContain('wrong-secret');
+  });
+});

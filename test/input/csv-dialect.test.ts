@@ -1,0 +1,198 @@
+import { parse } from 'csv-parse/sync';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { chunkSizes, encode, encodings } from '../support/oracles/documents.js';
+import { chunked, readText } from './read-rows.js';
+
+interface Marks {
+  readonly delimiter: string;
+  readonly quote: string;
+  readonly escape: string;
+  readonly comment: string;
+}
+
+const marks: readonly Marks[] = [
+  { delimiter: ',', quote: "'", escape: "'", comment: '#' },
+  { delimiter: ';', quote: '"', escape: '\\', comment: '//' },
+  { delimiter: '::', quote: '§', escape: '§', comment: '--' },
+  { delimiter: '||;', quote: "'", escape: '^', comment: '--' },
+  { delimiter: '\t', quote: '«', escape: '€', comment: '%' },
+];
+
+describe('a CSV of another dialect', () => {
+  it('has the rows that csv-parse finds, wherever chunks end', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        documents(),
+        encodings,
+        chunkSizes,
+        async ({ text, dialect }, encoding, sizes) => {
+          const chunks = chunked(encode(text, encoding), sizes);
+          const read = await readText(chunks, { inputFormat: 'csv', ...dialect });
+          const [header, ...expected] = parse(text, {
+            ...dialect,
+            comment_no_infix: true,
+            record_delimiter: ['\r\n', '\n', '\r'],
+            skip_empty_lines: true,
+            info: true,
+          }) as unknown as { record: string[]; info: { lines: number } }[];
+          expect(read.headers).toEqual([header?.record]);
+          expect(read.rows.map(({ cells }) => cells)).toEqual(expected.map(({ record }) => record));
+          expect(read.faults).toEqual([]);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('of standard marks is read as the standard is, faults and lines included', async () => {
+    await fc.assert(
+      fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
+        const standard = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
+        const comment = 'never there';
+        const chunks = chunked(Buffer.from(`a,b\n${text}`), sizes);
+        expect(await readText(chunks, { inputFormat: 'csv', comment })).toEqual(standard);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it.each(["'", '§'])('with the quote %s gives what the standard gives', async (quote) => {
+    await fc.assert(
+      fc.asyncProperty(wildTexts, chunkSizes, async (text, sizes) => {
+        const { rows, faults } = await readText(`a,b\n${text}`, { inputFormat: 'csv' });
+        const other = Buffer.from(`a,b\n${text}`.replaceAll('"', quote));
+        const read = await readText(chunked(other, sizes), { inputFormat: 'csv', quote });
+        expect(read.rows.map(({ line, cells }) => ({ line, cells }))).toEqual(
+          rows.map(({ line, cells }) => ({
+            line,
+            cells: cells?.map((cell) => cell.replaceAll('"', quote)),
+          })),
+        );
+        expect(read.faults.map(({ line, error }) => ({ line, error }))).toEqual(
+          faults.map(({ line, error }) => ({ line, error })),
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('keeps lines, and what was read, of records and faults between comments', async () => {
+    const text = "# by hand\n#\na;b\n'1';x\n# 'not closed\n2;'y\n'z'\n3\n4;'it''s \"4\"'\n";
+    const options = { inputFormat: 'csv', delimiter: ';', quote: "'", comment: '#' } as const;
+    for (const sizes of [[1], [7], [100]]) {
+      const { headers, rows, faults } = await readText(chunked(Buffer.from(text), sizes), options);
+      expect(headers).toEqual([['a', 'b']]);
+      expect(rows).toEqual([
+        { line: 4, text: "'1';x", cells: ['1', 'x'] },
+        { line: 9, text: "4;'it''s \"4\"'", cells: ['4', 'it\'s "4"'] },
+      ]);
+      expect(faults).toEqual([
+        { line: 6, column: undefined, error: 'text after a closing quote, on line 7', raw: "2;'y" },
+        { line: 7, column: undefined, error: '1 cell, but the header has 2', raw: "'z'" },
+        { line: 8, column: undefined, error: '1 cell, but the header has 2', raw: '3' },
+      ]);
+    }
+  });
+
+  it('without quotes takes every quotation mark as it is', async () => {
+    const { rows } = await readText('a,b\n"x,5" pipe\n"",\\"\n', { inputFormat: 'csv', quote: '' });
+    expect(rows.map(({ cells }) => cells)).toEqual([
+      ['"x', '5" pipe'],
+      ['""', '\\"'],
+    ]);
+  });
+
+  it('passes over a record that is too long in flat memory, and goes on', async () => {
+    const long = `1;'${'x'.repeat(300_000)}'`;
+    const options = {
+      inputFormat: 'csv',
+      delimiter: ';',
+      quote: "'",
+      maxRecordBytes: 1000,
+    } as const;
+    const { rows, faults } = await readText(`a;b\n${long}\n2;y\n`, options);
+    expect(faults.map(({ line }) => line)).toEqual([2]);
+    expect(rows).toEqual([{ line: 3, text: '2;y', cells: ['2', 'y'] }]);
+  });
+
+  it.each([
+    [{ quote: ',' }, '--delimiter "," cannot be used'],
+    [{ delimiter: "-'-", quote: "'" }, '--delimiter'],
+    [{ comment: '"x' }, '--comment'],
+    [{ escape: ',' }, '--delimiter'],
+    [{ delimiter: '|'.repeat(1025) }, '--delimiter'],
+  ])('%j is refused: what is meant would be open', async (options, message) => {
+    const reading = readText('a,b\n', { inputFormat: 'csv', ...options });
+    await expect(reading).rejects.toMatchObject({
+      id: 'E-USAGE',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+});
+
+/** Rows under a header of distinct names, quoted where need be, with blank lines and comments. */
+function documents() {
+  return fc
+    .record({ dialect: fc.constantFrom(...marks), columns: fc.integer({ min: 2, max: 4 }) })
+    .chain(({ dialect, columns }) =>
+      fc
+        .record({
+          rows: fc.array(fc.array(cellOf(dialect), { minLength: columns, maxLength: columns }), {
+            maxLength: 6,
+          }),
+          ends: fc.array(fc.constantFrom('\n', '\r\n', '\r', '\n\n'), {
+            minLength: 8,
+            maxLength: 8,
+          }),
+          comments: fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
+          final: fc.boolean(),
+        })
+        .map(({ rows, ends, comments, final }) => {
+          const header = Array.from({ length: columns }, (_, i) => `c${i}`);
+          const lines = [header, ...rows].map((row, i) => {
+            const line = row.map((cell) => written(cell, dialect)).join(dialect.delimiter);
+            const isLast = i === rows.length;
+            const remark = comments[i] ? `${dialect.comment} ${dialect.quote}${ends[i]!}` : '';
+            return `${remark}${line}${isLast && !final ? '' : ends[i]!}`;
+          });
+          return { text: lines.join(''), dialect };
+        }),
+    );
+}
+
+/** A cell that needs it is quoted, and so is one that could be taken for a comment. */
+function written(cell: string, { delimiter, quote, escape, comment }: Marks): string {
+  const special = [delimiter, quote, escape, comment, '\r', '\n'];
+  if (cell !== '' && !special.some((mark) => cell.includes(mark[0]!))) return cell;
+  const marked = escape === quote ? [quote] : [escape, quote];
+  const content = marked.reduce((text, mark) => text.replaceAll(mark, escape + mark), cell);
+  return `${quote}${content}${quote}`;
+}
+
+const cellOf = ({ delimiter, quote, escape, comment }: Marks) =>
+  fc
+    .array(
+      fc.constantFrom(
+        ...Array.from(delimiter),
+        quote,
+        escape,
+        ...Array.from(comment),
+        'a',
+        'é',
+        '🙂',
+        '"',
+        '""',
+        '\n',
+        '\r\n',
+      ),
+      { maxLength: 6 },
+    )
+    .map((parts) => parts.join(''));
+
+/** Short texts in which every second byte matters. */
+const wildTexts = fc
+  .array(fc.constantFrom('a', 'b,', '"', '"', ',', '\n', '\n', '\r', '\r\n', '1,2\n', '""'), {
+    maxLength: 25,
+  })
+  .map((parts) => parts.join(''));

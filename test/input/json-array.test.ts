@@ -1,0 +1,141 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { assemble, chunkSizes, encode, encodings } from '../support/oracles/documents.js';
+import { chunked, readText } from './read-rows.js';
+
+const space = fc.array(fc.constantFrom(' ', '\n', '\r\n', '\t'), { maxLength: 3 });
+
+/** An array with white space wherever it may stand. */
+const documents = fc
+  .record({
+    elements: fc.array(fc.record({ value: fc.json(), before: space, after: space })),
+    before: space,
+    after: space,
+  })
+  .map(({ elements, before, after }) => {
+    const inside = elements.flatMap(({ value, before, after }, i) => [
+      { text: before.join(''), record: false },
+      { text: value, record: true },
+      { text: after.join('') + (i < elements.length - 1 ? ',' : ''), record: false },
+    ]);
+    const start = { text: `${before.join('')}[`, record: false };
+    return assemble([start, ...inside, { text: `]${after.join('')}`, record: false }], /\n/g);
+  });
+
+describe('a JSON array', () => {
+  it('has its elements as records, byte for byte, with their lines', async () => {
+    await fc.assert(
+      fc.asyncProperty(documents, encodings, chunkSizes, async (document, encoding, sizes) => {
+        const bytes = encode(document.text, encoding);
+        const { rows, faults } = await readText(chunked(bytes, sizes), { inputFormat: 'json' });
+        expect(rows.map(({ text, line }) => ({ text, line }))).toEqual(document.records);
+        expect(rows.map(({ text }) => JSON.parse(text))).toEqual(JSON.parse(document.text));
+        expect(faults).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('that JSON.parse refuses has a fault, or a record that JSON.parse refuses', async () => {
+    const characters = fc.constantFrom(
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      '"',
+      '"a"',
+      ':',
+      '1',
+      ' ',
+      '\n',
+      '\\',
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(characters, { maxLength: 12 }),
+        chunkSizes,
+        async (parts, sizes) => {
+          const text = `[${parts.join('')}`;
+          const { rows, faults } = await readText(chunked(Buffer.from(text), sizes), {
+            inputFormat: 'json',
+          });
+          const refused = faults.length + rows.filter((row) => !isJson(row.text)).length;
+          expect(faults.length).toBeLessThanOrEqual(1);
+          expect(refused === 0).toBe(isJson(text));
+        },
+      ),
+      { numRuns: 800 },
+    );
+  });
+
+  it('of nothing has no records', async () => {
+    expect(await readText(' [ ]\n')).toMatchObject({ rows: [], faults: [], error: undefined });
+  });
+});
+
+describe('a broken JSON array', () => {
+  const before = '[{"a":1},\n{"a":2}';
+  it.each([
+    [
+      'a missing comma',
+      '\n {"a":3}]',
+      { line: 3, column: 2, error: 'a comma or ] is expected here', raw: '{"a":3}]' },
+    ],
+    [
+      'two commas',
+      ',,{"a":3}]',
+      { line: 2, column: 9, error: 'a record is expected here', raw: ',{"a":3}]' },
+    ],
+    [
+      'a comma before the end',
+      ',]',
+      { line: 2, column: 9, error: 'a record is expected here', raw: ']' },
+    ],
+    ['no end', '\n', { line: 3, column: 1, error: 'the array is not closed', raw: '' }],
+    [
+      'a cut record',
+      ',\n{"a":\n',
+      { line: 3, error: 'the text ends here, on line 4', raw: '{"a":\n' },
+    ],
+    [
+      'a lost quote',
+      ',\n{"a":"3},\n{"a":4}]',
+      {
+        line: 3,
+        column: 10,
+        error: 'line break inside a string (is a quote missing?)',
+        raw: '{"a":"3},\n{"a":4}]',
+      },
+    ],
+    [
+      'a wrong bracket',
+      ',{"a":3]]',
+      { line: 2, column: 15, error: 'wrong closing bracket', raw: '{"a":3]]' },
+    ],
+    ['a word', ',oops]', { line: 2, column: 9, error: 'a record is expected here', raw: 'oops]' }],
+    [
+      'text after the end',
+      ']\n{"a":3}',
+      { line: 3, column: 1, error: 'text after the end of the array', raw: '{"a":3}' },
+    ],
+  ])('by %s: one fault with its place, after which nothing is read', async (_, rest, fault) => {
+    const bytes = Buffer.from(before + rest);
+    for (const sizes of [[1000], [1]]) {
+      const { rows, faults } = await readText(chunked(bytes, sizes), { inputFormat: 'json' });
+      expect(rows.map(({ text }) => text)).toEqual(['{"a":1}', '{"a":2}']);
+      const { raw, ...place } = fault;
+      expect(faults).toMatchObject([place]);
+      expect(raw.startsWith(faults[0]!.raw)).toBe(true);
+    }
+  });
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,222 @@
+import * as fc from 'fast-check';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { chunkSizes } from '../support/oracles/documents.js';
+import { chunked, readFiles, readText } from './read-rows.js';
+
+const lines = (count: number): string =>
+  Array.from({ length: count }, (_, i) => `{"n":${i},"x":"${(i * 7919) % 9973}"}\n`).join('');
+
+describe('gzip', () => {
+  it('of several members is one text, wherever chunks end', async () => {
+    const text = lines(40);
+    const cuts = fc.array(fc.nat(text.length), { maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(cuts, chunkSizes, async (cuts, sizes) => {
+        const ends = [...cuts.toSorted((a, b) => a - b), text.length];
+        const members = ends.map((end, i) => gzipSync(text.slice(ends[i - 1] ?? 0, end)));
+        const { rows, error } = await readText(chunked(Buffer.concat(members), sizes));
+        expect(rows.map((row) => `${row.text}\n`).join('')).toBe(text);
+        expect(error).toBeUndefined();
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('that was cut gives out the whole records before, then an error', async () => {
+    const text = lines(20_000);
+    const packed = gzipSync(text);
+    const kept = Math.floor(packed.length * 0.7);
+    const { rows, faults, error } = await readText(packed.subarray(0, kept));
+    expect(rows.length).toBeGreaterThan(10_000);
+    expect(text.startsWith(rows.map((row) => `${row.text}\n`).join(''))).toBe(true);
+    expect(faults).toEqual([]);
+    expect(error).toMatchObject({
+      id: 'E-FILE-READ',
+      exitCode: 9,
+      message: 'stdin ends in the middle of its gzip data',
+      details: { file: 'stdin' },
+    });
+  });
+
+  it('or a pipe that was cut gives out a record longer than a read, and what follows', async () => {
+    const parts = [`{"a":"${'x'.repeat(70_000)}`, '"}\n{"a":2}\n{"a"'];
+    async function* cut(): AsyncGenerator<Buffer> {
+      for (const part of parts) yield Buffer.from(part);
+      throw new Error('the pipe broke');
+    }
+    const { rows, error } = await readFiles({ files: ['-'] }, { stdin: Readable.from(cut()) });
+    expect(rows.map(({ line }) => line)).toEqual([1, 2]);
+    expect(error).toMatchObject({ id: 'E-FILE-READ' });
+  });
+
+  it('that was cut in its last bytes is an error as well', async () => {
+    const { rows, error } = await readText(gzipSync(lines(30)).subarray(0, -1));
+    expect(rows).toHaveLength(30);
+    expect(error).toMatchObject({ id: 'E-FILE-READ' });
+  });
+
+  it('may be padded with NULs, but not followed by anything else', async () => {
+    const packed = gzipSync(lines(30));
+    const padded = await readText(Buffer.concat([packed, Buffer.alloc(512)]));
+    expect(padded).toMatchObject({ error: undefined });
+    expect(padded.rows).toHaveLength(30);
+    const mixed = chunked(Buffer.concat([packed, Buffer.from(lines(30))]), [packed.length]);
+    const { rows, error } = await readText(mixed);
+    expect(rows).toHaveLength(30);
+    expect(error).toMatchObject({ id: 'E-FILE-READ', message: 'stdin holds damaged gzip data' });
+  });
+
+  it('with a wrong checksum is an error', async () => {
+    const packed = gzipSync(lines(30));
+    packed[packed.length - 8]! ^= 1;
+    const read = await readText(packed).catch((error: unknown) => ({ error }));
+    expect(read.error).toMatchObject({ id: 'E-FILE-READ' });
+  });
+});
+
+describe('encodings', () => {
+  it.each([
+    ['windows-1252', Buffer.from([0x47, 0x72, 0xf6, 0xdf, 0x65]), 'Größe'],
+    ['utf-16be', Buffer.from('Größe', 'utf16le').swap16(), 'Größe'],
+    ['shift_jis', Buffer.from([0x93, 0xfa, 0x96, 0x7b]), '日本'],
+    ['utf-8', Buffer.from('Größe'), 'Größe'],
+  ])('%s, when it is named', async (encoding, bytes, text) => {
+    for (const sizes of [[1], [1000]]) {
+      const { rows } = await readText(chunked(bytes, sizes), { encoding, inputFormat: 'ndjson' });
+      expect(rows.map((row) => row.text)).toEqual([text]);
+    }
+  });
+
+  it('of the byte order mark wins over the one named', async () => {
+    const bytes = Buffer.from('\u{FEFF}{"a":"é"}', 'utf16le');
+    const { rows } = await readText(bytes, { encoding: 'windows-1252' });
+    expect(rows.map((row) => row.text)).toEqual(['{"a":"é"}']);
+  });
+
+  it('leave a fault where a record cannot be decoded, not a replacement character', async () => {
+    const bytes = Buffer.from('\u{FEFF}a,b\n1,x\n2,\u{D800}\n3,y\n', 'utf16le');
+    const { rows, faults } = await readText(bytes, { inputFormat: 'csv' });
+    expect(rows.map(({ line }) => line)).toEqual([2, 4]);
+    expect(faults).toMatchObject([{ line: 3, column: 3, error: /not valid/ }]);
+  });
+
+  it('leave a fault for a text of UTF-16 with half a character at its end', async () => {
+    const bytes = Buffer.from('\u{FEFF}{"a":1}\n{"a":2}', 'utf16le');
+    const { rows, faults } = await readText(bytes.subarray(0, -1), { inputFormat: 'ndjson' });
+    expect(rows).toHaveLength(1);
+    expect(faults).toMatchObject([{ line: 2 }]);
+  });
+});
+
+describe('UTF-16', () => {
+  it('keeps U+FFFD and refuses half a pair, wherever chunks end', async () => {
+    const unit = fc.constantFrom('a', 'ü', '\u{FFFD}', '\u{1F600}', '\u{FEFF}', '\uD83D', '\uDE00');
+    const line = fc
+      .array(unit, { minLength: 1, maxLength: 6 })
+      .map((units) => `v${units.join('')}`);
+    const documents = fc.array(line, { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(documents, fc.boolean(), chunkSizes, async (lines, bigEndian, sizes) => {
+        const bytes = Buffer.from(`\u{FEFF}value\n${lines.join('\n')}\n`, 'utf16le');
+        if (bigEndian) bytes.swap16();
+        const options = { inputFormat: 'list', listColumn: 'value' } as const;
+        const { rows, faults } = await readText(chunked(bytes, sizes), options);
+        const numbered = lines.map((text, at) => ({ line: at + 2, text }));
+        const isWhole = ({ text }: { text: string }) => !/\p{Surrogate}/u.test(text);
+        expect(rows.map(({ line, text }) => ({ line, text }))).toEqual(numbered.filter(isWhole));
+        expect(faults.map(({ line, column }) => ({ line, column }))).toEqual(
+          numbered
+            .filter((line) => !isWhole(line))
+            .map(({ line, text }) => ({ line, column: bytesBeforeHalf(text) + 1 })),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+const bytesBeforeHalf = (text: string): number =>
+  Buffer.byteLength(text.slice(0, text.search(/\p{Surrogate}/u)));
+
+describe('a record that is not UTF-8', () => {
+  it('is a fault with its bytes, and the others are read', async () => {
+    const text = Buffer.from('a,b\nx,1\nGr\xf6\xdfe,2\n"y\n\xff",3\nz,4\n', 'latin1');
+    const { rows, faults } = await readText(text, { inputFormat: 'csv' });
+    expect(rows.map(({ line, cells }) => [line, cells])).toEqual([
+      [2, ['x', '1']],
+      [6, ['z', '4']],
+    ]);
+    const error = 'not valid UTF-8; if the file has another encoding, name it with --encoding';
+    expect(faults).toEqual([
+      { line: 3, column: 3, error, raw: 'Gr\xf6\xdfe,2' },
+      { line: 4, column: undefined, error, raw: '"y\n\xff",3' },
+    ]);
+  });
+
+  it.each([
+    ['overlong', [0xc0, 0xaf]],
+    ['surrogate', [0xed, 0xa0, 0x80]],
+    ['cut', [0xe2, 0x82]],
+    ['beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
+  ])('as %s is found in NDJSON and JSON', async (_, bytes) => {
+    const bad = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')]);
+    const ndjson = Buffer.concat([Buffer.from('{"a":1}\n'), bad, Buffer.from('\n{"a":2}\n')]);
+    const json = Buffer.concat([Buffer.from('[{"a":1},\n'), bad, Buffer.from(',\n{"a":2}]')]);
+    for (const text of [ndjson, json]) {
+      const { rows, faults } = await readText(text);
+      expect(rows.map(({ line }) => line)).toEqual([1, 3]);
+      expect(faults).toMatchObject([{ line: 2, column: 7, raw: bad.toString('latin1') }]);
+    }
+  });
+});
+
+describe('a record over the limit', () => {
+  const long = 'x'.repeat(3000);
+  it.each([
+    ['csv', `a,b\n1,2\n3,${long}\n5,6`],
+    ['ndjson', `\n{"a":1}\n{"a":"${long}"}\n{"a":2}`],
+    ['json', `[\n{"a":1},\n{"a":"${long}"},\n{"a":2}]`],
+    ['json', `[\n{"a":1},\n{"a":"${'\\"]'.repeat(1000)}"},\n{"a":2}]`],
+    ['list', `\na\n${long}\nb`],
+  ] as const)('of %s is a fault, wherever chunks end', async (format, text) => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 4000 }), async (size) => {
+        const options = { inputFormat: format, maxRecordBytes: 1000, listColumn: 'value' };
+        const { rows, faults } = await readText(chunked(Buffer.from(text), [size]), options);
+        expect(rows.map(({ line }) => line)).toEqual([2, 4]);
+        expect(faults).toMatchObject([
+          { line: 3, error: 'longer than 1000 bytes (--max-record-bytes)' },
+        ]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each(['\n', '\r\n', '\r'])(
+    'is one byte longer than the limit, whatever ends it: %j',
+    async (end) => {
+      const text = `a\n${'x'.repeat(1000)}${end}${'y'.repeat(1001)}${end}z${end}`;
+      for (const size of [1, 7, 1001, 1002, 1003, 5000]) {
+        const options = { inputFormat: 'csv', maxRecordBytes: 1000 } as const;
+        const { rows, faults } = await readText(chunked(Buffer.from(text), [size]), options);
+        expect(rows.map(({ line }) => line)).toEqual([2, 4]);
+        expect(faults.map(({ line }) => line)).toEqual([3]);
+      }
+    },
+  );
+
+  it('because of a lost quote costs only the line of the quote', async () => {
+    const text = `a,b\n1,"x\n${'2,y\n'.repeat(1000)}`;
+    const { rows, faults } = await readText(text, { inputFormat: 'csv', maxRecordBytes: 1000 });
+    expect(faults).toMatchObject([{ line: 2 }]);
+    expect(rows.map(({ line }) => line)).toEqual(Array.from({ length: 1000 }, (_, i) => i + 3));
+  });
+
+  it('keeps its first 64 KiB', async () => {
+    const text = `{"a":"${'x'.repeat(200_000)}"}`;
+    const { faults } = await readText(text, { maxRecordBytes: 100_000 });
+    expect(faults.map(({ raw }) => raw)).toEqual([text.slice(0, 64 * 1024)]);
+  });
+});

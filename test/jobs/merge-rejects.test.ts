@@ -1,0 +1,19 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { collectRejects } from '../../src/jobs/rejects.js';
+import { makeWorld } from '../support/test-environment.js';
+
+it('puts very many rejects of two parts in the order of the input', async () => {
+  const world = makeWorld();
+  const count = 140_000; // more than a function takes as arguments
+  const all = Array.from({ length: count }, (_, line) => `{"source":"in.csv","line":${line}}\n`);
+  const parts = [all.filter((_, line) => line !== 7), [all[7]!]];
+  const files = parts.map((lines, part) => {
+    const file = world.path(`${part}.ndjson`);
+    writeFileSync(file, lines.join(''));
+    return file;
+  });
+  const target = world.path('all.ndjson');
+  expect(await collectRejects(files, ['in.csv'], target)).toBe(count);
+  expect(readFileSync(target, 'utf8') === all.join('')).toBe(true);
+});

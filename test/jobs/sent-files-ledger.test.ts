@@ -1,0 +1,437 @@
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { crc32, gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { TestServiceOptions } from '../../src/testing.js';
+import { serve, written } from '../support/serve.js';
+import type { World } from '../support/test-environment.js';
+
+// What finished runs leave behind, so that nothing which does harm is sent twice by accident.
+
+interface Figures {
+  readonly run: string;
+  readonly read: number;
+  readonly accepted: number;
+  readonly resumed: number;
+  readonly rejected: number;
+}
+
+async function stage(options: TestServiceOptions = {}) {
+  const { service, world } = await serve({ accountId: 'ACC-1', ...options });
+  const run = async (...argv: string[]) => {
+    const { code, stdout, stderr } = await world.run([...argv, '--json']);
+    return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
+  };
+  return { service, world, run };
+}
+
+const ledgerFile = ({ stateDir }: World) => path.join(stateDir, 'ledger.ndjson');
+const ledgerText = (world: World) => readFileSync(ledgerFile(world), 'utf8');
+const ledgerLines = (world: World) =>
+  ledgerText(world)
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+const eventLine = (n: number): string =>
+  `${JSON.stringify({ identity: `u${n}`, type: 'event', evtName: 'Visit', ts: 1_700_000_000, evtData: { n } })}\n`;
+const events = (count: number, from = 0): string =>
+  Array.from({ length: count }, (_, n) => eventLine(from + n)).join('');
+const eventCsv = (count: number, from = 0): string =>
+  Array.from({ length: count }, (_, n) => `u${from + n},1700000000,${from + n}\n`).join('');
+const asEvents = ['--type', 'event', '--event-name', 'Visit'];
+
+it('a finished write is one line, without a secret, and no run folder stays', async () => {
+  const { service, world, run } = await stage();
+  writeFileSync(world.path('users.csv'), 'identity,City\nu1,Oslo\nu2,Rome\n');
+  const { summary } = await run('upload', 'users.csv');
+  const [line, ...more] = ledgerLines(world);
+  expect(more).toEqual([]);
+  expect(line).toMatchObject({
+    schemaVersion: 1,
+    run: summary.run,
+    command: 'upload',
+    accountId: 'ACC-1',
+    sources: [{ name: 'users.csv', bytes: 30, records: 2 }],
+    read: 2,
+    accepted: 2,
+    rejected: 0,
+    unknown: 0,
+    exitCode: 0,
+  });
+  expect(readFileSync(ledgerFile(world), 'utf8')).not.toContain(service.passcode);
+});
+
+describe('the same events a second time', () => {
+  it('are refused before anything is sent, naming run and day', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    const first = await run('upload', 'e.ndjson');
+    const again = await run('upload', 'e.ndjson');
+    expect([first.code, again.code]).toEqual([0, 8]);
+    expect(again.stderr).toContain('E-ALREADY-SENT');
+    expect(again.stderr).toContain(first.summary.run);
+    expect(again.stderr).toContain(new Date().toISOString().slice(0, 10));
+    expect(written(service)).toHaveLength(1);
+  });
+
+  it('are sent with --again, and nothing is with --resume', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    await run('upload', 'e.ndjson');
+    const resumed = await run('upload', 'e.ndjson', '--resume');
+    expect([resumed.code, resumed.summary]).toMatchObject([
+      0,
+      { read: 3, resumed: 3, accepted: 0 },
+    ]);
+    expect(written(service)).toHaveLength(1);
+    const again = await run('upload', 'e.ndjson', '--again');
+    expect([again.code, again.summary.accepted]).toEqual([0, 3]);
+    expect(written(service)).toHaveLength(2);
+    expect(ledgerLines(world)).toHaveLength(2);
+  });
+
+  it.each([
+    ['under another name', 'copy.ndjson', events(3)],
+    ['compressed', 'e.ndjson.gz', gzipSync(events(3))],
+  ])('are known %s', async (_what, name, content) => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    writeFileSync(world.path(name), content);
+    await run('upload', 'e.ndjson');
+    const { code, stderr } = await run('upload', name);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  });
+
+  it.each([
+    // The service does not know it, but was asked.
+    ['of another account', {}, { ENGAGECTL_ACCOUNT_ID: 'ACC-2' }, 4],
+    ['of another meaning', { more: ['--event-name', 'Other'] }, {}, 0],
+    ['of other content', { text: eventCsv(3, 7) }, {}, 0],
+  ])(
+    'are not those %s',
+    async (_what, { more = [], text }: { more?: string[]; text?: string }, env, expected) => {
+      const { world, run } = await stage();
+      const file = (text = '') =>
+        writeFileSync(world.path('e.csv'), `identity,ts,evtName,n\n${text}`);
+      file(eventCsv(3).replaceAll(',17', ',17').replaceAll('1700000000,', '1700000000,Visit,'));
+      await run('upload', 'e.csv', '--type', 'event');
+      if (text !== undefined) file(text.replaceAll('1700000000,', '1700000000,Visit,'));
+      const { code } = await world.run(['upload', 'e.csv', '--type', 'event', ...more], { env });
+      expect(code).toBe(expected);
+    },
+  );
+
+  it('are refused without a journal, too', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    await run('upload', 'e.ndjson', '--no-journal');
+    const { code, stderr } = await run('upload', 'e.ndjson', '--no-journal');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-ALREADY-SENT')]);
+  });
+
+  it('are not doubled by --resume after a run that ended with unknown outcomes', async () => {
+    const { service, world, run } = await stage();
+    await service.fault({ times: 1, answer: { status: 500 } });
+    writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(20)}`);
+    const first = await run(
+      'upload',
+      'e.csv',
+      ...asEvents,
+      '--chunk-size',
+      '10',
+      '--concurrency',
+      '1',
+    );
+    expect(first.code).toBe(6);
+    const again = await run('upload', 'e.csv', ...asEvents, '--resume');
+    expect([again.code, again.summary.resumed, again.summary.accepted]).toEqual([0, 20, 0]);
+    expect(service.requests()).toHaveLength(2);
+  });
+});
+
+it.each([
+  ['a demerge', ['demerge', 'x.csv', '--yes'], 'identity\nu1\nu2\n'],
+  [
+    'an operator',
+    ['upload', 'x.ndjson'],
+    '{"identity":"u1","type":"profile","profileData":{"n":{"$incr":1}}}\n',
+  ],
+])('%s is not done twice by accident', async (_what, argv, text) => {
+  const { service, world, run } = await stage();
+  writeFileSync(world.path(argv[1]!), text);
+  expect((await run(...argv)).code).toBe(0);
+  expect((await run(...argv)).code).toBe(8);
+  expect((await run(...argv, '--resume')).code).toBe(0);
+  expect(service.requests()).toHaveLength(1);
+});
+
+it('profiles and subscriptions are never kept back', async () => {
+  const { service, world, run } = await stage();
+  writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+  writeFileSync(world.path('s.csv'), 'type,value,status\nemail,a@b.test,Unsubscribe\n');
+  for (const argv of [
+    ['upload', 'u.csv'],
+    ['subscribe', 's.csv'],
+  ]) {
+    for (const more of [[], ['--resume']]) {
+      const { code, summary } = await run(...argv, ...more);
+      expect([code, summary.accepted]).toEqual([0, 1]);
+    }
+  }
+  expect(written(service)).toHaveLength(4);
+});
+
+it('events that were all rejected may be sent again', async () => {
+  const refused = { status: 'fail', processed: 0, unprocessed: [], error: 'no such event' };
+  const { service, world, run } = await stage();
+  await service.fault({ times: 1, answer: { body: refused } });
+  writeFileSync(world.path('e.ndjson'), events(3));
+  expect((await run('upload', 'e.ndjson')).code).toBe(3);
+  expect((await run('upload', 'e.ndjson')).code).toBe(0);
+  expect(service.requests()).toHaveLength(2);
+});
+
+describe('a log that grows', () => {
+  it.each([
+    ['e.ndjson', '', events],
+    ['e.csv', 'identity,ts,n\n', eventCsv],
+  ])('is sent once by --resume, day after day: %s', async (name, head, rows) => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path(name), head + rows(3));
+    const argv = ['upload', name, ...asEvents, '--resume'];
+    const days = [];
+    for (let day = 0; day < 5; day += 1) {
+      const { code, summary, stderr } = await run(...argv);
+      expect(code, stderr).toBe(0);
+      days.push([summary.resumed, summary.accepted]);
+      if (day !== 2) appendFileSync(world.path(name), rows(2, 10 + 2 * day));
+    }
+    expect(days).toEqual([
+      [0, 3],
+      [3, 2],
+      [5, 2],
+      [7, 0],
+      [7, 2],
+    ]);
+    const sent = written(service).flat();
+    expect(new Set(sent.map((record) => JSON.stringify(record))).size).toBe(sent.length);
+    expect(sent).toHaveLength(9);
+  });
+
+  it('is refused without --resume, and both ways are named', async () => {
+    const { service, world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    await run('upload', 'e.ndjson');
+    appendFileSync(world.path('e.ndjson'), events(1, 3));
+    const { code, stderr } = await run('upload', 'e.ndjson');
+    expect(code).toBe(8);
+    expect(stderr).toContain('begins with what was sent');
+    expect(stderr).toMatch(/--resume.*--again/);
+    expect(written(service)).toHaveLength(1);
+  });
+
+  it('names lines behind what was sent as they are in the file', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(3)}`);
+    await run('upload', 'e.csv', ...asEvents);
+    appendFileSync(world.path('e.csv'), 'u9,never,1\n');
+    expect((await run('upload', 'e.csv', ...asEvents, '--resume')).code).toBe(3);
+    const rejects = readFileSync(world.path('e.csv.rejects.ndjson'), 'utf8');
+    expect(JSON.parse(rejects)).toMatchObject({ line: 5 });
+  });
+
+  it('goes on over files that come and go', async () => {
+    const { world, run } = await stage();
+    const days = ['d1.ndjson', 'd2.ndjson', 'd3.ndjson'];
+    const counts = [];
+    for (const day of days.keys()) {
+      writeFileSync(world.path(days[day]!), day === 1 ? '' : events(2, 10 * day));
+      const { code, summary } = await run('upload', ...days.slice(0, day + 1), '--resume');
+      expect(code).toBe(0);
+      counts.push([summary.resumed, summary.accepted]);
+    }
+    appendFileSync(world.path('d3.ndjson'), events(1, 40));
+    const { summary } = await run('upload', 'd3.ndjson', '--resume');
+    expect([...counts, [summary.resumed, summary.accepted]]).toEqual([
+      [0, 2],
+      [2, 0],
+      [2, 2],
+      [2, 1],
+    ]);
+  });
+
+  it('whose last line went on is refused', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(2)}u7,1700000000,1`);
+    await run('upload', 'e.csv', ...asEvents);
+    appendFileSync(world.path('e.csv'), '2\nu8,1700000000,1\n');
+    const { code, stderr } = await run('upload', 'e.csv', ...asEvents, '--resume');
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-INPUT-CHANGED')]);
+  });
+});
+
+/** The same lines by a newer version, whose checksums are right. */
+const newer = (text: string): string =>
+  text.replaceAll(/^(.*),"checksum":".*$/gm, (_line, before: string) => {
+    const json = before.replace('"schemaVersion":1', '"schemaVersion":2');
+    return `${json},"checksum":"${crc32(`${json}}`).toString(16).padStart(8, '0')}"}`;
+  });
+
+describe('a ledger that is', () => {
+  const sent = async () => {
+    const staged = await stage();
+    const { world, run } = staged;
+    writeFileSync(world.path('e.ndjson'), events(3));
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    await run('upload', 'e.ndjson');
+    await run('upload', 'u.csv');
+    const text = readFileSync(ledgerFile(world), 'utf8');
+    const rewrite = (change: (text: string) => string) =>
+      writeFileSync(ledgerFile(world), change(text));
+    return { ...staged, rewrite };
+  };
+
+  it.each([
+    [
+      'damaged in one bit',
+      (text: string) => text.replace('"accepted":3', '"accepted":2'),
+      'line 1 is damaged',
+    ],
+    ['of a newer version', newer, 'line 1 is of version 2, and this program knows 1'],
+    ['no text at all', () => '{}\n', 'line 1 is damaged'],
+  ])(
+    '%s keeps back nothing that converges, and sends nothing that does harm',
+    async (_what, change, why) => {
+      const { run, rewrite, service } = await sent();
+      rewrite(change);
+      const users = await run('upload', 'u.csv');
+      expect([users.code, users.stderr]).toEqual([0, expect.stringContaining(why)]);
+      const refused = await run('upload', 'e.ndjson', '--resume');
+      expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
+      expect(refused.stderr).toContain(why);
+      expect(written(service)).toHaveLength(3);
+      expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
+    },
+  );
+
+  it('cut in its last line, while the folder of that run is there, says what the lines before say', async () => {
+    const { run, rewrite, world } = await sent();
+    rewrite((text) => text.slice(0, -20));
+    const users = ledgerText(world).split('\n')[1]!;
+    const killed = path.join(world.stateDir, 'runs', /"run":"([^"]+)"/.exec(users)![1]!);
+    mkdirSync(killed);
+    expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
+    rmSync(killed, { recursive: true });
+    expect((await run('upload', 'e.ndjson')).stderr).toContain('E-ALREADY-SENT');
+    expect((await run('upload', 'e.ndjson', '--again')).code).toBe(0);
+    expect(ledgerText(world).split('\n')).toHaveLength(5);
+    expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
+  });
+
+  it('torn at its end, while the run that wrote it is unfinished, is whole when that was gone on with', async () => {
+    const { world, run, service } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(30));
+    await service.fault({ after: 1, times: 1, answer: { status: 401 } });
+    const first = await run('upload', 'e.ndjson', '--chunk-size', '10', '--concurrency', '1');
+    expect(first.code).toBe(4);
+    appendFileSync(ledgerFile(world), '\0'.repeat(100));
+    const resumed = await run('upload', 'e.ndjson', '--resume');
+    expect([resumed.code, resumed.stderr]).toEqual([0, expect.not.stringContaining('ledger')]);
+    expect((await run('upload', 'e.ndjson')).stderr).toContain('E-ALREADY-SENT');
+    writeFileSync(world.path('more.ndjson'), events(3, 100));
+    expect((await run('upload', 'more.ndjson')).code).toBe(0);
+  });
+
+  it.each([
+    ['cut', (text: string) => text.slice(0, -20)],
+    ['cut to a few bytes', (text: string) => text.slice(0, 9)],
+    [
+      'zeros in part',
+      (text: string) => text.replace(/"meaning":"[^"]{20}/, (it) => '\0'.repeat(it.length)),
+    ],
+    ['zeros', (text: string) => '\0'.repeat(text.length)],
+  ])(
+    '%s, of runs that left no folder, sends nothing that does harm, now and later',
+    async (_, change) => {
+      const { run, rewrite, service, world } = await sent();
+      rewrite((text) => change(text.split('\n')[0]! + '\n'));
+      const refused = await run('upload', 'e.ndjson', '--resume');
+      expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('E-LEDGER')]);
+      writeFileSync(world.path('u.csv'), 'identity,City\nu2,Oslo\n');
+      expect((await run('upload', 'u.csv')).code).toBe(0);
+      expect((await run('upload', 'e.ndjson')).stderr).toContain('E-LEDGER');
+      expect(written(service)).toHaveLength(3);
+    },
+  );
+
+  it('not to be written leaves a warning, and of what does harm the folder of the run', async () => {
+    const { service, world, run }: Awaited<ReturnType<typeof stage>> = await stage({
+      onRequest: () => void mkdirSync(ledgerFile(world), { recursive: true }),
+    });
+    writeFileSync(world.path('e.ndjson'), events(3));
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    const first = await run('upload', 'e.ndjson');
+    expect([first.code, first.stderr]).toEqual([0, expect.stringContaining('cannot be noted')]);
+    expect((await run('upload', 'u.csv')).code).toBe(0);
+    expect(readdirSync(path.join(world.stateDir, 'runs'))).toEqual([first.summary.run]);
+    rmSync(ledgerFile(world), { recursive: true });
+    const resumed = await run('upload', 'e.ndjson', '--resume');
+    expect([resumed.code, resumed.summary.resumed]).toEqual([0, 3]);
+    expect(written(service)).toHaveLength(2);
+    expect(ledgerLines(world)).toMatchObject([{ run: first.summary.run }]);
+  });
+
+  it('missing knows nothing', async () => {
+    const { run, rewrite, world } = await sent();
+    rewrite(() => '');
+    expect((await run('upload', 'e.ndjson')).code).toBe(0);
+    expect(existsSync(ledgerFile(world))).toBe(true);
+  });
+});
+
+describe('runs', () => {
+  it('lists and shows finished ones', async () => {
+    const { world, run } = await stage();
+    writeFileSync(world.path('e.ndjson'), events(3));
+    writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+    const first = await run('upload', 'e.ndjson');
+    await run('upload', 'u.csv');
+    const listed = await world.run(['runs', 'list', '--finished', '--json']);
+    expect(JSON.parse(listed.stdout)).toMatchObject({
+      runs: [
+        { run: first.summary.run, accepted: 3, harmfulTwice: true },
+        { command: 'upload', sources: [{ name: 'u.csv', records: 1 }] },
+      ],
+    });
+    expect((await world.run(['runs', 'list', '--finished'])).stdout).toContain('upload e.ndjson');
+    const shown = await world.run(['runs', 'show', first.summary.run]);
+    expect(shown.stdout).toMatch(/exit code +0\nsources +e\.ndjson, /);
+    expect((await world.run(['runs', 'list', '--json'])).stdout).toContain('"runs":[]');
+  });
+
+  it('shows how far an unfinished one came, and forgets it only when told so', async () => {
+    const { service, world, run } = await stage();
+    await service.fault({ after: 2, answer: { status: 401 } });
+    writeFileSync(world.path('e.csv'), `identity,ts,n\n${eventCsv(40)}`);
+    const chunks = ['--chunk-size', '10', '--concurrency', '1'];
+    const { summary } = await run('upload', 'e.csv', ...asEvents, ...chunks);
+    const shown = await world.run(['runs', 'show', summary.run, '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ progress: { accepted: 20, rejected: 0 } });
+    const text = (await world.run(['runs', 'show', summary.run])).stdout;
+    expect(text).toMatch(/^files +\S+e\.csv\n[^]*^progress +20 accepted\n/m);
+    const refused = await world.run(['runs', 'prune']);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--older-than')]);
+    const typed = await world.run(['runs', 'prune'], { tty: true, stdin: '1\n' });
+    expect([typed.code, typed.stderr]).toEqual([0, expect.stringContaining(summary.run)]);
+    expect((await world.run(['runs', 'prune'])).code).toBe(0);
+  });
+});

@@ -1,0 +1,173 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { plainOption } from '../../src/errors.js';
+import type { FaultRuleInput } from '../../src/testing.js';
+import { RejectsFile } from '../../src/output/rejects-file.js';
+import { serve } from '../support/serve.js';
+import { SyncedMarkFile } from '../../src/bulk/journal/journal.js';
+import { makeWorld } from '../support/test-environment.js';
+
+// Contract §2, Rejects file: that of a run, an older one, and a disk that does not take it.
+
+const broken = (row: number) => [3, 12].includes(row);
+const users = `identity,Seq\n${Array.from({ length: 20 }, (_, n) => `user-${n},${n}${broken(n) ? ',extra' : ''}\n`).join('')}`;
+const upload = ['upload', 'users.csv', '--chunk-size', '5', '--concurrency', '1', '--json'];
+const rejectsName = 'users.csv.rejects.ndjson';
+
+const second = { after: 1, times: 1, answer: { status: 401 } };
+
+async function start(fault?: FaultRuleInput) {
+  const { service, world } = await serve();
+  if (fault) await service.fault(fault);
+  writeFileSync(world.path('users.csv'), users);
+  const read = (name: string) => readFileSync(world.path(name), 'utf8');
+  const run = async (...words: string[]) => {
+    const { code, stdout, stderr } = await world.run([...upload, ...words]);
+    const summary = (stdout === '' ? {} : JSON.parse(stdout)) as Record<string, unknown>;
+    return { code, summary, stderr };
+  };
+  return { world, service, read, run };
+}
+
+const linesOf = (text: string): unknown[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { readonly line: number }).line);
+
+describe('an older rejects file', () => {
+  it('stands in ….1, also when the run was killed before its first line counted', async () => {
+    const stage = await start(second);
+    const { world, run, read } = stage;
+    writeFileSync(world.path(rejectsName), 'older\n');
+    expect((await run()).code).toBe(4);
+    expect([read(rejectsName), read(`${rejectsName}.1`)]).toEqual([
+      expect.stringContaining('"line":5'),
+      'older\n',
+    ]);
+
+    // What a kill leaves between the file and the first line of the journal that counts it.
+    const runs = path.join(world.stateDir, 'runs');
+    const journal = path.join(runs, readdirSync(runs)[0] ?? '', 'journal.ndjson');
+    const lines = readFileSync(journal, 'utf8').split('\n').slice(0, 3);
+    const [begun = ''] = lines.slice(-1);
+    expect(begun).toContain(rejectsName);
+    const left = `${lines.join('\n')}\n`;
+    writeFileSync(journal, left);
+    const mark = { bytes: Buffer.byteLength(left), checksum: begun.slice(0, 8) };
+    SyncedMarkFile.create(journal, mark);
+    writeFileSync(world.path(rejectsName), '{"source":"users.csv","line":5,"sta');
+
+    const { code, summary } = await run('--resume');
+    expect([code, summary['rejected']]).toEqual([3, 2]);
+    expect(linesOf(read(rejectsName))).toEqual([5, 14]);
+    expect(read(`${rejectsName}.1`)).toBe('older\n');
+  });
+
+  it('stays where it is when nothing is rejected', async () => {
+    const stage = await start();
+    writeFileSync(stage.world.path(rejectsName), 'older\n');
+    writeFileSync(stage.world.path('users.csv'), 'identity,Seq\na,1\n');
+    expect((await stage.run()).code).toBe(0);
+    expect(stage.read(rejectsName)).toBe('older\n');
+  });
+});
+
+describe('--rejects', () => {
+  it.each([
+    ['a folder that is missing', 'nowhere/r.ndjson', 9],
+    ['what is no regular file', 'folder', 2],
+    ['an input', 'users.csv', 2],
+  ])('refuses %s before anything is sent', async (_name, rejects, exitCode) => {
+    const stage = await start();
+    mkdirSync(stage.world.path('folder'));
+    const { code, stderr } = await stage.run('--rejects', rejects);
+    expect([code, stage.service.requests()]).toEqual([exitCode, []]);
+    expect(stderr).toContain(rejects);
+  });
+
+  it('refuses to take the place of an input by renaming an older file', async () => {
+    const stage = await start();
+    writeFileSync(stage.world.path(rejectsName), 'older\n');
+    writeFileSync(stage.world.path(`${rejectsName}.1`), 'identity,Seq\na,1\n');
+    const { code } = await stage.world.run([...upload, `${rejectsName}.1`]);
+    expect([code, stage.read(`${rejectsName}.1`)]).toEqual([2, 'identity,Seq\na,1\n']);
+  });
+
+  it('cannot be another one for the rest of a run', async () => {
+    const stage = await start(second);
+    expect((await stage.run()).code).toBe(4);
+    const { code, stderr } = await stage.run('--resume', '--rejects', 'other.ndjson');
+    expect([code, stderr]).toEqual([8, expect.stringContaining(rejectsName)]);
+    expect((await stage.run('--resume')).code).toBe(3);
+  });
+});
+
+describe('a rejects file that cannot be written', () => {
+  const blocked = async () => {
+    const stage = await start();
+    // The older file cannot be renamed to this, whoever runs the tests.
+    writeFileSync(stage.world.path(rejectsName), 'older\n');
+    mkdirSync(stage.world.path(`${rejectsName}.1`, 'x'), { recursive: true });
+    return stage;
+  };
+
+  it.each([[[]], [['--no-journal']]])('is exit 9 and not in the summary %j', async (words) => {
+    const stage = await blocked();
+    const { code, summary, stderr } = await stage.run(...words);
+    expect(code).toBe(9);
+    expect(summary).toMatchObject({ read: 20, rejectsFile: null, exitCode: 9 });
+    expect(stderr).toContain('in no file');
+    expect(stage.read(rejectsName)).toBe('older\n');
+  });
+
+  it('may be another one when nothing of the run stands in it', async () => {
+    const stage = await blocked();
+    const { code, summary } = await stage.run('--resume', '--rejects', 'other.ndjson');
+    expect([code, summary['rejectsFile']]).toEqual([3, 'other.ndjson']);
+    expect(existsSync(stage.world.path(`${rejectsName}.1`, 'x'))).toBe(true);
+  });
+});
+
+describe('a rejects file that is gone on with', () => {
+  /** Bytes of a hole, whose zeros take no room on the disk, and its CRC-32. */
+  const large = { bytes: 2 ** 31 + 4096, crc: 1_551_573_625 };
+
+  it.each([
+    ['all of it', large],
+    ['its beginning', { bytes: 1, crc: 0xd202_ef8d }],
+  ])('may have more than 2 GiB, of which the journal knows %s', async (_name, mark) => {
+    const folder = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'hole-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'rejects');
+    writeFileSync(file, '');
+    truncateSync(file, large.bytes + 7);
+    const rejects = new RejectsFile('rejects', file, { option: plainOption });
+    await rejects.resume({ file, mark });
+    expect([statSync(file).size, rejects.mark]).toEqual([mark.bytes, mark]);
+    await rejects.close();
+  });
+
+  it('is refused when it was changed, and stays as it is', async () => {
+    const file = makeWorld().path('rejects');
+    writeFileSync(file, 'edited\nmore\n');
+    const resumed = new RejectsFile('rejects', file, { option: plainOption }).resume({
+      file,
+      mark: { bytes: 7, crc: 1 },
+    });
+    await expect(resumed).rejects.toMatchObject({ id: 'E-REJECTS-CHANGED', exitCode: 8 });
+    expect(readFileSync(file, 'utf8')).toBe('edited\nmore\n');
+  });
+});

@@ -1,0 +1,177 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import { startService, type FaultRuleInput } from '../../src/testing.js';
+import { makeWorld, type World } from '../support/test-environment.js';
+
+// Identities and addresses are shortened wherever a log may keep them, and whole in the files asked for.
+
+const ada = { id: 'CUSTOMER-77-ada', mail: 'ada.lovelace@mail.example', phone: '+919876543210' };
+const seeded = [ada.id, ada.mail, 'lovelace', ada.phone, '9876543210', '98765 43210'];
+
+const answer = (status: number, body?: object): FaultRuleInput => ({ answer: { status, body } });
+
+/** The service names people in its own words: with and without quotes and plus, and others too. */
+const refuses = (code: number, error: string, records = 1): FaultRuleInput =>
+  answer(200, {
+    status: records > 1 ? 'partial' : 'fail',
+    processed: records - 1,
+    unprocessed: [{ status: 'fail', code, error, record: { identity: ada.id } }],
+  });
+
+const users = `CustomerId,Email,Phone,Note\n${ada.id},${ada.mail},${ada.phone},hello\n`;
+
+async function told(
+  files: Record<string, string>,
+  argv: readonly string[],
+  rule: FaultRuleInput,
+  more: readonly string[] = [],
+) {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  await service.fault(rule);
+  const world = makeWorld({ env: service.env });
+  for (const [name, text] of Object.entries(files)) writeFileSync(world.path(name), text);
+  const summary = world.path('summary.md');
+  const asked = [...argv, '--log-file', 'run.log', ...more];
+  const plain = await world.run(asked, {
+    env: { GITHUB_STEP_SUMMARY: summary },
+  });
+  const inActions = await world.run(asked, {
+    env: { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summary },
+  });
+  const kept = ['run.log', 'run.html', 'summary.md'].map((name) => textOf(world, name));
+  return {
+    code: plain.code,
+    stderr: plain.stderr,
+    everywhere: [plain.stderr, inActions.stderr, ...kept].join('\n'),
+    annotations: inActions.stderr.split('\n').filter((line) => line.startsWith('::error')),
+    rejects: textOf(world, 'out.rejects'),
+  };
+}
+
+const textOf = (world: World, name: string): string =>
+  existsSync(world.path(name)) ? readFileSync(world.path(name), 'utf8') : '';
+
+const upload = ['upload', 'users.csv', '--identity', 'CustomerId', '--rejects', 'out.rejects'];
+const report = ['--report', 'run.html', '-vv'];
+
+const cases: [what: string, files: Record<string, string>, argv: string[], rule: FaultRuleInput][] =
+  [
+    [
+      'the words of the service about a user',
+      { 'users.csv': users },
+      [...upload, ...report],
+      refuses(515, `Invalid Phone 919876543210 of ${ada.id} <${ada.mail}> record number : 1`),
+    ],
+    [
+      'a column that the service names',
+      { 'users.csv': users },
+      [...upload, ...report],
+      refuses(514, 'Email is not valid, record number : 1'),
+    ],
+    [
+      'a refusal of the whole request',
+      { 'users.csv': users },
+      [...upload, ...report],
+      answer(400, { status: 'fail', code: 400, error: `no ${ada.mail}, +91 98765 43210 here` }),
+    ],
+    [
+      'words that are about nobody who was sent',
+      { 'users.csv': users.replace('+91', '') },
+      [...upload, ...report],
+      refuses(515, 'Invalid phone 919876543210 record number : 7'),
+    ],
+    [
+      'a cell of the wrong type',
+      { 'users.csv': users },
+      [...upload, ...report, '--types', 'Phone:integer,Email:date'],
+      answer(500),
+    ],
+    [
+      'a line that cannot be read',
+      { 'users.csv': `${users.trimEnd()},more\n"${ada.mail}` },
+      [...upload, ...report],
+      answer(500),
+    ],
+    [
+      'what a check says of the values',
+      { 'users.csv': users.replace('+9198765', '98765 ') },
+      [...upload, ...report, '--check'],
+      answer(500),
+    ],
+    [
+      'a subscription',
+      { 'people.csv': `type,value,status\nemail,${ada.mail},maybe\nphone,${ada.phone},maybe\n` },
+      ['subscribe', 'people.csv', '--rejects', 'out.rejects', ...report],
+      answer(500),
+    ],
+    [
+      'users who are not found',
+      { 'ids.txt': `${ada.mail}\n${ada.id}\n` },
+      ['get-profile', '--input', 'ids.txt', '--by', 'identity', '--rejects', 'out.rejects', '-vv'],
+      answer(200, { status: 'success' }),
+    ],
+    [
+      'an identity that cannot be one',
+      { 'ids.ndjson': `{"identity":"${ada.mail}\\u0007"}\n` },
+      ['demerge', 'ids.ndjson', '--yes', '--rejects', 'out.rejects', ...report],
+      answer(500),
+    ],
+  ];
+
+it.each(cases)('shortens %s', async (_what, files, argv, rule) => {
+  const { code, everywhere, annotations, rejects } = await told(files, argv, rule);
+  expect(code > 1).toBe(!argv.includes('--check'));
+  for (const word of seeded) expect(everywhere).not.toContain(word);
+  expect(annotations.length > 0 || argv.includes('--check')).toBe(true);
+  if (!argv.includes('--check')) expect(seeded.some((word) => rejects.includes(word))).toBe(true);
+});
+
+it('leaves a beginning, by which a row is recognised beside its line', async () => {
+  const [, files, argv, rule] = cases[0]!;
+  const { stderr } = await told(files, argv, rule);
+  const words = 'Invalid Phone 9198… of CUST… <ada…> record: line 2';
+  expect(stderr).toContain(`users.csv:2: service 515: ${words} (column "Phone": "+9198…")`);
+});
+
+it.each(cases.slice(0, 3))('--show-pii has %s whole', async (_what, files, argv, rule) => {
+  const { everywhere, annotations } = await told(files, argv, rule, ['--show-pii']);
+  expect(everywhere).toContain(ada.mail);
+  expect(everywhere).toContain('98765');
+  expect(everywhere).not.toContain('ada…');
+  expect(annotations.join()).toMatch(/98765|lovelace/);
+});
+
+it('shows what was typed as it was typed', async () => {
+  const { stderr } = await told({}, ['get-profile', ada.mail], answer(200, { status: 'success' }));
+  expect(stderr).toContain(`no user has identity "${ada.mail}"`);
+  const two = ['get-profile', ada.id, ada.phone];
+  const several = await told({}, two, answer(200, { status: 'success' }));
+  expect(several.stderr).toContain(`identity "${ada.id}"`);
+  expect(several.stderr).toContain(`identity "${ada.phone}"`);
+});
+
+it('keeps the names of files and what is to be typed', async () => {
+  const name = 'ada.lovelace@mail.example.csv';
+  const files = { [name]: 'identity,Age\nu1,x\n' };
+  const { stderr } = await told(files, ['upload', name, '--types', 'Age:integer'], answer(500));
+  expect(stderr).toContain(`${name}:2: validate: column "Age": "x" is not an integer`);
+  expect(stderr).toContain(`engagectl upload ${name}.rejects.ndjson`);
+});
+
+it('the local service shortens whom a request was about', async () => {
+  const stop = new AbortController();
+  const world = makeWorld({ signal: stop.signal });
+  const runtime = world.runtime();
+  const { main } = await import('../../src/main.js');
+  const running = main(['serve', '--memory', '--port', '0', '-v'], runtime);
+  await expect.poll(() => runtime.output().stdout).toMatch(/^http/);
+  const url = runtime.output().stdout.trim();
+  await fetch(`${url}/1/profile.json?identity=${encodeURIComponent(ada.mail)}`);
+  await expect
+    .poll(() => runtime.output().stderr)
+    .toMatch(/profile\.json\?identity=ada… 401, \d+ ms/);
+  stop.abort();
+  await running;
+  expect(runtime.output().stderr).not.toContain('lovelace');
+});

@@ -1,0 +1,40 @@
+import Sqlite from 'libsql';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { Database } from '../../../src/service/store/database.js';
+import { eventRecord, makeFolder, run } from '../running.js';
+
+it.each([
+  ['a key', 'keys', 'value'],
+  ["an event's name", 'event_names', 'name'],
+  ['a summary', 'summaries', 'first_seen'],
+])('after %s could not be written, the next is what was sent', async (_, table, column) => {
+  const dataDir = makeFolder();
+  const service = await run({ dataDir, onDefect: () => undefined });
+  const disk = new Sqlite(path.join(dataDir, 'service.db'));
+  expect(await service.upload(eventRecord('a', 'Early', 1))).toMatchObject({ processed: 1 });
+
+  disk.exec(`CREATE TRIGGER is_full BEFORE INSERT ON ${table} WHEN NEW.${column} IN ('b', 'Late', 2)
+    BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+  expect(await service.upload(eventRecord('b', 'Late', 2))).toMatchObject({ http: 500 });
+  disk.exec('DROP TRIGGER is_full');
+  disk.close();
+
+  expect(await service.upload(eventRecord('c', 'Next', 3))).toMatchObject({ processed: 1 });
+  expect(await service.profile('identity', 'b')).toBeUndefined();
+  expect(await service.profile('identity', 'c')).toMatchObject({
+    all_identities: ['c'],
+    events: { Next: { count: 1, first_seen: 3, last_seen: 3 } },
+  });
+});
+
+it('gives each call of one SQL text its own values, whatever ran it before', () => {
+  const store = new Database(undefined);
+  onTestFinished(() => store.close());
+  const sql = "INSERT INTO secrets VALUES (?, 'x')";
+  store.insert(sql, ['a']);
+  store.run(sql, ['b']);
+  const named = 'SELECT name FROM secrets WHERE name = ?';
+  expect(store.all(named, ['a'])).toEqual([{ name: 'a' }]);
+  expect(store.get(named, ['b'])).toEqual({ name: 'b' });
+});

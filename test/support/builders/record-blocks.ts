@@ -1,0 +1,77 @@
+import { Gate } from '../../../src/bulk/adaptive-concurrency.js';
+import type { Batch } from '../../../src/bulk/write/batch.js';
+import type { WriteJob } from '../../../src/bulk/write/write-job.js';
+import { plainOption } from '../../../src/errors.js';
+import type { RecordBlock } from '../../../src/mapping/record-block.js';
+import { Tally } from '../../../src/bulk/outcomes/tally.js';
+import { RejectsFile } from '../../../src/output/rejects-file.js';
+import { jsonRows } from './row-blocks.js';
+
+/** A record: its text, its key, and whether it is an event; events converge only if that is said. */
+export interface TestRecord {
+  readonly text: string;
+  readonly key?: number;
+  readonly event?: boolean;
+  readonly converges?: boolean;
+}
+
+/** A block of records, as a mapper makes it that passes rows through. */
+export function recordBlock(records: readonly TestRecord[]): RecordBlock {
+  const rows = jsonRows(records.map(({ text }) => text));
+  return {
+    rows,
+    count: rows.count,
+    row: Int32Array.from(records.keys()),
+    json: rows.bytes,
+    bounds: rows.bounds,
+    keys: Int32Array.from(records, ({ key }, index) => key ?? index),
+    converges: Uint8Array.from(records, ({ converges, event }) => +(converges ?? event !== true)),
+    kinds: Uint8Array.from(records, ({ event }) => +(event === true)),
+    rejects: [],
+    faults: [],
+  };
+}
+
+/** The texts of a batch's records. */
+export const textsOf = (batch: Batch): string[] =>
+  batch.positions().map((position) => {
+    const { json, start, end } = batch.record(position);
+    return json.toString('utf8', start, end);
+  });
+
+/** What parts of a write are given; nothing of it reaches a disk or a service. */
+export function jobOf({
+  records = 3,
+  most = 2,
+  ...given
+}: Partial<WriteJob> & {
+  readonly records?: number;
+  readonly most?: number;
+} = {}) {
+  const tally = new Tally({
+    rejects: new RejectsFile('rejects', '/nowhere/rejects', { option: plainOption }),
+    sourceRecord: (_, row) => `${row}`,
+    listNotSent: false,
+  });
+  return {
+    request: { frame: { open: Buffer.from('['), close: Buffer.from(']') }, records, bytes: 1000 },
+    budget: new Gate(most),
+    order: 'key' as const,
+    tally,
+    endpoint: 'POST /test',
+    option: plainOption,
+    warn: () => undefined,
+    ...given,
+  };
+}
+
+/** A promise, and what resolves it. */
+export function deferred<T = void>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((done, failed) => {
+    resolve = done;
+    reject = failed;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,41 @@
+import { zoneOf } from '../../../src/time-zone.js';
+import type { RowBlock } from '../../../src/input/row-block.js';
+import { uploadMapper } from '../../../src/mapping/upload-mapper.js';
+import type { UploadMapping } from '../../../src/mapping/upload-mapping.js';
+import { csvRows, jsonRows, recordTexts } from './row-blocks.js';
+
+export type Options = Partial<UploadMapping>;
+
+/** What `upload` does without flags. */
+export const uploadDefaults: UploadMapping = {
+  kind: 'profile',
+  identity: 'identity',
+  identityGiven: false,
+  map: new Map(),
+  drop: new Set(),
+  types: new Map(),
+  empty: 'omit',
+  zone: zoneOf('UTC'),
+  retryUnknown: false,
+};
+
+export function mapRows(rows: RowBlock, options: Options = {}) {
+  const block = uploadMapper({ ...uploadDefaults, ...options }).map(rows);
+  return { ...block, records: recordTexts(block) };
+}
+
+/** The record of one CSV row, parsed; or its stage and error. */
+export function mapCells(cells: Readonly<Record<string, string>>, options: Options = {}): unknown {
+  return outcome(csvRows(Object.keys(cells), [Object.values(cells)]), options);
+}
+
+/** The text of one JSON row's record; or its stage and error. */
+export const mapJson = (text: string, options: Options = {}): unknown => {
+  const { records, rejects } = mapRows(jsonRows([text]), options);
+  return records[0] ?? [rejects[0]!.stage, rejects[0]!.error];
+};
+
+function outcome(rows: RowBlock, options: Options): unknown {
+  const { records, rejects } = mapRows(rows, options);
+  return rejects[0] ? [rejects[0].stage, rejects[0].error] : JSON.parse(records[0]!);
+}

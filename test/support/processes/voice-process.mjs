@@ -1,0 +1,60 @@
+// node voice-process.mjs <url> <cuid> <hertz> [to]: says a tone in a call, and prints the tone it hears.
+// It calls, or waits to be called; one second of sound is enough.
+import process from 'node:process';
+import { createSignedCall } from '../../../dist/calling/index.js';
+import { nodeEnv, nodeVoice } from '../../../dist/calling/node/index.js';
+
+const [url, cuid, hertz, to] = process.argv.slice(2);
+const rate = 48_000;
+const tone = Int16Array.from(
+  { length: rate * 20 },
+  (_, index) => 8000 * Math.sin((2 * Math.PI * Number(hertz) * index) / rate),
+);
+
+const heard = [];
+let report;
+const enough = new Promise((resolve) => {
+  report = resolve;
+});
+const media = await nodeVoice({
+  play: { rate, samples: tone },
+  onVoice: (sound) => {
+    if (heard.length === 0 && sound.samples.every((sample) => Math.abs(sample) < 500)) return;
+    heard.push(...sound.samples);
+    // The first third of a second may still be swinging in.
+    if (heard.length > sound.rate * 1.3) report(pitch(heard.slice(-sound.rate), sound.rate));
+  },
+});
+const client = createSignedCall(
+  await nodeEnv({ url, core: { accountId: 'C' }, media, log: () => undefined }),
+);
+const over = new Promise((resolve) => {
+  client.addListener(client.SignedCallOnCallStatusChanged, ({ callEvent }) => {
+    if (callEvent === 'Ended') resolve();
+  });
+});
+client.onIncomingCall(({ callId }) => client.answer(callId));
+const account = { accountId: 'CALL-ACCOUNT', apiKey: 'call-key' };
+await client.initialize({ ...account, cuid, allowPersistSocketConnection: true });
+process.stdout.write('ready\n');
+if (to !== undefined) await client.call(to, 'tones');
+process.stdout.write(`${await enough}\n`);
+if (to === undefined) {
+  // The other side has heard enough, too, and hangs up.
+  await over;
+} else {
+  process.stdin.once('data', () => client.hangup());
+  await over;
+  process.stdin.destroy();
+}
+client.close();
+
+/** How often a second it swings up through zero. */
+function pitch(samples, rate) {
+  const rises = [];
+  for (let index = 1; index < samples.length; index += 1) {
+    const [before, here] = [samples[index - 1], samples[index]];
+    if (before < 0 && here >= 0) rises.push(index - here / (here - before));
+  }
+  return (rate * (rises.length - 1)) / (rises.at(-1) - rises[0]);
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { WebSocketServer, type WebSocket } from 'ws';
+import type { RouterFrames } from '../../../src/calling/protocol.js';
+
+export type Frame = Readonly<Record<string, unknown>> & { readonly t: string; readonly id: number };
+
+/** What an answer is made of; `undefined`: none is sent. */
+type Script = (frame: Frame) => { readonly data: object } | { readonly refuse: string } | undefined;
+
+export interface ScriptedRouter {
+  readonly url: string;
+  /** All frames that came, but probes and what was only seen. */
+  readonly heard: Frame[];
+  /** `seq` that were seen. */
+  readonly seen: number[];
+  /** Instead of a plain yes. */
+  answer(type: string, script: Script): void;
+  /** Sends a frame with the next `seq`, on the newest socket. */
+  send<T extends keyof RouterFrames>(type: T, body: RouterFrames[T]): void;
+  /** Sends a frame with the `seq` of the latest. */
+  resend<T extends keyof RouterFrames>(type: T, body: RouterFrames[T]): void;
+  /** Closes the newest socket with this code, or cuts it. */
+  drop(code?: number): void;
+  /** No longer listens. */
+  stop(): void;
+}
+
+/** A router that says what the test wants: for answers that the real one does not give at will. */
+export async function scriptedRouter(): Promise<ScriptedRouter> {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const close = () => {
+    for (const socket of server.clients) socket.terminate();
+    server.close();
+  };
+  onTestFinished(close);
+  const heard: Frame[] = [];
+  const seen: number[] = [];
+  const scripts = new Map<string, Script>([
+    ['auth', () => ({ data: { session: 's', replay: 0, lastSeq: seq } })],
+    ['call', () => ({ data: { callId: 'call-1' } })],
+  ]);
+  let seq = 0;
+  let newest: WebSocket | undefined;
+
+  server.on('connection', (socket) => {
+    newest = socket;
+    socket.on('message', (data: Buffer) => {
+      const frame = JSON.parse(data.toString('utf8')) as Frame;
+      if (frame.t === 'seen') seen.push(Number(frame['seq']));
+      else if (frame.t !== 'probe') heard.push(frame);
+      const script = scripts.get(frame.t) ?? (() => ({ data: {} }));
+      const answer = frame.t === 'seen' ? undefined : script(frame);
+      if (answer === undefined) return;
+      const ack =
+        'data' in answer
+          ? { ok: true, data: answer.data }
+          : { ok: false, err: { name: answer.refuse, message: `no: ${answer.refuse}` } };
+      socket.send(JSON.stringify({ t: 'ack', re: frame.id, ...ack }));
+    });
+  });
+
+  return {
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    heard,
+    seen,
+    answer: (type, script) => void scripts.set(type, script),
+    send: (type, body) => {
+      seq += 1;
+      newest?.send(JSON.stringify({ t: type, seq, ...body }));
+    },
+    resend: (type, body) => newest?.send(JSON.stringify({ t: type, seq, ...body })),
+    drop: (code) => (code === undefined ? newest?.terminate() : newest?.close(code)),
+    stop: close,
+  };
+}

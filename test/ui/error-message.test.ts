@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
+import { showError } from '../../src/ui/error-message.js';
+import { makeWorld } from '../support/test-environment.js';
+
+function shown(
+  error: unknown,
+  { json = false, verbose = false, color = false, tty = false } = {},
+): string {
+  const runtime = makeWorld({ tty }).runtime();
+  showError(error, runtime, { json, verbose, color });
+  expect(runtime.output().stdout).toBe('');
+  return runtime.output().stderr;
+}
+
+const error = new EngagectlError(
+  'E-HEADER-DUPLICATE',
+  'users.csv: column "E\u001Bmail" appears twice',
+  {
+    why: 'the service could only keep one',
+    fix: 'rename one of them',
+    file: 'users.csv',
+    line: 1,
+  },
+);
+
+describe('an error', () => {
+  test('says what, why and what to do, and is harmless for a terminal', () => {
+    expect(shown(error))
+      .toBe(`error E-HEADER-DUPLICATE: users.csv: column "E\\u{1B}mail" appears twice
+  why: the service could only keep one
+  fix: rename one of them
+  more: engagectl help errors E-HEADER-DUPLICATE
+`);
+  });
+
+  test('that knows neither why nor fix has those of its id, in text and in JSON', () => {
+    const bare = new EngagectlError('E-TERMINATED', 'stopped by SIGTERM');
+    const why = 'SIGTERM stopped the command';
+    expect(shown(bare)).toContain(`\n  why: ${why}\n  fix: `);
+    expect(JSON.parse(shown(bare, { json: true }))).toMatchObject({ error: { why } });
+  });
+
+  test('begins in red on a terminal, unless colours are switched off', () => {
+    const red = '\u001B[31merror\u001B[39m E-';
+    expect(shown(error, { color: true, tty: true }).startsWith(red)).toBe(true);
+    expect(shown(error, { color: true })).toMatch(/^error E-/);
+    expect(shown(error, { tty: true })).toMatch(/^error E-/);
+  });
+
+  test('is one JSON object on one line under --json', () => {
+    const text = shown(error, { json: true });
+    expect(text.trimEnd()).not.toContain('\n');
+    expect(JSON.parse(text)).toEqual({
+      error: {
+        id: 'E-HEADER-DUPLICATE',
+        message: 'users.csv: column "E\u001Bmail" appears twice',
+        why: 'the service could only keep one',
+        fix: 'rename one of them',
+        file: 'users.csv',
+        line: 1,
+        exitCode: 8,
+      },
+    });
+  });
+
+  test('that nobody foresaw shows its stack only with --verbose', () => {
+    const defect = new TypeError('x is undefined');
+    expect(shown(defect)).not.toContain('    at ');
+    expect(shown(defect, { verbose: true })).toContain('    at ');
+    expect(JSON.parse(shown(defect, { json: true }))).toMatchObject({
+      error: { id: 'E-DEFECT', exitCode: 1, why: 'a defect in engagectl, not in what you typed' },
+    });
+  });
+
+  test('of a closed stdout says nothing', () => {
+    expect(shown(new EngagectlError('E-STDOUT-CLOSED', 'stdout was closed'))).toBe('');
+  });
+});
