@@ -165,7 +165,7 @@ function helpWidth({ stdout, env }: Runtime): number {
  * The words of a command line with `-o=file` as `-ofile`, as most programs read it: commander would
  * take `=file` for the value.
  */
-export function withShortValues(argv: readonly string[], program: Command): string[] {
+function withShortValues(argv: readonly string[], program: Command): string[] {
   const letters = new Set(valued(program));
   const end = argv.indexOf('--');
   return argv.map((word, at) => {

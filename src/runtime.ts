@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A readable standard stream, and whether a person sits at it. */
-export type InputStream = NodeJS.ReadableStream & { readonly isTTY?: boolean };
+type InputStream = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 /** A writable standard stream; `columns` and `rows` are set when it is a terminal. */
 export type OutputStream = NodeJS.WritableStream & {
   readonly isTTY?: boolean;

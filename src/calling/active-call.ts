@@ -14,7 +14,7 @@ import type { Answer } from './socket.js';
 import type { Listeners } from './listeners.js';
 
 /** What the desk needs of the session it belongs to. */
-export interface DeskOptions {
+interface DeskOptions {
   readonly env: Environment;
   readonly listeners: Listeners;
   readonly connection: () => Connection;
@@ -174,7 +174,7 @@ export class CallDesk {
 export type SignedCallState = 'NoCall' | 'OutgoingCall' | 'IncomingCall' | 'OngoingCall';
 
 /** The one call that this client has, as far as the router has told of it. */
-export interface LocalCall {
+interface LocalCall {
   readonly details: CallDetails;
   readonly direction: CallDirection;
   readonly media: CallMedia;
@@ -188,7 +188,7 @@ export function stateOf(call: LocalCall | undefined): SignedCallState {
 }
 
 /** What a call's voice asks of the call. */
-export interface CallMediaEvents {
+interface CallMediaEvents {
   signal(payload: unknown): void;
   connected(): void;
   /** There will be no voice. */
@@ -196,7 +196,7 @@ export interface CallMediaEvents {
 }
 
 /** The voice of one call, from its answer to its end. */
-export class CallMedia {
+class CallMedia {
   readonly #env: Environment;
   readonly #events: CallMediaEvents;
   #session: MediaSession | undefined;

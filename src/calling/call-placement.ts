@@ -21,7 +21,7 @@ interface Attempt {
   callId: string | undefined;
 }
 
-export interface PlacementOptions {
+interface PlacementOptions {
   readonly env: Environment;
   readonly cuid: string;
   readonly desk: () => CallDesk;

@@ -11,7 +11,7 @@ export interface CallProperties {
 }
 
 /** What `call` was asked, as it was asked. */
-export interface CallRequest {
+interface CallRequest {
   readonly cuid: string;
   readonly receiverCuid: unknown;
   readonly callContext: unknown;

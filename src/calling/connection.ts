@@ -4,7 +4,7 @@ import type { Environment } from './environment.js';
 import type { Fault } from './errors.js';
 
 /** Who hears what comes, over however many sockets. */
-export interface ConnectionReceiver {
+interface ConnectionReceiver {
   /** Each frame once, in order. */
   hear(frame: RouterFrame): void;
   /** The router has no memory of this client any more, and so of no call. */
@@ -15,7 +15,7 @@ export interface ConnectionReceiver {
 
 type PostedFrame = 'answer' | 'decline' | 'hangup' | 'ready' | 'sdp' | 'logout';
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly env: Environment;
   /** Asked for each socket. */
   readonly identity: () => Omit<ClientFrames['auth'], 'lastSeq'>;

@@ -243,10 +243,10 @@ export interface Shape {
   readonly words: string;
   readonly isRequired?: boolean;
 }
-export type Shapes = Readonly<Record<string, Shape>>;
+type Shapes = Readonly<Record<string, Shape>>;
 
 /** Errors for properties whose values do not have their shapes. */
-export function* misshapen(
+function* misshapen(
   properties: Properties,
   shapes: Shapes,
   errorName: ErrorName,
@@ -261,7 +261,7 @@ export function* misshapen(
 }
 
 /** Warnings for keys that are none of the known ones: the SDK ignores them. */
-export function* unknownKeys(
+function* unknownKeys(
   properties: Properties,
   known: readonly string[],
   path: readonly string[] = [],

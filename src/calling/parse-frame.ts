@@ -9,7 +9,7 @@ import {
 import { isCuid } from './cuid.js';
 
 /** What a frame of a client comes to. `unknown` types are for later versions: they are ignored. */
-export type ReadFrame =
+type ReadFrame =
   | { readonly kind: 'frame'; readonly frame: ClientFrame }
   | { readonly kind: 'malformed' | 'unknown' }
   /** A known type with a wrong shape; `id`: that of the answer, when the frame has one. */

@@ -122,7 +122,7 @@ export interface AckData {
 }
 
 /** Why the router refuses a frame. All but the last two are names of the SDK's errors. */
-export const refusalNames = [
+const refusalNames = [
   'BAD_REQUEST',
   'AUTH_FAILURE',
   'CUID_ELSEWHERE',

@@ -18,7 +18,7 @@ export type Answer =
   | { readonly kind: 'timeout' | 'lost' };
 
 /** Who hears what comes over a link. */
-export interface LinkReceiver {
+interface LinkReceiver {
   frame(frame: RouterFrame): void;
   /** The code of the close frame; undefined without one. */
   closed(code: number | undefined): void;

@@ -79,7 +79,7 @@ function play(_track: MediaTrack, stream: TrackStream | undefined): void {
 type Signal = { readonly description: SessionDescription } | { readonly candidate: IceCandidate };
 
 /** The two sides agree how to speak to each other: the initiator offers, the receiver answers. */
-export function negotiate(
+function negotiate(
   peer: PeerConnection,
   { role, sendSignal, onSignal }: MediaOptions,
   fail: (error: unknown) => void,
@@ -119,19 +119,19 @@ export function negotiate(
 // What the SDK needs of WebRTC. The browser's RTCPeerConnection has it, so have those of React Native and
 // of the package @roamhq/wrtc.
 
-export interface SessionDescription {
+interface SessionDescription {
   readonly type: 'offer' | 'answer' | 'pranswer' | 'rollback';
   readonly sdp?: string;
 }
 
-export interface IceServer {
+interface IceServer {
   readonly urls: string | string[];
   readonly username?: string;
   readonly credential?: string;
 }
 
 /** Where a side can be reached. */
-export interface IceCandidate {
+interface IceCandidate {
   readonly candidate: string;
   readonly sdpMid: string | null;
   readonly sdpMLineIndex: number | null;
@@ -148,7 +148,7 @@ export interface TrackStream {
   getTracks(): MediaTrack[];
 }
 
-export interface PeerConnection {
+interface PeerConnection {
   readonly connectionState: string;
   addEventListener(type: 'connectionstatechange', listener: () => void): void;
   addEventListener(

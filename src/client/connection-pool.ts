@@ -124,7 +124,7 @@ const interim = /^HTTP\/1\.[01] 100[ \r\n][^]*?\r?\n\r?\n/;
  * Hands on what comes from a socket, but for a `100 Continue` before an answer. Some servers send
  * it unasked, as they may, and undici would give the request up.
  */
-export function withoutContinue(socket: () => Socket, push: Push): Push {
+function withoutContinue(socket: () => Socket, push: Push): Push {
   let asked = 0;
   /** The beginning of an answer as long as it may be a `100 Continue`. */
   let held: Buffer | undefined;

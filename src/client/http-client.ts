@@ -165,7 +165,7 @@ const malformed = /malformed request/i;
  * The record of an answer of endpoint 5, as the service wrote it; undefined when no user matches.
  * How that is said is open (service-facts, Reads): a `fail` body, no `record`, or null.
  */
-export async function foundRecord(
+async function foundRecord(
   answer: Answer,
   accept: Exchanges['accept'],
 ): Promise<Buffer | undefined> {

@@ -1,6 +1,6 @@
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-export interface SeenHeaders {
+interface SeenHeaders {
   readonly sent: Headers;
   readonly received: Headers;
 }

@@ -162,7 +162,7 @@ function requestIdOf(headers: Headers, shown: Shown): { readonly requestId?: str
   return typeof id === 'string' ? { requestId: shown(id).slice(0, longestId) } : {};
 }
 
-export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
 /** What a body says that refuses a whole request; undefined when it does not. */
 export async function failOf(

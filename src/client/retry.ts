@@ -30,7 +30,7 @@ export interface Situation {
   readonly random: () => number;
 }
 
-export type Decision =
+type Decision =
   /** Send the same request again after `ms`. */
   | { readonly action: 'wait'; readonly ms: number }
   /** Attempts or time are used up: nothing was done, the service is unavailable. */
@@ -102,7 +102,7 @@ export const isThrottled = (failure: Failure): boolean =>
   failure.kind === 'refused' && failure.status === 429;
 
 /** Counts of a command, added to as requests are made. */
-export interface RequestCounts {
+interface RequestCounts {
   requests: number;
   retries: number;
 }
@@ -150,7 +150,7 @@ export async function withRetry<T>(
 }
 
 /** A request that failed and is to be made again. */
-export interface Wait {
+interface Wait {
   /** Names the request, e.g. `GET /1/profile.json`. */
   readonly what: string;
   readonly failure: Failure;

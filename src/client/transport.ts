@@ -178,7 +178,7 @@ class Sending {
   }
 }
 
-export interface Head {
+interface Head {
   readonly status: number;
   readonly headers: Headers;
 }
@@ -190,7 +190,7 @@ export type Take = (chunk: Buffer) => void;
  * One answer as undici hands it over: first its head, then its body as soon as it is wanted, each
  * piece in the turn in which it came. A stream of undici's costs twice as much for each piece.
  */
-export class Arrival implements Dispatcher.DispatchHandler {
+class Arrival implements Dispatcher.DispatchHandler {
   /** Rejects with what stopped the request, or with the reason of the signal. */
   readonly head: Promise<Head>;
   /** Whether undici has begun to write it to a connection: before, the service cannot know of it. */

@@ -208,7 +208,7 @@ function noCallingAccount({ region, source }: Saved): never {
 }
 
 /** The slice of the global options that chooses an account: each a flag, or a variable. */
-export interface AccountSettings {
+interface AccountSettings {
   readonly profile?: string;
   readonly region?: string;
   readonly baseUrl?: string;
@@ -221,7 +221,7 @@ export interface AccountSettings {
 }
 
 /** A value and, for people, where it came from. */
-export interface Sourced {
+interface Sourced {
   readonly value: string;
   readonly source: string;
 }

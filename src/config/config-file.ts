@@ -175,7 +175,7 @@ function refuseLoose(
 }
 
 /** E-CONFIG-FILE that never shows what the file holds. */
-export function notUsable(file: string, why: string): EngagectlError {
+function notUsable(file: string, why: string): EngagectlError {
   return new EngagectlError('E-CONFIG-FILE', `${file}: cannot be used`, {
     why,
     fix: `correct it, or remove it (rm ${shellWord(file)}) and set it up again`,

@@ -46,7 +46,7 @@ export async function chooseSaved(
 }
 
 /** E-CONFIG for a profile that is not there. */
-export function findProfile(config: Config, name: string): SavedProfile {
+function findProfile(config: Config, name: string): SavedProfile {
   const profile = entry(config.profiles, name);
   if (profile) return profile;
   const known = Object.keys(config.profiles);
@@ -70,7 +70,7 @@ export function findProfile(config: Config, name: string): SavedProfile {
 }
 
 /** E-REGION for a region that is not there. */
-export function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {
+function findRegion(name: string, profile: SavedProfile, region: string): SavedRegion {
   const values = entry(profile.regions, region);
   if (values) return values;
   const known = [...Object.keys(profile.regions), localRegion];
@@ -98,7 +98,7 @@ export function entry<T>(map: Readonly<Record<string, T>>, key: string): T | und
 }
 
 /** A region of a profile, as it is to be saved; what is undefined stays as it was. */
-export interface RegionChange {
+interface RegionChange {
   readonly profile: string;
   readonly region: string;
   readonly values: { readonly [K in keyof SavedRegion]?: SavedRegion[K] | undefined };

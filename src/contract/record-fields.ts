@@ -1,7 +1,7 @@
 import { recordCodes as codes } from './error-codes.js';
 
 /** What a default profile field must look like, and the code of one that does not. */
-export interface ProfileField {
+interface ProfileField {
   readonly wanted: string;
   readonly pattern: RegExp;
   /** Undefined: the service takes anything, and may not understand it. */

@@ -7,11 +7,10 @@ import type { Shard } from '../jobs/job-options.js';
 
 /** Requests in flight that an account has for each kind of endpoint, where nobody said. */
 const usualBudgets = { upload: 15, other: 3 } as const;
-export type LaneKind = keyof typeof usualBudgets;
-export const laneKinds: readonly LaneKind[] = ['upload', 'other'];
+type LaneKind = keyof typeof usualBudgets;
 
 /** Whose requests share a budget. */
-export interface Lane {
+interface Lane {
   readonly accountId: string;
   readonly host: string;
   readonly kind: LaneKind;
@@ -28,7 +27,7 @@ export const laneName = ({ accountId, host, kind }: Lane): string =>
   `${digest([accountId, host]).slice(0, 12)}-${kind}`;
 
 /** Where a run is found by its id. */
-export interface ListedRun {
+interface ListedRun {
   readonly run: string;
   readonly workDir: string;
   readonly lane: string;
@@ -129,7 +128,7 @@ export async function jobsOf(
 }
 
 /** What was found of a store. */
-export interface StoreCheck {
+interface StoreCheck {
   readonly store: string;
   readonly version: string;
   readonly lanes: number;

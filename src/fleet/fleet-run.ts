@@ -7,7 +7,7 @@ import { shardName } from '../jobs/shard.js';
 import type { Shard } from '../jobs/job-options.js';
 
 /** What a fleet can do. */
-export const fleetCommands = ['upload', 'subscribe', 'demerge', 'export-events'] as const;
+const fleetCommands = ['upload', 'subscribe', 'demerge', 'export-events'] as const;
 export type FleetCommand = (typeof fleetCommands)[number];
 
 /** What is to be done, without secrets: in the work folder, where every worker reads it. */

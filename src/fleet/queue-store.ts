@@ -22,9 +22,9 @@ export interface QueueStore {
   close(): Promise<void>;
 }
 
-export type Process = (job: Job, token: string) => Promise<unknown>;
+type Process = (job: Job, token: string) => Promise<unknown>;
 
-export interface WorkerSettings {
+interface WorkerSettings {
   readonly name: string;
   readonly slots: number;
   /** Milliseconds. */

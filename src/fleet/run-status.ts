@@ -19,9 +19,9 @@ import type { Queue } from 'bullmq';
 import type { Shard } from '../jobs/job-options.js';
 
 /** Of a shard. `missing`: the store has lost it, or the work folder its result. */
-export type ShardState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' | 'missing';
+type ShardState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' | 'missing';
 
-export interface ShardStatus {
+interface ShardStatus {
   readonly shard: number;
   readonly state: ShardState;
   readonly worker: string | null;

@@ -175,10 +175,10 @@ export interface ShardOutcome extends Omit<ShardResult, 'shard' | 'worker' | 'en
   readonly error: EngagectlError | undefined;
 }
 
-export type PerformShard = (part: ShardPart) => Promise<ShardOutcome>;
+type PerformShard = (part: ShardPart) => Promise<ShardOutcome>;
 
 /** What a worker is, for each of its shards. */
-export interface ShardWorld {
+interface ShardWorld {
   readonly worker: string;
   readonly runtime: Runtime;
   /** Milliseconds. */
@@ -187,7 +187,7 @@ export interface ShardWorld {
 }
 
 /** A shard that this worker has a lease on, from its journal to its result. */
-export class RunningShard {
+class RunningShard {
   readonly lease: Lease;
   readonly job: Job;
   readonly #world: ShardWorld;

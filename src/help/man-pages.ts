@@ -5,7 +5,7 @@ import type { Topic } from './topic-pages.js';
 import type { Command, Help } from 'commander';
 
 /** A manual page in the man(7) language. */
-export interface ManualPage {
+interface ManualPage {
   /** Like `engagectl-upload.1`. */
   readonly file: string;
   readonly text: string;

@@ -169,8 +169,7 @@ export function noteProblem(command: Command, problem: string): void {
   problems.set(root, [...(problems.get(root) ?? []), problem]);
 }
 
-export const problemsOf = (command: Command): readonly string[] =>
-  problems.get(rootOf(command)) ?? [];
+const problemsOf = (command: Command): readonly string[] => problems.get(rootOf(command)) ?? [];
 
 /** Several problems as one sentence. */
 export const oneAfterAnother = (all: readonly string[]): string =>

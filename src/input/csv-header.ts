@@ -13,7 +13,7 @@ import type { TextWindow } from './text-buffer.js';
 /** More columns than any record of the service may have keys. */
 const mostColumns = 16_384;
 
-export interface Header {
+interface Header {
   readonly names: readonly string[];
   /** Physical line after it. */
   readonly nextLine: number;

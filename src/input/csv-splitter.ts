@@ -74,7 +74,7 @@ export class CsvCutter implements Cutter {
  * The cut with its cells as RFC 4180 would hold them: where a cell holds an escape or a quotation
  * mark, its content in that form goes behind the text, and its bounds lead there.
  */
-export function standardCells(text: Buffer, cut: Cut, markers: Markers): Cut {
+function standardCells(text: Buffer, cut: Cut, markers: Markers): Cut {
   if (markers.quote.equals(quotationMarkBytes) && markers.escape.equals(quotationMarkBytes))
     return cut;
   const cells = cut.cells?.slice() ?? new Int32Array(0);

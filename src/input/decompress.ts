@@ -71,7 +71,7 @@ function damaged(name: string, cause: Error & { code?: string }): EngagectlError
 }
 
 /** A look at the first bytes of a sequence of chunks, which `all` then gives out from the start. */
-export interface WithHead {
+interface WithHead {
   /** At least the bytes asked for, unless there are fewer. */
   readonly head: Buffer;
   readonly all: AsyncGenerator<Buffer>;

@@ -114,7 +114,7 @@ function encode(text: string): Buffer {
 }
 
 /** Stands for text that could not be decoded: never valid in UTF-8, so that its record is refused. */
-export const undecodable = Buffer.from([0xff, 0xff, 0xff]);
+const undecodable = Buffer.from([0xff, 0xff, 0xff]);
 
 /** Half of a surrogate pair: what a unit that was cut is counted as, too. */
 const half = '\uD800';
@@ -123,7 +123,7 @@ const half = '\uD800';
  * UTF-8 text of UTF-16, without the mark at its start. TextDecoder makes U+FFFD of half a pair,
  * which a U+FFFD that stands in the file could not be told from.
  */
-export async function* fromUtf16(
+async function* fromUtf16(
   chunks: AsyncIterable<Buffer>,
   bigEndian: boolean,
 ): AsyncGenerator<Buffer> {

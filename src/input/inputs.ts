@@ -240,7 +240,7 @@ export interface Table {
 }
 
 /** Inputs whose starts were read. */
-export interface CheckedInputs {
+interface CheckedInputs {
   /** Of an input; undefined where it is no table. Those of one form are one object. */
   tableOf(input: number): Table | undefined;
   /** Those that can be read only once are still open. */
@@ -249,14 +249,14 @@ export interface CheckedInputs {
   readonly guessed: GuessedInput | undefined;
 }
 
-export interface GuessedInput {
+interface GuessedInput {
   readonly name: string;
   readonly format: InputFormat;
   readonly others: number;
 }
 
 /** Files are closed again, and tables of one form are kept once: there may be many thousands. */
-export async function checkInputs(
+async function checkInputs(
   sources: Sources,
   options: InputOptions,
   context: { readonly csv: CsvProgram; readonly signal: AbortSignal; readonly digests: boolean },
@@ -298,4 +298,4 @@ export const isSame = (header?: readonly string[], other?: readonly string[]): b
   header?.length === other?.length && (header?.every((name, at) => name === other?.[at]) ?? true);
 
 /** Where the first of all inputs begins. */
-export const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };
+const inputsStart: Position = { input: 0, offset: 0, line: 1, ordinal: 0 };

@@ -192,10 +192,10 @@ interface ElementProgram {
 
 /** In place of a position: the element ends beyond the text, or has a line break within a string. */
 export const BEYOND = -1;
-export const LINE_BREAK = -2;
+const LINE_BREAK = -2;
 
 /** Finds where elements of a JSON array end; whether they are JSON is not looked at. */
-export class JsonElements {
+class JsonElements {
   readonly #program = openTextProgram() as ElementProgram;
   #length = 0;
 

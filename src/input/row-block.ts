@@ -2,7 +2,7 @@ import type { CsvProgram, Markers } from '../text/csv-scanner.js';
 import type { TextMemory } from './text-buffer.js';
 
 /** Formats of the write commands' input. `list` is one bare value a line. */
-export const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;
+const inputFormats = ['csv', 'tsv', 'ndjson', 'json', 'list'] as const;
 export type InputFormat = (typeof inputFormats)[number];
 
 /** A place between two records of the input, from which reading can go on in another process. */
@@ -33,7 +33,7 @@ export interface TextDigest {
 }
 
 /** What more is known of a text that was read to its end. */
-export interface EndOfText {
+interface EndOfText {
   /** Behind its last record: where reading goes on when there is more. */
   readonly end: Position;
   /** Of its first bytes; see DigestedText. */

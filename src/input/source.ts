@@ -32,7 +32,7 @@ export interface OpenSource {
 }
 
 /** Finds the file, without reading it. Throws EngagectlError E-FILE-READ. */
-export function fileSource(name: string, cwd: string): Source {
+function fileSource(name: string, cwd: string): Source {
   if (name === '') throw noName();
   const path = resolve(cwd, name);
   let found: Stats;
@@ -48,7 +48,7 @@ export function fileSource(name: string, cwd: string): Source {
 }
 
 /** A file of which the size was found before. */
-export const foundFile = (name: string, size: number, cwd: string): Source => ({
+const foundFile = (name: string, size: number, cwd: string): Source => ({
   name,
   size,
   open: () => openFile({ name, path: resolve(cwd, name), size }),
@@ -89,7 +89,7 @@ function openFile({ name, path, size }: { name: string; path: string; size: numb
   return { ...chunks, close, wasReplaced: () => replaced };
 }
 
-export function stdinSource(stdin: Runtime['stdin']): Source {
+function stdinSource(stdin: Runtime['stdin']): Source {
   const name = 'stdin';
   return { name, size: undefined, open: () => openStream(name, stdin) };
 }

@@ -245,7 +245,7 @@ export interface Users extends Pick<
 }
 
 /** Opens the input and checks its header. Throws like `openInputs`, and E-COLUMN-MISSING. */
-export async function openUsers(
+async function openUsers(
   wanted: WantedUsers,
   options: ReadOptions,
   runtime: Pick<Runtime, 'stdin' | 'cwd' | 'signal'>,

@@ -46,7 +46,7 @@ export interface WriteResult extends RunResult {
 }
 
 /** Records of an input against what the account accepted before. */
-export interface WritePlan {
+interface WritePlan {
   readonly new: number;
   readonly changed: number;
   readonly unchanged: number;

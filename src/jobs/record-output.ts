@@ -58,7 +58,7 @@ export function openLines(
 }
 
 /** Collects single records into pages of about `pageBytes`, since an output commits page by page. */
-export class RecordWriter {
+class RecordWriter {
   readonly #output: Output;
   readonly #pageBytes: number;
   #records: Buffer[] = [];

@@ -27,7 +27,7 @@ export interface RowsResult extends RunResult {
 }
 
 /** A job on the rows of an input that asks the service for nothing. */
-export interface RowsKind {
+interface RowsKind {
   readonly name: string;
   /** What every CSV must have, and how to say that it is called otherwise. */
   readonly columns: readonly string[];

@@ -206,7 +206,7 @@ function eventFault(json: JsonText): string | undefined {
 }
 
 /** Why a member cannot name an event. */
-export function nameFault(json: JsonText, index: number, member: string): string | undefined {
+function nameFault(json: JsonText, index: number, member: string): string | undefined {
   const value = json.stringAt(index, typedText);
   const fault = value ? textFault(value) : 'the value is no string';
   return fault === undefined ? undefined : `${member}: ${fault}`;

@@ -5,7 +5,7 @@ import { takeKey } from './identity.js';
 import { faultOf, NamedValues } from './row-values.js';
 import { invalid, RecordBuilder, type Fault, type Mapper } from './record-block.js';
 
-export interface DemergeMapping {
+interface DemergeMapping {
   /** Column or member of the identity. */
   readonly identity: string;
   /** Whether lines of a rejects file with stage `unknown` are sent. */

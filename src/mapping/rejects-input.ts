@@ -47,7 +47,7 @@ function unwrap(json: JsonText, stage: string | undefined): Fault | undefined {
 }
 
 /** Why a record of a rejects file is not sent unless that is asked for. */
-export const unknownBefore = {
+const unknownBefore = {
   stage: 'unknown',
   error: 'it is unknown whether an earlier run sent it: --retry-unknown sends it again',
 } as const satisfies Fault;
@@ -99,7 +99,7 @@ function jsonFault({ bytes, fault, faultAt, start }: JsonText): string {
 
 const nothing = Buffer.alloc(0);
 /** What stands between and around the cells, where it is not what RFC 4180 says. */
-export interface Dialect {
+interface Dialect {
   readonly delimiter?: string;
   readonly quote?: string;
   readonly escape?: string;
@@ -108,7 +108,7 @@ export interface Dialect {
 let program: CsvProgram | undefined;
 
 /** The cells of one CSV record, or why it has not as many as there are columns. */
-export function cellsOfLine(
+function cellsOfLine(
   line: string,
   { delimiter = ',', quote = '"', escape = quote }: Dialect,
   columns: number,

@@ -6,7 +6,7 @@ import type { CellText } from '../text/text-slice.js';
 export const epochDigits = 11;
 
 /** Epoch seconds of a text, or the reason why it has none. */
-export type Instant = number | string;
+type Instant = number | string;
 
 const iso =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?:(Z)|([-+])(\d\d)(?::?(\d\d))?)?)?$/i;

@@ -133,7 +133,7 @@ export class UploadCsv implements CellRow {
 }
 
 /** What the records of a CSV are like, as `wasm/csv-record-writer.ts` reads it. */
-export interface RowForm {
+interface RowForm {
   /** Numbers of 32 bits, and behind them the texts that they tell place and length of. */
   readonly bytes: Buffer;
   readonly members: number;
@@ -183,9 +183,9 @@ function kindOf(type: Column['type']): number {
 }
 
 /** Returned by `next` in place of a column. */
-export const DONE = -1;
+const DONE = -1;
 const FULL = -2;
-export const HEAD = -3;
+const HEAD = -3;
 
 /** Of what stands behind the members. */
 const closing = 3;
@@ -197,7 +197,7 @@ const longestEscape = 6;
  * write there. `wasm/csv-record-writer.ts` does it, where the block was cut and its text and cells mostly
  * still are.
  */
-export class RowWriter {
+class RowWriter {
   readonly out = new JsonWriter((length) => this.#outOf(length));
   #program = new CsvProgram();
   #form: RowForm = { bytes: Buffer.alloc(0), members: 0 };

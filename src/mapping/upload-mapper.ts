@@ -109,7 +109,7 @@ class UploadJson {
 const mostColumns = 10_000;
 
 /** The flat object that a JsonText has read, as a row whose cells are its members. */
-export class JsonRow implements CellRow {
+class JsonRow implements CellRow {
   readonly parts: Parts = { identity: -1, objectId: -1, ts: -1, evtName: -1 };
   readonly #json: JsonText;
   readonly #records: RecordBuilder;

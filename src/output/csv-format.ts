@@ -79,7 +79,7 @@ function formulaWarnings(
 const mostPages = 20;
 
 /** Columns that were asked for and do not occur: a name that was hardly meant so. */
-export class UnseenColumns {
+class UnseenColumns {
   readonly #wanted: Set<string>;
   readonly #seen = new Flattener({ escapeFormulas: false });
   #pages = 0;

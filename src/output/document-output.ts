@@ -173,7 +173,7 @@ interface DocumentParts {
 }
 
 /** One document, written page by page: to its sink or, where it has to wait, to a spool. */
-export class DocumentOutput implements Output {
+class DocumentOutput implements Output {
   readonly #sink: Sink;
   readonly #encoding: Encoding;
   readonly #gzip: boolean;

@@ -60,10 +60,7 @@ export async function refusePartial(target: FileTarget): Promise<void> {
   }
 }
 
-export function targetExists(
-  { name, option }: FileTarget,
-  details: { why?: string; fix?: string } = {},
-) {
+function targetExists({ name, option }: FileTarget, details: { why?: string; fix?: string } = {}) {
   return new EngagectlError('E-OUTPUT-EXISTS', `${name} already exists`, {
     why: 'nothing is replaced unless you say so',
     fix: `replace it with ${option('overwrite')}, or choose another ${option('output')}`,

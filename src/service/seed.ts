@@ -119,7 +119,7 @@ async function* linesIn(file: string): AsyncGenerator<string> {
 }
 
 /** An upload record of what stands in a seed: itself, or a profile or event as the reads return it. */
-export function uploadRecordOf(text: string, zone: Zone): string {
+function uploadRecordOf(text: string, zone: Zone): string {
   const record = isObject(text) ? membersOf(text) : undefined;
   if (!record || record.has('type')) return text;
   if (record.has('event_props')) return objectText(eventMembers(record, zone));

@@ -29,7 +29,7 @@ export interface CsvFault {
 }
 
 /** What a text holds. The tables are lent until the next text. */
-export interface CsvRecords {
+interface CsvRecords {
   /** Where the text was left, and on which physical line. */
   readonly used: number;
   readonly line: number;

@@ -222,7 +222,7 @@ interface Place {
 }
 
 /** What is wrong with a JSON text, to be read behind "JSON". */
-export function explainFault(fault: number, bytes: Buffer, place: Place): string {
+function explainFault(fault: number, bytes: Buffer, place: Place): string {
   const { faultAt, limit, keyEnd, deepest } = place;
   switch (fault) {
     case inString:

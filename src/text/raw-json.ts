@@ -36,7 +36,7 @@ export function memberText(json: Buffer, name: string): Buffer | undefined {
 }
 
 /** Behind the string, the bracket, comma or colon, the number or word, or the byte of space at `at`. */
-export function tokenEnd(json: Buffer, at: number): number {
+function tokenEnd(json: Buffer, at: number): number {
   let end = at + 1;
   if (json[at] === quote) {
     for (; json[end] !== quote; end += 1) if (json[end] === backslash) end += 1;

@@ -59,7 +59,7 @@ export function typedValue(argv: readonly string[], flag: string): string | unde
 }
 
 /** How often `-v` was typed, in any spelling: `-v`, `-vv`, `-qv`, `--verbose`. */
-export const verbosityOf = (argv: readonly string[]): number =>
+const verbosityOf = (argv: readonly string[]): number =>
   argv.reduce((sum, word) => {
     if (word === '--verbose') return sum + 1;
     return sum + (/^-[a-zA-Z]*v[a-zA-Z]*$/.test(word) ? word.split('v').length - 1 : 0);

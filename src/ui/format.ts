@@ -35,7 +35,7 @@ const wide = /[\u1100-\u115F\u2E80-\u{10FFFF}\p{Emoji_Presentation}]/u;
 const columnsOf = (character: string): number => (wide.test(character) ? 2 : 1);
 
 /** Columns of a terminal that a text takes: wide characters count as two. */
-export const widthOf = (text: string): number =>
+const widthOf = (text: string): number =>
   Array.from(text).reduce((sum, character) => sum + columnsOf(character), 0);
 
 /** Cut to a terminal's columns, so that a line can be drawn over. */

@@ -24,7 +24,7 @@ const widthForBar = 60;
 /** Where the run stands, in so many columns; as it is read, or as it was read. */
 type Say = (columns?: number, state?: ProgressState) => string;
 
-export interface ProgressSettings extends DisplaySettings {
+interface ProgressSettings extends DisplaySettings {
   /** Records go to standard output, perhaps to the same terminal: nothing may be drawn there. */
   readonly recordsOnStdout?: boolean;
 }
@@ -237,13 +237,13 @@ export interface ProgressState extends Omit<JobProgress, 'read' | 'slices'> {
 }
 
 /** How the run stood when the measuring of its pace began, so many seconds ago. */
-export interface Pace {
+interface Pace {
   readonly since: ProgressState;
   readonly seconds: number;
 }
 
 /** What follows from where a run stands and from its pace; null where it is not known. */
-export interface PaceFigures {
+interface PaceFigures {
   /** Whole, of the input. */
   readonly percent: number | null;
   readonly recordsPerSecond: number | null;
@@ -251,7 +251,7 @@ export interface PaceFigures {
 }
 
 /** In the first second there is none to speak of. */
-export function paceFigures(state: ProgressState, { since, seconds }: Pace): PaceFigures {
+function paceFigures(state: ProgressState, { since, seconds }: Pace): PaceFigures {
   const { records, bytes, totalBytes = 0 } = state;
   const share = totalBytes > 0 ? Math.min(1, bytes / totalBytes) : undefined;
   const pace = seconds < 1 ? undefined : (records - since.records) / seconds;

@@ -6,7 +6,7 @@ import { grouped } from './format.js';
 import type { ReadLineOptions } from 'node:readline/promises';
 import type { Runtime } from '../runtime.js';
 
-export type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'env'>;
+type AskRuntime = Pick<Runtime, 'stdin' | 'stderr' | 'signal' | 'env'>;
 
 /** Somebody sits at a terminal, and may be asked. */
 export const mayAsk = ({ stdin, stderr, env }: Omit<AskRuntime, 'signal'>): boolean =>

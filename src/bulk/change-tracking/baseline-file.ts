@@ -20,7 +20,7 @@ export const entryWords = hashWords;
 export const entryBytes = 4 * entryWords;
 
 /** Numbers of 32 bits before the entries. */
-export const headWords = 10;
+const headWords = 10;
 export const headBytes = 4 * headWords;
 
 /** Also tells whether the machine that wrote it orders bytes as this one does. */

@@ -111,7 +111,7 @@ function knownEntries(file: EntryFile): KnownEntries {
 }
 
 /** Keys that were accepted for the first time, a line each: a hash does not tell whose it is. */
-export class NamesFile {
+class NamesFile {
   readonly #path: string;
   #file: number | undefined;
 

@@ -22,7 +22,7 @@ export interface Plan {
   gone: number;
 }
 
-export interface MemoryOptions {
+interface MemoryOptions {
   readonly folder: string;
   /** What its records are, also the name of its files. */
   readonly kind: keyof typeof recordKinds;
@@ -200,7 +200,7 @@ const nameOf = ({ json, bounds }: Texts, position: number): RecordKey =>
   keyOfRecord(json.toString('utf8', bounds[2 * position], bounds[2 * position + 1]));
 
 /** Opens what is remembered of one kind of record; called at most once for each. */
-export type OpenMemory = (holdsEvents: boolean) => AcceptedMemory;
+type OpenMemory = (holdsEvents: boolean) => AcceptedMemory;
 
 /**
  * What an account last accepted of a stream: of users or addresses, and of events apart from them,
@@ -293,7 +293,7 @@ function partOf({ json, bounds, converges }: RecordBlock, indexes: readonly numb
 }
 
 /** Work on the files of a memory. Throws E-FILE-WRITE for what the file system says. */
-export function onDisk<T>(folder: string, work: () => T): T {
+function onDisk<T>(folder: string, work: () => T): T {
   try {
     return work();
   } catch (cause) {
@@ -302,7 +302,7 @@ export function onDisk<T>(folder: string, work: () => T): T {
 }
 
 /** The same for work that takes its time. */
-export const onDiskLater = async (folder: string, work: () => Promise<void>): Promise<void> =>
+const onDiskLater = async (folder: string, work: () => Promise<void>): Promise<void> =>
   work().catch((cause: unknown) => {
     throw notKept(folder, cause);
   });

@@ -37,7 +37,7 @@ export interface CursorTrail {
 }
 
 /** A page, and the cursor of the one after it. An end without records has no page. */
-export interface ExportedPage {
+interface ExportedPage {
   readonly page: ScannedPage | undefined;
   readonly next: string | undefined;
 }
@@ -189,7 +189,7 @@ const mostStale = 1000;
  * Sees to it that the pages of a cursor come to an end: each has another cursor, but what is on it? A
  * service may go round in a circle of pages, so all of them are remembered, by a hash each.
  */
-export class PageWatch {
+class PageWatch {
   readonly #option: OptionName;
   readonly #seen = new Set<bigint>();
   #stale = 0;

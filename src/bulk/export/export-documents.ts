@@ -159,7 +159,7 @@ interface AheadOptions {
 }
 
 /** Reads the slices that follow the one whose turn it is: a late day holds up no other. */
-export class SlicesAhead {
+class SlicesAhead {
   readonly #options: AheadOptions;
   readonly #begun = new Map<PlannedSlice, Promise<PageSpill>>();
   readonly #stop = new AbortController();

@@ -91,7 +91,7 @@ interface OfDocument {
 }
 
 /** A page is on the disk; `next` is null after the last. */
-export interface WrittenPage extends OfSlice {
+interface WrittenPage extends OfSlice {
   readonly next: string | null;
   readonly records: number;
   /** Where the slice's target stood after it. */
@@ -173,7 +173,7 @@ export interface SliceProgress {
   readonly pages: number;
 }
 
-export interface DocumentProgress {
+interface DocumentProgress {
   readonly at: Checkpoint;
   readonly sealed?: FileMark;
   readonly published?: true;

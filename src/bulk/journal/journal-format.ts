@@ -138,7 +138,7 @@ export interface JournalEntry {
  * new kind is a new line here; an older version that meets one refuses the journal, and loses
  * nothing.
  */
-export type EntryTable<State> = Readonly<Record<string, (known: State, entry: never) => void>>;
+type EntryTable<State> = Readonly<Record<string, (known: State, entry: never) => void>>;
 
 /** Any entry of a table. */
 export type EntryOf<Table> = {

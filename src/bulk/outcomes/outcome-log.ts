@@ -165,7 +165,7 @@ interface OpenBlock {
 }
 
 /** The place up to which every record is settled, known to the block. */
-export class Watermark {
+class Watermark {
   #position: Position;
   /** Blocks that are read, in order; the first ones may be settled, when one before is not. */
   readonly #open: OpenBlock[] = [];

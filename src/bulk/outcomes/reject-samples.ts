@@ -22,7 +22,7 @@ export interface FirstReject {
   readonly personal: readonly string[];
 }
 
-export interface RejectSample extends Pick<Reject, 'source' | 'line' | 'error' | 'record'> {
+interface RejectSample extends Pick<Reject, 'source' | 'line' | 'error' | 'record'> {
   readonly personal: readonly string[];
 }
 

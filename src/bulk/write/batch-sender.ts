@@ -239,7 +239,7 @@ export class Settler {
 export type Fate = ReturnType<typeof openFate>;
 
 /** Of a batch that nothing was done with; `since` are monotonic milliseconds. */
-export const openFate = (since: number) => ({
+const openFate = (since: number) => ({
   since,
   /** Failed attempts; 429 does not count. */
   attempts: 0,
@@ -268,11 +268,11 @@ export async function intend(
   await tally.log.intend(once, batch.holdsEvents ? 'event' : 'other');
 }
 
-export const oncePositions = (batch: Batch): number[] =>
+const oncePositions = (batch: Batch): number[] =>
   batch.positions().filter((position) => !batch.isConvergent(position));
 
 /** Ordinals of the records that must not be sent twice. */
-export const onceOf = (batch: Batch): number[] =>
+const onceOf = (batch: Batch): number[] =>
   batch.converges
     ? []
     : oncePositions(batch).map((position) => ordinalOfRow(...batch.source(position)));

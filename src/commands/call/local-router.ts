@@ -9,7 +9,7 @@ import type { CallOptions } from '../../service/start.js';
 import type { Messages } from '../../ui/messages.js';
 
 /** The router of `--region local`, in this process or in another. */
-export interface LocalRouter extends Credentials {
+interface LocalRouter extends Credentials {
   /** Stays the same when another process takes over. */
   readonly url: string;
   close(): Promise<void>;

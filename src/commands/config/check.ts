@@ -91,7 +91,7 @@ function correction({ profile, region, accountId, sources }: Account): string {
 }
 
 /** Another region of the config profile, and what it says. */
-export interface TriedRegion {
+interface TriedRegion {
   readonly region: string;
   readonly baseUrl: string;
   /** The account saved for it. */
@@ -108,7 +108,7 @@ type Answer = AccountCheck['status'] | 'cannot be used';
  * own credentials, and with those of `account`. The passcode goes to addresses only that the user
  * saved in this very profile, by https or to this machine.
  */
-export async function tryOtherRegions(
+async function tryOtherRegions(
   account: Account,
   settings: Settings,
   runtime: Runtime,

@@ -43,7 +43,7 @@ const setOptions = [
   ['--no-production', 'writes do not ask'],
   ['--no-check', 'do not try what was saved, by one harmless request'],
 ] as const satisfies OptionTable;
-export type SetFlags = FlagsOf<typeof setOptions>;
+type SetFlags = FlagsOf<typeof setOptions>;
 
 export const set: CommandSpec<SetFlags> = {
   summary: 'save or change the account of one region',
@@ -160,7 +160,7 @@ type Secret = Pick<SavedRegion, 'passcode' | 'passcode_command'>;
  * What is to be saved; empty when the saved one stays: a new account id never goes with the old
  * passcode.
  */
-export async function givenPasscode(
+async function givenPasscode(
   { passcodeFile, passcodeStdin, passcodeCommand }: SetFlags,
   runtime: Runtime,
   needed: boolean,
@@ -208,7 +208,7 @@ interface Tried {
   readonly message?: string;
 }
 
-export const notTried: Tried = { status: 'not tried' };
+const notTried: Tried = { status: 'not tried' };
 
 /** Nobody waits longer to hear whether what was saved fits, unless --timeout says so. */
 const patienceMs = 5000;
@@ -217,7 +217,7 @@ const patienceMs = 5000;
  * Whether account, passcode and region fit together: one harmless request, which is not repeated.
  * It is saved whatever comes of it, so that this can be done without a network.
  */
-export async function trySaved(
+async function trySaved(
   { profile, region }: { readonly profile: string; readonly region: string },
   settings: Settings,
   runtime: Runtime,

@@ -141,7 +141,7 @@ async function* findings<Of>(
 }
 
 /** The config file: there, whole, and readable by its owner only. */
-export async function checkConfig(runtime: Runtime): Promise<string> {
+async function checkConfig(runtime: Runtime): Promise<string> {
   const { profiles } = await readConfig(runtime);
   const names = Object.keys(profiles);
   const what = names.length === 0 ? 'no profile saved' : `profiles ${names.join(', ')}`;
@@ -149,7 +149,7 @@ export async function checkConfig(runtime: Runtime): Promise<string> {
 }
 
 /** Where journals go: a write needs it, an export does without and cannot be resumed. */
-export async function checkState(runtime: Runtime): Promise<string | Warning> {
+async function checkState(runtime: Runtime): Promise<string | Warning> {
   const folder = stateFolder(runtime);
   try {
     const there = await nearest(folder);
@@ -187,7 +187,7 @@ async function nearest(folder: string): Promise<string> {
 }
 
 /** What keeps two processes from working on one run. */
-export async function checkLock(runtime: Runtime): Promise<string> {
+async function checkLock(runtime: Runtime): Promise<string> {
   try {
     await tryLock(await nearest(stateFolder(runtime)), runtime);
     return 'a run can be locked';
@@ -209,11 +209,7 @@ interface Answer {
 }
 
 /** One harmless authenticated request. Throws E-CREDENTIALS, E-UNAVAILABLE or E-ANSWER. */
-export async function askOnce(
-  account: Account,
-  settings: Settings,
-  runtime: Runtime,
-): Promise<Answer> {
+async function askOnce(account: Account, settings: Settings, runtime: Runtime): Promise<Answer> {
   let date: string | undefined;
   const started = runtime.monotonic();
   const { status, request, error } = await askAccount(account, settings, runtime, (headers) => {
@@ -232,10 +228,7 @@ export async function askOnce(
 const skewMs = 60_000;
 
 /** This machine's clock against the service's. */
-export function checkClock(
-  date: string | undefined,
-  { now }: Pick<Runtime, 'now'>,
-): string | Warning {
+function checkClock(date: string | undefined, { now }: Pick<Runtime, 'now'>): string | Warning {
   const there = Date.parse(date ?? '');
   if (Number.isNaN(there)) return 'not compared: no answer said what time it is';
   const seconds = Math.round((now() - there) / 1000);

@@ -2,7 +2,7 @@ import { CommanderError, InvalidArgumentError, Option, type Command } from 'comm
 import { noteProblem } from '../../help/usage-error.js';
 
 /** What more there is to say of a flag. */
-export interface OptionDetails {
+interface OptionDetails {
   /** Throws InvalidArgumentError. */
   readonly parse?: ((text: string) => unknown) | undefined;
   readonly default?: unknown;

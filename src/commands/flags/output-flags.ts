@@ -6,7 +6,7 @@ import type { FileOptions, ExportOptions } from '../../jobs/job-options.js';
 import type { FlagsOf, OptionTable, OptionRow } from './option-table.js';
 
 /** Flags of every command that writes records. */
-export interface OutputFlags extends FileOptions {
+interface OutputFlags extends FileOptions {
   readonly output?: string;
 }
 

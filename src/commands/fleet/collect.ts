@@ -23,7 +23,7 @@ const collectOptions = [
   ['--report <file.html>', 'write a page about the run: workers, shards, throughput, 429s'],
   ...runOptions,
 ] as const satisfies OptionTable;
-export type CollectFlags = FlagsOf<typeof collectOptions>;
+type CollectFlags = FlagsOf<typeof collectOptions>;
 
 export const collect: CommandSpec<CollectFlags> = {
   needs: 'nothing',
@@ -146,7 +146,7 @@ async function oneRejectsFile(
 }
 
 /** Puts the slices of an export together; returns the name that was given for it. Throws E-USAGE, E-OUTPUT-EXISTS. */
-export async function collectExport(
+async function collectExport(
   { run }: KnownRun,
   results: readonly ShardResult[],
   { flags, runtime, program, settings }: Call<CollectFlags>,

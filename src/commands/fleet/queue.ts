@@ -12,7 +12,7 @@ export const queueOption = [
   '--queue <url>',
   'redis://… or postgres://…; with a password: in ENGAGECTL_QUEUE',
 ] as const satisfies OptionRow;
-export type QueueFlag = FlagsOf<readonly [typeof queueOption]>;
+type QueueFlag = FlagsOf<readonly [typeof queueOption]>;
 
 /** Of commands that name a run. */
 export const runOptions = [

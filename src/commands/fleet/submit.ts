@@ -132,7 +132,7 @@ interface Planned {
 }
 
 /** What a fleet is to do, from a command line. Throws E-USAGE for what it cannot do. */
-export async function planRun(planned: Planned): Promise<Omit<FleetRun, 'run' | 'version'>> {
+async function planRun(planned: Planned): Promise<Omit<FleetRun, 'run' | 'version'>> {
   const { within, argv, connection, runtime } = planned;
   refuse(within);
   const { account, accountId, host, zone } = connection;

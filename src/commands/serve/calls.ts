@@ -8,7 +8,7 @@ import type { Messages } from '../../ui/messages.js';
 import type { ServeFlags } from './flags.js';
 
 /** The calling system of `serve`. */
-export interface ServedCalls {
+interface ServedCalls {
   /** Undefined: another process routes the calls of this folder. */
   readonly options: CallOptions | undefined;
   /** Where that process says that it listens. */
@@ -116,11 +116,7 @@ const answerMilliseconds = 5000;
  * to a command of the shell on its standard input, so that a supervisor can start the receiver. That
  * it fails is told, and the call goes on ringing.
  */
-export function pushHookOf(
-  hook: string,
-  runtime: Runtime,
-  told: Messages,
-): (offer: PushOffer) => void {
+function pushHookOf(hook: string, runtime: Runtime, told: Messages): (offer: PushOffer) => void {
   const push = /^https?:\/\//i.test(hook) ? post : run;
   return (offer) =>
     void push(hook, offer, runtime).catch((error: unknown) =>

@@ -180,7 +180,7 @@ const variableOf = (heading: string, flags: string): string | undefined =>
     ? undefined
     : `ENGAGECTL_${/--([a-z-]+)/.exec(flags)?.[1]?.toUpperCase().replaceAll('-', '_')}`;
 
-export const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
+const globalOptions = Object.entries(groups).flatMap(([heading, rows]) =>
   rows.map(([flags, help, parse, fallback]) => ({
     heading,
     /** The name of its value. */

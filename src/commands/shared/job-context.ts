@@ -27,7 +27,7 @@ export interface RejectCommands {
 }
 
 /** The same of one command line. */
-export const jobWordsOf = ({ again, settle }: RejectCommands): Words => ({
+const jobWordsOf = ({ again, settle }: RejectCommands): Words => ({
   ...jobWords,
   correct: (job, file) =>
     again ? `correct ${file}, then: ${again(file)}` : jobWords.correct(job, file),

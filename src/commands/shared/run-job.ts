@@ -30,7 +30,7 @@ import type { Settings } from './global-options.js';
 type AnyResult = RunResult & Partial<Pick<WriteResult, 'done' | 'stopped'>>;
 
 /** A job as the command line asks for it. */
-export interface JobCommand<Result extends AnyResult> extends RejectCommands {
+interface JobCommand<Result extends AnyResult> extends RejectCommands {
   readonly name: string;
   readonly flags: ReportFlag & { readonly output?: string; readonly rejects?: string };
   /** Inputs, which the report must not replace. */

@@ -96,7 +96,7 @@ const valuesByName: Readonly<Record<string, Values>> = {
 };
 
 /** What may stand at the end of a command line, behind what of the last word stands already. */
-export interface OfferedValues {
+interface OfferedValues {
   /** `--format=`, or nothing. */
   readonly before: string;
   readonly values: Values;

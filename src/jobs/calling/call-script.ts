@@ -6,7 +6,7 @@ import type { RowBlock } from '../../input/row-block.js';
 import type { Answer } from './phone.js';
 
 /** What a receiver does, and how the call then ends for the caller. */
-export const receivers = {
+const receivers = {
   answer: 'Ended',
   decline: 'Declined',
   ignore: 'Missed',

@@ -6,13 +6,13 @@ import type { Platform } from '../../calling/protocol.js';
 import type { World } from '../job-context.js';
 
 /** A finding, and the platforms on which it is one. */
-export interface PlatformFinding extends InitFinding {
+interface PlatformFinding extends InitFinding {
   readonly platforms: readonly Platform[];
   /** What `initialize` answers there; null for a warning. */
   readonly errorCode: Readonly<Partial<Record<Platform, number>>> | null;
 }
 
-export interface LintResult {
+interface LintResult {
   readonly file: string;
   readonly platforms: readonly Platform[];
   readonly errors: number;

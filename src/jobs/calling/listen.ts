@@ -17,7 +17,7 @@ export interface ListenOptions extends PhoneOptions, AnsweringOptions {
   readonly once?: boolean;
 }
 
-export interface ListenHooks extends PhoneHooks {
+interface ListenHooks extends PhoneHooks {
   /** Calls come from now on. */
   readonly ready?: () => void;
   readonly ask?: AskPerson;

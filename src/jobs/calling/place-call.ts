@@ -6,7 +6,7 @@ import { openPhone, type CallingAccount, type PhoneEvent, type PhoneOptions } fr
 import type { CallProperties } from '../../calling/call-request.js';
 import type { SignedCall } from '../../calling/index.js';
 
-export interface PlaceOptions extends PhoneOptions {
+interface PlaceOptions extends PhoneOptions {
   readonly to: string;
   readonly context: string;
   readonly properties?: CallProperties;
@@ -127,13 +127,13 @@ function verdict(to: string, { ending, wasInProgress }: CallCourse): EngagectlEr
 }
 
 /** The call that is followed: the first one of this kind from its first event on. */
-export interface Followed extends Pick<PhoneEvent, 'direction' | 'calleeCuid' | 'callContext'> {
+interface Followed extends Pick<PhoneEvent, 'direction' | 'calleeCuid' | 'callContext'> {
   /** Its first event. */
   readonly begins: CallEvent;
 }
 
 /** What becomes of one call. What is told of others, which waited at the router, is passed over. */
-export class CallCourse {
+class CallCourse {
   readonly events: PhoneEvent[] = [];
   readonly over: Promise<void>;
   readonly inProgress: Promise<void>;

@@ -21,7 +21,7 @@ export interface RunCallsOptions extends RowsOptions {
 }
 
 /** What came of a row. */
-export interface CallOutcome extends Partial<RehearsedCall> {
+interface CallOutcome extends Partial<RehearsedCall> {
   readonly source: string;
   readonly line: number;
   readonly outcome: 'accepted' | 'rejected';
@@ -32,7 +32,7 @@ export interface CallOutcome extends Partial<RehearsedCall> {
   readonly error?: string;
 }
 
-export interface RunCallsHooks extends JobHooks<RowsResult> {
+interface RunCallsHooks extends JobHooks<RowsResult> {
   readonly outcome?: (outcome: CallOutcome) => void;
 }
 
@@ -157,7 +157,7 @@ class CallScript implements RowsTaker<object> {
 }
 
 /** What came of a call of a script. */
-export interface RehearsedCall {
+interface RehearsedCall {
   /** The last event of the caller, or the name of an error. */
   readonly ending: string;
   readonly callerEvents: readonly string[];
@@ -171,7 +171,7 @@ export interface RehearsedCall {
 const longestLag = 2000;
 
 /** Makes one call, both of whose phones are here. Throws what makes all others fail as well. */
-export async function rehearseCall(
+async function rehearseCall(
   row: ScriptRow,
   account: CallingAccount,
   world: Pick<World, 'runtime' | 'said'>,

@@ -6,7 +6,7 @@ import { whyOf, fileError } from '../../files/file-errors.js';
 import type { MediaAdapter } from '../../calling/environment.js';
 import type { World } from '../job-context.js';
 
-export interface VoiceOptions {
+interface VoiceOptions {
   /** WAV file that is said to the other side. */
   readonly play?: string;
   /** WAV file of what the other side says. */

@@ -18,10 +18,10 @@ export interface CheckCuidsOptions extends RowsOptions {
 }
 
 /** Rules of one cuid, of cuids among each other, and that a row could be read at all. */
-export type CheckRule = CuidRule | MetBefore['how'] | 'unreadable';
+type CheckRule = CuidRule | MetBefore['how'] | 'unreadable';
 
 /** A row of which something is to be said. */
-export interface CheckedCuid extends Place {
+interface CheckedCuid extends Place {
   /** At most 200 characters of it; null where the row has none. */
   readonly cuid: string | null;
   readonly severity: 'error' | 'warning';
@@ -37,7 +37,7 @@ interface CheckFigures {
   /** Rows by what is to be said of them. */
   readonly rules: Readonly<Partial<Record<CheckRule, number>>>;
 }
-export type CheckCuidsResult = RowsResult & CheckFigures;
+type CheckCuidsResult = RowsResult & CheckFigures;
 
 export interface CheckCuidsHooks extends JobHooks<CheckCuidsResult> {
   /** Is told of rows with errors or warnings; what it returns is waited for. */
@@ -202,7 +202,7 @@ const errorOf = ({ rules, message }: Pick<CheckedCuid, 'rules' | 'message'>): st
 const none: readonly CuidFinding[] = [];
 
 /** What is to be said of a cuid by itself (calling SDK, initProperties); for most of them nothing. */
-export function cuidFindings({ bytes, start, end }: Stretch): readonly CuidFinding[] {
+function cuidFindings({ bytes, start, end }: Stretch): readonly CuidFinding[] {
   if (isUnremarkable(bytes, start, end)) return none;
   return validateCuid(bytes.toString('utf8', start, end));
 }

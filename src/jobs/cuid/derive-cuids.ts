@@ -35,7 +35,7 @@ interface DeriveFigures {
   /** Null where the rows did not go to a file. */
   readonly output: string | null;
 }
-export type DeriveCuidsResult = RowsResult & DeriveFigures;
+type DeriveCuidsResult = RowsResult & DeriveFigures;
 
 /** Adds to each row of an input the cuid that comes of one of its columns. */
 export async function deriveCuids(

@@ -98,7 +98,7 @@ export interface DerivedRows {
 }
 
 /** Rows of which cuids were made. */
-export interface Derived {
+interface Derived {
   readonly rows: RowBlock;
   /** Of each cuid that was made, its row. */
   readonly taken: readonly number[];
@@ -111,7 +111,7 @@ const closing = Buffer.from('}');
 const comma = 0x2c;
 
 /** JSON objects, byte for byte. */
-export class DerivedRecords implements DerivedRows {
+class DerivedRecords implements DerivedRows {
   readonly #values: NamedValues<string>;
   readonly #out = new JsonWriter();
   #held: (Stretch & { readonly isEmpty: boolean })[] = [];
@@ -159,7 +159,7 @@ interface AppendProgram {
 }
 
 /** Lines of a CSV or TSV, byte for byte; a list becomes a CSV. */
-export class DerivedTable implements DerivedRows {
+class DerivedTable implements DerivedRows {
   readonly encoding: Encoding;
   readonly #program = openTextProgram() as AppendProgram;
   readonly #delimiter: Buffer;

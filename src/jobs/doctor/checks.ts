@@ -31,7 +31,7 @@ export function checkProxy(url: URL, { env }: Pick<Runtime, 'env'>): string {
 const withoutPassword = (value: string): string => value.replace(/\/\/[^/@]*@/, '//***@');
 
 /** Whether a proxy makes the connection, and looks the name up. */
-export function usesProxy({ hostname }: URL, env: Env): boolean {
+function usesProxy({ hostname }: URL, env: Env): boolean {
   const proxy = env['https_proxy'] ?? env['HTTPS_PROXY'] ?? env['http_proxy'] ?? env['HTTP_PROXY'];
   if (proxy === undefined || isLoopback(hostname)) return false;
   const direct = (env['no_proxy'] ?? env['NO_PROXY'] ?? '').split(/[\s,]+/).filter(Boolean);
@@ -69,9 +69,7 @@ export async function checkName(
 const slowMs = 2000;
 
 /** Node reads this file at its start, and goes on without when it cannot. */
-export async function extraAuthorities({
-  env,
-}: Pick<Runtime, 'env'>): Promise<Warning | undefined> {
+async function extraAuthorities({ env }: Pick<Runtime, 'env'>): Promise<Warning | undefined> {
   const file = env['NODE_EXTRA_CA_CERTS'];
   if (file === undefined) return undefined;
   try {

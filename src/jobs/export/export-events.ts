@@ -102,7 +102,7 @@ const closeBrace = 0x7d;
  * name their event, and their `ts` is the 14-digit local time of the account's zone. `ts_utc` is
  * null where there is no such `ts`.
  */
-export function eventNamer(zone: Zone): (page: RecordPage, eventName: string) => RecordPage {
+function eventNamer(zone: Zone): (page: RecordPage, eventName: string) => RecordPage {
   return (page, eventName) => {
     const name = `"event_name":${JSON.stringify(eventName)}`;
     const parts: Buffer[] = [];

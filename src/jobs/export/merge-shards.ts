@@ -7,7 +7,7 @@ import type { Encoding, Output, RecordPage } from '../../output/output.js';
 import type { World } from '../job-context.js';
 
 /** A document, and the files of NDJSON that make it up, in their order: all gzipped, or none. */
-export interface CollectedDocument {
+interface CollectedDocument {
   readonly options: OutputOptions;
   readonly slices: readonly string[];
 }

@@ -238,7 +238,7 @@ function withNearestEvent(
 }
 
 /** What a run writes. */
-export interface PlannedExport extends DateRange {
+interface PlannedExport extends DateRange {
   /** Each document's slices, as the journal numbers them. */
   readonly files: readonly FileSlices[];
   /** Names of all files that were asked for, those among them that are there. */
@@ -250,7 +250,7 @@ export interface PlannedExport extends DateRange {
  * now. Of days that are left out when they are there both: a job that was cut short last night
  * fetches the days since as well.
  */
-export async function exportPlan(
+async function exportPlan(
   run: OpenRun<ExportEntry>,
   exporting: Exporting,
   asked: DateRange,

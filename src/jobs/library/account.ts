@@ -73,7 +73,7 @@ type WriteJob<Options> = (
 ) => Promise<WriteResult>;
 
 /** Begins a write; `load` gives the function that does it. */
-export function startWrite<Options extends WriteOptions>(
+function startWrite<Options extends WriteOptions>(
   library: LibraryWorld,
   load: () => Promise<WriteJob<Options>>,
   { source, options }: { readonly source: Source; readonly options: Options & JobOptions },
@@ -105,7 +105,7 @@ function refuseNumbers(options: WriteOptions): void {
 }
 
 /** Begins to read back what a source says was sent. */
-export function startVerify(
+function startVerify(
   library: LibraryWorld,
   source: Source,
   options: VerifyOptions & JobOptions,
@@ -137,7 +137,7 @@ type ExportJob = (
 ) => Promise<ExportResult>;
 
 /** An export that is done when its records are asked for, or when it is written to a file. */
-export function exportOf(
+function exportOf(
   library: LibraryWorld,
   { signal }: JobOptions,
   job: ExportJob,
@@ -221,7 +221,7 @@ async function* textsOf(pages: AsyncIterable<RecordPage>): AsyncGenerator<string
 type Options = LookUpOptions & JobOptions;
 
 /** Undefined where nobody has the identifier. */
-export async function lookUpUser(
+async function lookUpUser(
   library: LibraryWorld,
   user: UserIdentifier,
   options: Options,
@@ -237,7 +237,7 @@ export async function lookUpUser(
 }
 
 /** The users of a source, in their order. */
-export function lookUpUsers(
+function lookUpUsers(
   library: LibraryWorld,
   source: Source,
   options: Options,
@@ -306,7 +306,7 @@ export interface OpenSource {
 }
 
 /** A file may be called `-`, which is no standard input here. */
-export function openSource(source: Source): OpenSource {
+function openSource(source: Source): OpenSource {
   if (typeof source === 'string') return openSource([source]);
   if (isPaths(source)) return { files: source.map((file) => (file === '-' ? './-' : file)) };
   if (source instanceof Readable) return { files: [], stream: source };

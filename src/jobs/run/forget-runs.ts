@@ -73,7 +73,7 @@ export function progressOf(run: RunFolder): Readonly<SettledCounts> | undefined 
  * Removes the partial files of an unfinished export, which nobody can go on with once it is
  * forgotten, and which would be in the way of the next one. To be called while holding its lock.
  */
-export async function removePartials(run: RunFolder): Promise<Leftovers> {
+async function removePartials(run: RunFolder): Promise<Leftovers> {
   const { header } = run;
   if (!header.command.startsWith('export-')) return { removed: [], left: [] };
   const entries = entriesOf(journalOf(run));

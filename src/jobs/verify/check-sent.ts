@@ -108,7 +108,7 @@ interface Exporting extends Pick<LookUpContext, 'counts'> {
 }
 
 /** Exports the days of the events, and again those that are not whole while there is time. */
-export async function* checkEvents(book: EventBook, exporting: Exporting): AsyncGenerator<Verdict> {
+async function* checkEvents(book: EventBook, exporting: Exporting): AsyncGenerator<Verdict> {
   if (book.size === 0) return;
   const again = new Again(exporting.within, exporting.world.runtime);
   let days = book.daysOf(book.all());

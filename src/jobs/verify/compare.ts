@@ -130,7 +130,7 @@ const plain = (text: string): string => text.replace(/^\+/, '');
 type Members = ReadonlyMap<string, ExactJson>;
 
 /** A value of a profile that was read, under whatever spelling of its key. */
-export interface FoundValue {
+interface FoundValue {
   readonly value: ExactJson;
   readonly isFolded: boolean;
 }
@@ -139,7 +139,7 @@ export interface FoundValue {
 const besides: Readonly<Record<string, string>> = { Email: 'email', Name: 'name', Phone: 'phone' };
 
 /** A user profile object of endpoint 5. */
-export class FoundUser {
+class FoundUser {
   readonly #profile: Members;
   readonly #data: Members;
   readonly #folded = new Map<string, ExactJson[]>();
@@ -180,7 +180,7 @@ const membersIn = (value: ExactJson | undefined): Members =>
   isMap(value) ? value : new Map<string, ExactJson>();
 
 /** Whether what was found means what was sent (service-facts, Upload and Reads). */
-export function sameValue(key: string, sent: ExactJson, found: ExactJson): boolean {
+function sameValue(key: string, sent: ExactJson, found: ExactJson): boolean {
   if (key.toLowerCase().startsWith('msg-') && typeof sent === 'boolean') {
     return flagOf(found) === sent;
   }

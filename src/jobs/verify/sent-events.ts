@@ -38,7 +38,7 @@ export interface EventDays {
 }
 
 /** Why an event cannot be looked for. */
-export type Unfindable = string;
+type Unfindable = string;
 
 /** What tells events apart, and what they are called. */
 interface EventKey {

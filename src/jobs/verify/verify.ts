@@ -21,14 +21,14 @@ import type { RecordSink } from '../record-output.js';
 /** Where lines go: differences, or what could not be settled. */
 type LineSink = Pick<RecordSink, 'write' | 'finish' | 'abort'>;
 
-export interface VerifyRequest extends VerifyOptions {
+interface VerifyRequest extends VerifyOptions {
   readonly files: readonly string[];
   /** Undefined is stdout, unless the lines go `into` something else. */
   readonly output?: string | undefined;
   readonly into: () => Promise<LineSink>;
 }
 
-export type VerifyHooks = JobHooks<VerifyResult>;
+type VerifyHooks = JobHooks<VerifyResult>;
 
 /** Different events to hold in memory at a time. */
 const mostEvents = 100_000;

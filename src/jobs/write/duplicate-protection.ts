@@ -225,7 +225,7 @@ interface SentInput extends MatchedText {
 }
 
 /** What of the input needs not be sent, as the journal of the run would say it. */
-export interface SentBefore {
+interface SentBefore {
   readonly entries: readonly WriteEntry[];
   readonly records: number;
   readonly line: LedgerLine;
@@ -266,7 +266,7 @@ export async function sentBefore(inputs: Inputs, asked: Asked): Promise<SentBefo
 }
 
 /** Throws E-ALREADY-SENT where one of `lines` sent other parts of the inputs. */
-export async function refuseOtherParts(
+async function refuseOtherParts(
   inputs: Inputs,
   {
     lines,
@@ -295,7 +295,7 @@ export async function refuseOtherParts(
 }
 
 /** Of a pipe: what the last run of its name sent, if it begins like that. It is not read any further. */
-export async function pipedBefore(
+async function pipedBefore(
   inputs: Inputs,
   { lines, name }: { readonly lines: readonly LedgerLine[]; readonly name: string },
 ): Promise<SentBefore | undefined> {

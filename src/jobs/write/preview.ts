@@ -22,7 +22,7 @@ const mostBytes = 16 * 1024 * 1024;
 /** Nothing is sent, so nothing can be measured: what one request is taken to last. */
 const secondsPerRequest = 1;
 
-export interface PreviewRequest extends UploadOptions {
+interface PreviewRequest extends UploadOptions {
   readonly files: readonly string[];
   /** Records to show. */
   readonly count: number;
@@ -215,15 +215,15 @@ interface Place {
 }
 
 /** A record as it would be sent, and the line on which it was read. */
-export interface PreviewRecord extends Place {
+interface PreviewRecord extends Place {
   /** JSON text. */
   readonly record: string;
 }
 
-export type PreviewReject = Place & Omit<RecordReject, 'row'>;
+type PreviewReject = Place & Omit<RecordReject, 'row'>;
 
 /** What was read of an input so far: its first records, and figures about all of them. */
-export class PreviewSample {
+class PreviewSample {
   readonly survey = new Survey();
   readonly requests: RequestCount;
   readonly first: PreviewRecord[] = [];
@@ -271,7 +271,7 @@ interface RequestLimits {
  * How many requests records would make: full ones, events and profiles apart. Records that wait
  * for an earlier one of their key are taken as if they did not, and can make a few more.
  */
-export class RequestCount {
+class RequestCount {
   requests = 0;
   /** Of all bodies. */
   bytes = 0;

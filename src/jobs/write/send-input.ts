@@ -250,7 +250,7 @@ interface EndedWrite {
 }
 
 /** The most serious thing that can be said of a write that ended; undefined when all went well. */
-export function writeVerdict(
+function writeVerdict(
   tally: Tally,
   { stopped, job, rehearsal, words }: EndedWrite,
 ): EngagectlError | undefined {

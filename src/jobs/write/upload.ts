@@ -107,7 +107,7 @@ const meaningOf = ({
  * refuses: a survey takes far longer than all else of a check, so that of long inputs it gets ever fewer
  * blocks: the first, second, fourth, eighth …
  */
-export function uploadRemarks(
+function uploadRemarks(
   mapping: UploadMapping,
   headers: readonly (readonly string[])[],
   isCheck: boolean,

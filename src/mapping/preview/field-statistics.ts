@@ -163,7 +163,7 @@ export interface Sighting {
   readonly example: string;
 }
 
-export class Sightings<Kind> extends Map<Kind, Sighting> {
+class Sightings<Kind> extends Map<Kind, Sighting> {
   note(kind: Kind, { source, line }: Place, example: string): void {
     const before = this.get(kind);
     if (before) before.count += 1;

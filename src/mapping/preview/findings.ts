@@ -12,7 +12,7 @@ export interface Findings {
 }
 
 /** One column of the input, and what is sent of it. */
-export interface ColumnFinding {
+interface ColumnFinding {
   readonly column: string;
   /** Null when it is not sent. */
   readonly key: string | null;

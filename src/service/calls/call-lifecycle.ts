@@ -162,7 +162,7 @@ function hindranceOf({ call, loggedOut, session, device }: User): Trigger | unde
 /** What the initiator says of it. */
 export type Asked = Pick<CallDetails, 'callContext' | 'initiatorImage' | 'receiverImage'>;
 
-export function newCall(initiator: User, receiver: User, asked: Asked, now: number): Call {
+function newCall(initiator: User, receiver: User, asked: Asked, now: number): Call {
   const id = randomUUID();
   const details: CallDetails = {
     callId: id,
@@ -184,7 +184,7 @@ export function newCall(initiator: User, receiver: User, asked: Asked, now: numb
 export const sideOf = (call: Call, user: User): Side =>
   call.initiator === user ? 'initiator' : 'receiver';
 
-export const directionOf = (side: Side): CallDirection =>
+const directionOf = (side: Side): CallDirection =>
   side === 'initiator' ? CallDirection.Outgoing : CallDirection.Incoming;
 
 /** What the parts of a calling system work with. */
@@ -203,7 +203,7 @@ export interface CallWorld {
  * profile, SCIncoming of the receiver's. A profile whose identity is the cuid is made when there is
  * none. `cuid` is the other party; `epoch` is when the call was placed, in seconds.
  */
-export function saveSystemEvents(store: Database, call: Call): void {
+function saveSystemEvents(store: Database, call: Call): void {
   const { id, details, placedAt, endedAt = placedAt, ending } = call;
   const ts = Math.floor(endedAt / 1000);
   const add = (name: string, own: string, other: string): void => {

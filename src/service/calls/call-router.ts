@@ -9,7 +9,7 @@ import type { Alarms } from '../clock.js';
 import type { CallRules } from './call-options.js';
 
 /** What the router works with besides its rules. */
-export interface RouterWorld {
+interface RouterWorld {
   readonly store: Database;
   readonly alarms: Alarms;
   /** Milliseconds since 1970. */

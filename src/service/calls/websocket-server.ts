@@ -79,7 +79,7 @@ export class SignalServer {
 const mostBuffered = 1024 * 1024;
 
 /** What the network of a rehearsal does to frames of the router. */
-export interface Weather {
+interface Weather {
   /** Calls `send` when the latency is over; always in the order of the calls. */
   readonly delay: (send: () => void) => void;
   /** Whether the connection breaks instead of this frame. */
@@ -95,7 +95,7 @@ interface Parts {
 }
 
 /** One client's WebSocket: its frames go to the router, those of the router to it. */
-export class SignalSocket implements Session {
+class SignalSocket implements Session {
   readonly id = randomUUID();
   user: User | undefined = undefined;
   readonly #parts: Parts;

@@ -5,7 +5,7 @@ import { defaultVariants } from '../variants.js';
 import type { Service } from '../service.js';
 import type { IncomingMessage } from 'node:http';
 
-export interface ControlRequest {
+interface ControlRequest {
   readonly query: URLSearchParams;
   /** What stands in the path where the route has its `*`, decoded. */
   readonly rest: string;

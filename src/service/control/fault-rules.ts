@@ -1,7 +1,7 @@
 import type { EndpointName } from '../endpoints.js';
 
 /** What rules look at. */
-export interface Faultable {
+interface Faultable {
   readonly endpoint: EndpointName;
   readonly query: URLSearchParams;
   /** JSON, or undefined without a body. */

@@ -178,7 +178,7 @@ const page = (record: z.ZodType) =>
     next_cursor: z.string().optional(),
   });
 
-export const requestSchemas = {
+const requestSchemas = {
   upload: z.looseObject({
     d: z.array(z.union([profileUpload, eventUpload])).max(limits.recordsPerUpload),
   }),
@@ -189,7 +189,7 @@ export const requestSchemas = {
   }),
 } as const;
 
-export const answerSchemas = {
+const answerSchemas = {
   write: writeAnswer,
   cursor: cursorAnswer,
   demerge: demergeAnswer,

@@ -31,7 +31,7 @@ const mostRequests = 1000;
 /** Characters of all bodies together, unless the options say otherwise. */
 const usualText = 16 * 1024 * 1024;
 
-export interface RequestLogOptions {
+interface RequestLogOptions {
   readonly headerPrefixes: readonly string[];
   /** Milliseconds since 1970: the world's time, by which answers are measured. */
   readonly now: () => number;

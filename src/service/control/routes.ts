@@ -29,40 +29,40 @@ export const listCalls: Control = ({ query }, { store }) => {
 };
 
 /** `GET /_local/calls/account`: what a client of the calling system needs; null where no calls are routed. */
-export const showCallingAccount: Control = (_, { calls }) => {
+const showCallingAccount: Control = (_, { calls }) => {
   if (!calls) return '{"account":null}';
   const { accountId, apiKey } = calls.router.rules;
   return JSON.stringify({ account: { accountId, apiKey } });
 };
 
 /** `GET /_local/openapi.json` (contract §10). */
-export const showOpenApi: Control = async ({ origin }, { options }) => {
+const showOpenApi: Control = async ({ origin }, { options }) => {
   // zod takes 50 ms to load.
   const { openApiDocument } = await import('./openapi.js');
   return JSON.stringify(openApiDocument(origin, options.headerPrefixes[0] ?? defaultHeaderPrefix));
 };
 
 /** Answers the rule with its id. */
-export const addFault: Control = async ({ body }, { faults }) => {
+const addFault: Control = async ({ body }, { faults }) => {
   // zod takes 50 ms to load, and most services never see a rule.
   const { checkedRule } = await import('./fault-rule-schema.js');
   return JSON.stringify(faults.add(checkedRule(body)));
 };
 
-export const listFaults: Control = (_, { faults }) => JSON.stringify({ faults: faults.list() });
+const listFaults: Control = (_, { faults }) => JSON.stringify({ faults: faults.list() });
 
-export const deleteFaults: Control = (_, { faults }) => {
+const deleteFaults: Control = (_, { faults }) => {
   faults.clear();
   return done;
 };
 
-export const deleteFault: Control = ({ rest }, { faults }) => {
+const deleteFault: Control = ({ rest }, { faults }) => {
   if (!faults.remove(Number(rest))) throw refused(404, `there is no fault rule ${rest}`);
   return done;
 };
 
 /** `GET /_local/requests?endpoint=&since=&limit=&bodies=no`: those after the id `since`. */
-export const listRequests: Control = ({ query }, { requests }) => {
+const listRequests: Control = ({ query }, { requests }) => {
   const endpoint = query.get('endpoint') as EndpointName | null;
   if (endpoint !== null && !endpointNames.includes(endpoint))
     throw wrong('endpoint', `"${endpoint}" is none of ${endpointNames.join(', ')}`);
@@ -74,7 +74,7 @@ export const listRequests: Control = ({ query }, { requests }) => {
   return `{"requests":[${shown.map(seenText).join(',')}]}`;
 };
 
-export const clearRequests: Control = (_, { requests }) => {
+const clearRequests: Control = (_, { requests }) => {
   requests.clear();
   return done;
 };

@@ -62,5 +62,5 @@ export async function resetService(service: Service): Promise<string> {
 }
 
 /** Changes all data at once, which nobody may work with meanwhile. */
-export const replaceData = <Result>({ calls }: Service, change: () => Result): Result =>
+const replaceData = <Result>({ calls }: Service, change: () => Result): Result =>
   calls ? calls.restart(change) : change();

@@ -34,7 +34,7 @@ export const listEvents: Control = ({ query }, service) => {
   return `{"events":[${shown.map(eventText).join(',')}]${next}}`;
 };
 
-export const eventsText = ({ store }: Service, wanted: EventsWanted): string[] =>
+const eventsText = ({ store }: Service, wanted: EventsWanted): string[] =>
   latestEvents(store, wanted).map(eventText);
 
 function placeOf(text: string | null): ListedEvent | undefined {

@@ -35,11 +35,11 @@ export interface Cursor extends Position {
  * Signed, base64, percent-encoded. Its length always leaves padding, so that a client that
  * decodes it, or encodes it again, is found out.
  */
-export const encodeCursor = (cursor: Cursor, secret: Uint8Array): string =>
+const encodeCursor = (cursor: Cursor, secret: Uint8Array): string =>
   encodeURIComponent(base64Of(cursor, secret));
 
 /** A cursor as it stands in the URL; undefined when it is corrupt or encoded twice. */
-export function decodeCursor(text: string, secret: Uint8Array): Cursor | undefined {
+function decodeCursor(text: string, secret: Uint8Array): Cursor | undefined {
   const base64 = decoded(text, '');
   const position = Buffer.from(base64, 'base64').subarray(signatureBytes).toString();
   const [exportId, ts, id] = position.trimEnd().split(' ').map(Number);

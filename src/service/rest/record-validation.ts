@@ -92,9 +92,9 @@ const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
 /** Whether the value is an object with a key that begins with `$`. */
 export const isOperator = (value: string): boolean => isObject(value) && /^\{\s*"\$/.test(value);
 
-export const isDeletion = (value: string): boolean => /^\{\s*"\$delete"/.test(value);
+const isDeletion = (value: string): boolean => /^\{\s*"\$delete"/.test(value);
 
-export function isValidOperator(value: string): boolean {
+function isValidOperator(value: string): boolean {
   const [[name, operand] = ['', '']] = membersOf(value);
   return membersOf(value).size === 1 && operators.get(name)?.accepts(operand) === true;
 }

@@ -74,7 +74,7 @@ function unsubscribeChannel(store: Database, props: string): void {
 }
 
 /** A checked record of endpoint 1. */
-export type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
+type UploadRecord = { readonly keys: readonly ProfileKey[] } & (
   | {
       readonly type: 'profile';
       /** Epoch seconds; undefined: the time of upload. */
@@ -163,7 +163,7 @@ function keysOf(record: Members): ProfileKey[] {
  * The profile after an upload of these values and operators (checked before). `gapsOnly`: what it has
  * already stays. Throws a RecordFault when it would have too many fields.
  */
-export function applyData(profile: Profile, upload: Members, gapsOnly = false): Profile {
+function applyData(profile: Profile, upload: Members, gapsOnly = false): Profile {
   const fields = membersOf(`{${profile.data}}`);
   if (profile.email !== null) fields.set('Email', JSON.stringify(profile.email));
   if (profile.phone !== null) fields.set('Phone', JSON.stringify(profile.phone));

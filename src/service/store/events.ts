@@ -1,7 +1,7 @@
 import type { Database } from './database.js';
 
 /** An event's name as the store knows it. */
-export interface KnownEvent {
+interface KnownEvent {
   readonly id: number;
   /** The id of the event of this name that was uploaded last; such ids only grow. */
   readonly newest: number;
@@ -11,7 +11,7 @@ export interface KnownEvent {
 export const findEvent = (store: Database, name: string): KnownEvent | undefined =>
   store.get('SELECT id, newest FROM event_names WHERE name = ?', [name]);
 
-export interface PerformedEvent {
+interface PerformedEvent {
   readonly name: string;
   readonly profile: number;
   /** Epoch seconds. */
@@ -50,7 +50,7 @@ export function moveEvents(store: Database, from: number, to: number): void {
 }
 
 /** Where an event stands in the list: by time, then by name's id, then by the order of upload. */
-export interface EventPlace {
+interface EventPlace {
   /** Epoch seconds. */
   readonly ts: number;
   readonly event: number;

@@ -69,7 +69,7 @@ interface Entry {
 }
 
 /** Ids of the users after this one who did the export's event in its range, in order, at most so many. */
-export async function performersAfter(
+async function performersAfter(
   store: Database,
   { event, start, stop, newest }: Export,
   user: number,
@@ -105,7 +105,7 @@ export interface Position {
   readonly id: number;
 }
 
-export interface StoredPage {
+interface StoredPage {
   /** Chunks of records joined by commas, read from the store while they are consumed; undefined: none. */
   readonly records: Iterable<Buffer> | undefined;
   /** Where the next page begins; undefined: no records remain. */

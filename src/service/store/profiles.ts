@@ -45,7 +45,7 @@ const keyColumns = {
 } as const;
 const kinds = ['identity', 'objectId', 'social'] as const;
 /** As table `keys` has it: 0 takes no byte of a row. */
-export const kindNumber = (kind: ProfileKey['kind']): number => kinds.indexOf(kind);
+const kindNumber = (kind: ProfileKey['kind']): number => kinds.indexOf(kind);
 
 export const profileByKey = (store: Database, key: ProfileKey): StoredProfile | undefined =>
   store.get(
@@ -97,7 +97,7 @@ function withText(list: string, text: string): string {
 const stringsIn = (list: string): string[] => JSON.parse(list) as string[];
 
 /** Makes a key that led nowhere lead to the profile. */
-export const addKey = (store: Database, key: ProfileKey, profile: number): void =>
+const addKey = (store: Database, key: ProfileKey, profile: number): void =>
   store.run('INSERT INTO keys (hash, kind, value, profile) VALUES (?, ?, ?, ?)', [
     ...columnsOf(key),
     profile,
@@ -170,7 +170,7 @@ function replace(store: Database, other: StoredProfile, survivor: number): void 
 const dataOf = ({ data }: Profile): Members => membersOf(`{${data}}`);
 
 /** Ids of users after this one, at most so many, in order. */
-export type UserSearch = (store: Database, after: number, most: number) => number[];
+type UserSearch = (store: Database, after: number, most: number) => number[];
 
 const ids = (rows: { readonly id: number }[]): number[] => rows.map(({ id }) => id);
 

@@ -107,10 +107,10 @@ export const gap = (kind: keyof typeof fillers, value: string): string =>
   `'${gapMark}${kind}' || ${value} || '${gapMark}'`;
 
 /** Format of a gap that is given epoch seconds and becomes their local time. */
-export const timeGap = `${String.fromCharCode(timeMark)}%0${timeDigits - 1}d`;
+const timeGap = `${String.fromCharCode(timeMark)}%0${timeDigits - 1}d`;
 
 /** Records from the store with their gaps filled. Changes `bytes`. */
-export function fillGaps(bytes: Buffer, zone: Zone): Buffer {
+function fillGaps(bytes: Buffer, zone: Zone): Buffer {
   for (let at = bytes.indexOf(timeMark); at >= 0; at = bytes.indexOf(timeMark, at + timeDigits)) {
     const seconds = Number(bytes.toString('latin1', at + 1, at + timeDigits));
     bytes.write(localTime(zone, seconds), at, 'latin1');

@@ -11,7 +11,7 @@ import type { ServerResponse } from 'node:http';
 const prefix = '/page/calling/';
 
 /** The modules of `engagectl/calling`, or the one that is published, for the softphone of the page. */
-export const sdkRoute: Route = {
+const sdkRoute: Route = {
   method: 'GET',
   path: `${prefix}*`,
   answer: ({ response, path: asked }) => {
@@ -37,7 +37,7 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Sends a part of the page. */
-export function sendAsset(response: ServerResponse, type: string, text: string): void {
+function sendAsset(response: ServerResponse, type: string, text: string): void {
   response.writeHead(200, {
     'Content-Type': `${type}; charset=utf-8`,
     'Content-Security-Policy': policy,

@@ -4,7 +4,7 @@ import type { HistoryFigures } from '../../jobs/job-results.js';
 import type { RunReport } from './run-report.js';
 
 /** One line of a chart; undefined where there is no value. */
-export interface Series {
+interface Series {
   readonly name: string;
   readonly values: readonly (number | undefined)[];
   /** Class of the style sheet that gives its colour. */
@@ -12,7 +12,7 @@ export interface Series {
   readonly shape: 'area' | 'line' | 'bars';
 }
 
-export interface Chart {
+interface Chart {
   readonly title: string;
   /** What the chart says, in words, for those who do not see it. */
   readonly words: string;
