@@ -1,15 +1,50 @@
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({
-  test: {
-    include: ['test/**/*.test.ts'],
-    setupFiles: ['test/support/no-network.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    // Machines of CI are busy: no test waits less than it may.
-    expect: { poll: { timeout: 30_000 } },
-    maxWorkers: 2,
-    // Each file in a process of its own costs a sixth of the suite's time.
-    isolate: false,
-  },
+// `vitest run` is the quick suite. `vitest run --mode long` runs the tests named *.long.test.ts, and the random ones
+// again with more points and a seed of their own.
+const sweeps = [
+  'test/chaos/corrupted-state.test.ts',
+  'test/chaos/kill-sweep.test.ts',
+  'test/chaos/malformed-http-random.test.ts',
+  'test/chaos/random-fault-schedules.test.ts',
+  'test/commands/export/kill-sweep.test.ts',
+  'test/input/differential.test.ts',
+];
+
+export default defineConfig(({ mode }) => {
+  const isLong = mode === 'long';
+  return {
+    test: {
+      include: isLong ? ['test/**/*.long.test.ts', ...sweeps] : ['test/**/*.test.ts'],
+      exclude: isLong ? [] : ['test/**/*.long.test.ts'],
+      env: isLong ? longRun() : {},
+      setupFiles: ['test/support/no-network.ts'],
+      testTimeout: isLong ? 600_000 : 60_000,
+      hookTimeout: 60_000,
+      // Machines of CI are busy: no test waits less than it may.
+      expect: { poll: { timeout: 30_000 } },
+      maxWorkers: 2,
+      // Each file in a process of its own costs a sixth of the suite's time.
+      isolate: false,
+    },
+  };
 });
+
+/** How much the sweeps of the long suite try, and the seed they start from: a new one each time, unless it is named. */
+function longRun(): Record<string, string> {
+  const { ENGAGECTL_SEED: seed = String(Date.now() % 1_000_000_000), ...named } = process.env;
+  process.stderr.write(`ENGAGECTL_SEED=${seed}\n`);
+  const sizes = {
+    ENGAGECTL_SCHEDULES: '400',
+    ENGAGECTL_DOCUMENTS: '20000',
+    ENGAGECTL_CORRUPTIONS: '200',
+    ENGAGECTL_ODD_HTTP: '512',
+  };
+  const chosen = Object.entries(sizes).map(([name, size]) => [name, named[name] ?? size]);
+  return {
+    ...Object.fromEntries(chosen),
+    ENGAGECTL_LONG: '1',
+    ENGAGECTL_SEED: seed,
+    ENGAGECTL_KILL_SEED: named['ENGAGECTL_KILL_SEED'] ?? seed,
+  };
+}

@@ -28,6 +28,7 @@ import { accountAt } from '../support/account-environment.js';
 useMemoryDisk();
 
 const isFull = process.env['ENGAGECTL_FULL_SWEEP'] === '1';
+const isLong = process.env['ENGAGECTL_LONG'] === '1';
 const kinds: readonly ScenarioKind[] = [
   'profiles',
   'mixed',
@@ -37,10 +38,9 @@ const kinds: readonly ScenarioKind[] = [
   'piped',
 ];
 /** Points of each kind of run in a sample. */
-const killsPerKind = 4;
-const powerCutsPerKind = 2;
-const failuresPerKind = 2;
-const edgesOfOneKind = 8;
+const [killsPerKind, powerCutsPerKind, failuresPerKind, edgesOfOneKind] = isLong
+  ? [16, 8, 8, 16]
+  : [2, 1, 1, 4];
 const chunk = 5;
 const inFlight = 2;
 const flags = ['--chunk-size', `${chunk}`, '--concurrency', `${inFlight}`, '--json'];

@@ -8,12 +8,12 @@ import { makeWorld } from '../support/test-environment.js';
 it('commands, arguments and flags are those of surface.json', async () => {
   const program = await buildProgram(makeWorld().runtime());
   const surface = { global: optionsOf(program), commands: commandsOf(program) };
-  await expect(`${JSON.stringify(surface, null, 2)}\n`).toMatchFileSnapshot('surface.json');
+  await expect(`${JSON.stringify(surface, null, 2)}\n`).toMatchFileSnapshot('../surface.json');
 });
 
 it('docs/reference.md says what the program says', async () => {
   const program = await buildProgram(makeWorld().runtime());
-  await expect(referencePage(program)).toMatchFileSnapshot('../docs/reference.md');
+  await expect(referencePage(program)).toMatchFileSnapshot('../../docs/reference.md');
 });
 
 function commandsOf(parent: Command): object {

@@ -53,7 +53,7 @@ const files: Readonly<Record<string, string | Buffer>> = {
 
 const bin = fileURLToPath(new URL('../../bin/engagectl.js', import.meta.url));
 const pages = await Promise.all((await helpPages()).map((names) => helpText(names, 80)));
-// Those of `fleet` need a queue: test/fleet/examples.test.ts.
+// Those of `fleet` need a queue: test/fleet/examples.long.test.ts.
 const examples = [...new Set(pages.flatMap(examplesIn))].filter(
   (line) => !line.startsWith('engagectl fleet '),
 );

@@ -47,7 +47,7 @@ const lines: Readonly<Record<string, string>> = {
   version: '',
 };
 
-/** Those that answer with something else, need more than a line, or a queue (test/fleet/examples.test.ts). */
+/** Those that answer with something else, need more than a line, or a queue (test/fleet/examples.long.test.ts). */
 const others =
   /^(?:help|completion|serve|call listen|call missed click|runs (?:show|resume|prune)|fleet .*)$/;
 

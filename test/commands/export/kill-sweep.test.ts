@@ -17,7 +17,7 @@ import { makeWorld, type World } from '../../support/test-environment.js';
 // resumes it. A sample by default; ENGAGECTL_KILL_SWEEP=full tries every single one.
 const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const isFull = process.env['ENGAGECTL_KILL_SWEEP'] === 'full';
-const perExport = 2;
+const perExport = process.env['ENGAGECTL_LONG'] === '1' ? 6 : 1;
 const calls =
   'openat write pwrite64 ftruncate fdatasync fsync mkdir rename link unlink rmdir'.split(' ');
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
