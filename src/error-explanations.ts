@@ -242,6 +242,20 @@ export const errorNotes = {
     ],
     next: ['ask who made the input', 'correct the mapping file, where the input is right'],
   },
+  'E-CSV-QUOTE': {
+    means:
+      'a quote of a CSV is never closed, so everything behind it could be the text of one cell; nothing behind it was sent',
+    causes: [
+      'a cell that begins with a quote which belongs to the text',
+      'a file that was cut within a quoted cell',
+      'a quoted cell longer than --max-record-bytes',
+    ],
+    next: [
+      'close the quote on the line that is named, or double it; then run the same command with --fresh',
+      'for profiles and subscriptions: --recover-quotes rejects that line and resumes on the next one',
+      'name the quote character, or that there is none: --quote "\'", --quote ""',
+    ],
+  },
   'E-HEADER': {
     means: 'the header line of a CSV cannot be used; nothing was sent',
     causes: [

@@ -46,6 +46,7 @@ export const errorIds = {
   'E-COLUMN-MISSING': exitCodes.refused,
   'E-EXPECTED': exitCodes.refused,
   'E-FORMAT': exitCodes.refused,
+  'E-CSV-QUOTE': exitCodes.refused,
   'E-TOO-MANY': exitCodes.refused,
   'E-ALREADY-SENT': exitCodes.refused,
   'E-LEDGER': exitCodes.refused,

@@ -75,6 +75,8 @@ let isDelimiterPlain: bool = false;
 let length: i32 = 0;
 let isLast: bool = false;
 let columns: i32 = 0;
+/** Whether reading resumes behind a quote that is never closed. */
+let recovers: bool = false;
 
 // What was found: records, faults, where the last call stopped, and on which line.
 export let count: i32 = 0;
@@ -87,6 +89,8 @@ export let end: i32 = 0;
 export let width: i32 = 0;
 export let lineEnds: i32 = 0;
 export let faultAt: i32 = 0;
+/** Where its last cell starts: the one whose end lies beyond the text, if one does. */
+export let unfinished: i32 = 0;
 /** Whether its last cell can stand in a JSON string as it is. */
 let isPlain: bool = false;
 
@@ -117,16 +121,21 @@ function lookedFor(first: i32): v128 {
 }
 
 /** Takes up a text that begins between two records. */
-export function begin(textLength: i32, columnCount: i32, last: bool): void {
+export function begin(textLength: i32, columnCount: i32, last: bool, recoversQuotes: bool): void {
   store<u8>(textLength, LF, text); // ends every cell
   length = textLength;
   isLast = last;
+  recovers = recoversQuotes;
   columns = columnCount;
   count = 0;
   faultCount = 0;
 }
 
-/** Finds records from the start of the text, which is on this line, until the tables are full or the text has no more. */
+/**
+ * Finds records from the start of the text, which is on this line, until the tables are full or the text has no more.
+ * After a fault of quoting it resumes behind the line of the fault: the lines before may be the inside of a quoted cell.
+ * At a quote that is never closed it stops, since no line behind it is known not to be.
+ */
 export function cut(startLine: i32): void {
   const room = min(mostRecords, mostCells / columns);
   line = startLine;
@@ -134,14 +143,18 @@ export function cut(startLine: i32): void {
   while (at < length && count + faultCount < room) {
     end = record();
     if (end == beyond) return;
-    const next = afterLineEnd(end < 0 ? endOfLine() : end);
+    if (end == openQuote && !recovers) {
+      addFault(end, faultAt);
+      return;
+    }
+    const next = afterLineEnd(end < 0 ? endOfLine(faultAt) : end);
     if (next == beyond) return;
     if (end < 0) addFault(end, faultAt);
     else if (end != at && width > 0) {
       if (width == columns) addRecord();
       else addFault(width, end);
     }
-    line += end < 0 ? 1 : lineEnds + 1;
+    line += lineEnds + 1;
     if (end < 0) seek(next);
     else passTo(next);
     at = next;
@@ -152,6 +165,13 @@ export function cut(startLine: i32): void {
 export function scan(start: i32): i32 {
   seek(start);
   end = record();
+  return end < 0 ? end : afterLineEnd(end);
+}
+
+/** The same of the rest of a record, from the start of one of its cells. */
+export function scanCells(start: i32): i32 {
+  seek(start);
+  end = cellsFrom(start);
   return end < 0 ? end : afterLineEnd(end);
 }
 
@@ -175,18 +195,26 @@ function addFault(what: i32, where: i32): void {
 
 /** The end of the record at `at`, whose cells go to their table; or why it has none. A remark has no cells. */
 function record(): i32 {
-  const first = 8 * columns * count;
-  const room = first + 8 * columns;
-  let from = at;
+  const remark = markerAt(at, comment, commentAt, commentLength);
+  if (remark == 0) return cellsFrom(at);
   width = 0;
   lineEnds = 0;
-  const remark = markerAt(from, comment, commentAt, commentLength);
-  if (remark != 0) return remark < 0 ? beyond : endOfLine();
+  return remark < 0 ? beyond : endOfLine(at);
+}
+
+// @ts-ignore
+@inline function cellsFrom(start: i32): i32 {
+  const first = 8 * columns * count;
+  const room = first + 8 * columns;
+  let from = start;
+  width = 0;
+  lineEnds = 0;
   while (true) {
     if (delimiterLength == 1) from = bareCells(from, first, room);
     isPlain = true;
     let cellEnd: i32;
     let next: i32; // what ends the cell: behind its closing quote, if it has one
+    unfinished = from;
     const opening = markerAt(from, quote, quoteAt, quoteLength);
     if (opening < 0) return beyond;
     if (opening > 0) {
@@ -320,9 +348,9 @@ function broken(fault: i32, position: i32): i32 {
   return fault;
 }
 
-/** The end of the physical line at `at`, and of the text at the latest. */
-function endOfLine(): i32 {
-  let p = at;
+/** The end of the physical line at `position`, and of the text at the latest. */
+function endOfLine(position: i32): i32 {
+  let p = position;
   while (!endsLine(byteAt(p))) p += 1;
   return p;
 }

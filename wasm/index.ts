@@ -22,6 +22,8 @@ export {
   line as cutLine,
   lineEnds,
   scan,
+  scanCells,
+  unfinished as unfinishedCell,
   useMarkers,
   width,
 } from './csv-scanner';

@@ -8,7 +8,7 @@ import {
   reportOptions,
   type ReportFlag,
 } from './flags/output-flags.js';
-import { inputOptions, needInput, mappingOptions } from './flags/input-flags.js';
+import { inputOptions, mappingOptions, needInput } from './flags/input-flags.js';
 import { choice, choiceInAnyCase, duration, integer, notEmpty } from './flags/value-parsers.js';
 import type { CommandSpec } from './shared/command-spec.js';
 import type { OptionTable } from './flags/option-table.js';

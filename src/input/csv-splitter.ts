@@ -1,11 +1,21 @@
 import {
+  BEYOND,
   CsvScanner,
   longestMarker,
+  openQuote,
   type CsvProgram,
   type CsvFault,
   type Markers,
 } from '../text/csv-scanner.js';
-import { rawOf, endOfLine, skipLine, type Cut, type Cutter } from './record-splitter.js';
+import {
+  endOfLine,
+  rawOf,
+  skipLine,
+  type Cut,
+  type Cutter,
+  type Skip,
+  type UnclosedQuote,
+} from './record-splitter.js';
 import { EngagectlError } from '../errors.js';
 import type { RowFault } from './row-block.js';
 import type { InputOptions } from './input-format.js';
@@ -18,22 +28,34 @@ const none: readonly RowFault[] = [];
 
 /**
  * Cuts CSV, TSV and bare lists (CSV of one column without a delimiter). LF, CRLF and CR end a
- * line, inside quotes too; blank lines and comments are no records. After a quoting fault it goes on at the
- * next physical line, so that a lost quote costs few records and not the rest of the file.
+ * line, inside quotes too; blank lines and comments are no records. After a quoting error it resumes on the line
+ * after the error: no record is made of the inside of a quoted cell. A quote that is never closed is where the
+ * input ends, unless `recovers` says to resume on the next line.
  */
 export class CsvCutter implements Cutter {
   readonly header: readonly string[];
   readonly program: CsvProgram;
   readonly markers: Markers;
   readonly state = undefined;
-  readonly skip = skipLine;
   readonly #scanner: CsvScanner;
 
-  constructor(header: readonly string[], program: CsvProgram, markers: Markers) {
+  readonly #recovers: boolean;
+  readonly #maxRecordBytes: number;
+  /** What is left of the record that is passed over: cells, or only the line of an error. */
+  #skipping: 'cells' | 'line' | undefined;
+
+  constructor(
+    header: readonly string[],
+    program: CsvProgram,
+    markers: Markers,
+    { recovers, maxRecordBytes }: { recovers: boolean; maxRecordBytes: number },
+  ) {
     this.header = header;
     this.program = program;
     this.markers = markers;
-    this.#scanner = new CsvScanner(program, markers);
+    this.#recovers = recovers;
+    this.#maxRecordBytes = maxRecordBytes;
+    this.#scanner = new CsvScanner(program, markers, { recovers });
   }
 
   /** Most windows whole; the scanner copies its text, and a long one is cut many times. */
@@ -41,19 +63,74 @@ export class CsvCutter implements Cutter {
     for (let size = usualBytes; ; size *= 2) {
       const isWhole = text.length <= size;
       const cut = this.#cut(text.subarray(0, size), line, last && isWhole);
-      if (cut.used > 0 || isWhole) return cut;
+      if (cut.used > 0 || cut.unclosed || isWhole) return cut;
     }
   }
 
   #cut(text: Buffer, line: number, last: boolean): Cut {
     this.#scanner.begin(text, this.header.length, last);
-    const records = this.#scanner.cut(line);
+    const { faults: found, ...records } = this.#scanner.cut(line);
+    const end = found.at(-1);
+    const unclosed = end?.what === openQuote && !this.#recovers ? placeOf(end, text) : undefined;
+    const rejected = unclosed ? found.slice(0, -1) : found;
     const faults =
-      records.faults.length === 0
-        ? none
-        : records.faults.map((fault) => this.#faultOf(fault, text, last));
-    const cut = { ...records, faults };
-    return standardCells(text, cut, this.markers);
+      rejected.length === 0 ? none : rejected.map((fault) => this.#faultOf(fault, text, last));
+    const cut = { ...records, faults, unclosed };
+    const long = this.#recovers ? undefined : this.#longQuote(cut, text);
+    return standardCells(text, long ? cutBefore(long, cut) : cut, this.markers);
+  }
+
+  /** A cell of several lines is passed over as a whole, or its lines would be taken for records. */
+  skip(text: Buffer, line: number, last: boolean): Skip {
+    const { comment } = this.markers;
+    const isComment = comment.length > 0 && text.indexOf(comment) === 0;
+    this.#skipping ??= isComment ? 'line' : 'cells';
+    const skip =
+      this.#skipping === 'line' ? skipLine(text, line, last) : this.#skipCells(text, line, last);
+    if (skip.done) this.#skipping = undefined;
+    return skip;
+  }
+
+  /** `text` begins with a cell. */
+  #skipCells(text: Buffer, line: number, last: boolean): Skip {
+    this.#scanner.begin(text, this.header.length, last);
+    const { next, lineEnds, lastCell, fault } = this.#scanner.scan(0, { isRest: true });
+    if (fault) return this.#skipFault({ ...fault, line, lineEnds }, text, last);
+    if (next !== BEYOND) return { used: next, line: line + lineEnds + 1, done: true };
+    const { quote } = this.markers;
+    const isQuoted = quote.length > 0 && text.indexOf(quote, lastCell) === lastCell;
+    if (isQuoted && text.length - lastCell > this.#maxRecordBytes + 2)
+      return this.#skipFault({ what: openQuote, where: lastCell, line, lineEnds }, text, last);
+    // Of a plain cell, as much is kept as may be the beginning of what ends it.
+    const used = isQuoted ? lastCell : Math.max(lastCell, text.length - 2 * longestMarker);
+    return { used, line: line + lineEnds, done: false };
+  }
+
+  #skipFault(fault: Omit<CsvFault, 'at'>, text: Buffer, last: boolean): Skip {
+    const { what, where, line, lineEnds } = fault;
+    if (what === openQuote && !this.#recovers)
+      return { used: 0, line, done: true, unclosed: placeOf(fault, text) };
+    this.#skipping = 'line';
+    const skip = skipLine(text.subarray(where), line + lineEnds, last);
+    return { ...skip, used: skip.used + where };
+  }
+
+  /** Where a record that is too long has a quoted cell that is: its quote counts as open. */
+  #longQuote({ bounds, cells, lines, count }: Cut, text: Buffer) {
+    for (let record = 0; record < count; record += 1) {
+      const at = bounds[2 * record]!;
+      if (bounds[2 * record + 1]! - at <= this.#maxRecordBytes) continue;
+      for (let cell = 0; cell < this.header.length; cell += 1) {
+        const [from, end] = cells!.subarray(2 * (record * this.header.length + cell));
+        const where = from! - this.markers.quote.length;
+        const bytes = (end! < 0 ? ~end! : end!) - from!;
+        if (bytes <= this.#maxRecordBytes || where < at) continue;
+        if (!this.markers.quote.equals(text.subarray(where, from))) continue;
+        const lineEnds = text.toString('latin1', at, where).match(/\r\n|\r|\n/g)?.length ?? 0;
+        return { record, at, place: placeOf({ line: lines[record]!, lineEnds, where }, text) };
+      }
+    }
+    return undefined;
   }
 
   #faultOf({ at, line, what, where, lineEnds }: CsvFault, text: Buffer, last: boolean): RowFault {
@@ -64,11 +141,40 @@ export class CsvCutter implements Cutter {
       const error = `${cells}, but the header has ${this.header.length}${hint}`;
       return { at, line, error, raw: rawOf(text.subarray(at, where)) };
     }
-    const raw = rawOf(text.subarray(at, endOfLine(text, at)));
-    if (lineEnds > 0) return { at, line, error: `${what}, on line ${line + lineEnds}`, raw };
+    const raw = rawOf(text.subarray(at, endOfLine(text, where)));
+    const lastLine = line + lineEnds;
+    if (lastLine > line) {
+      const error = `${what}, on line ${lastLine}: lines ${line} to ${lastLine} are one rejected record`;
+      return { at, line, error, raw };
+    }
     return { at, line, column: where - at + 1, error: what, raw };
   }
 }
+
+/** The records and faults before one of the records. */
+const cutBefore = (
+  { record, at, place }: { record: number; at: number; place: UnclosedQuote },
+  cut: Cut,
+): Cut => ({
+  ...cut,
+  used: at,
+  line: cut.lines[record]!,
+  count: record,
+  bounds: cut.bounds.subarray(0, 2 * record),
+  lines: cut.lines.subarray(0, record),
+  cells: cut.cells?.subarray(0, (cut.cells.length / cut.count) * record),
+  faults: cut.faults.filter((fault) => fault.at < at),
+  unclosed: place,
+});
+
+/** Where a fault of quoting lies. */
+const placeOf = (
+  { line, lineEnds, where }: Pick<CsvFault, 'line' | 'lineEnds' | 'where'>,
+  text: Buffer,
+): UnclosedQuote => {
+  const lineStart = Math.max(text.lastIndexOf('\n', where), text.lastIndexOf('\r', where)) + 1;
+  return { line: line + lineEnds, column: where - lineStart + 1 };
+};
 
 /**
  * The cut with its cells as RFC 4180 would hold them: where a cell holds an escape or a quotation

@@ -137,6 +137,8 @@ export interface ReadingOptions {
   readonly escape?: string;
   /** Begins the lines of a CSV that are no records. */
   readonly comment?: string;
+  /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
+  readonly recoverQuotes?: boolean;
   /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
   readonly encoding?: string;
 }

@@ -115,7 +115,14 @@ async function cutterFor(
   if (format !== 'list' && options.delimiter === undefined) {
     expectDelimiter(names, { name: input.name, line: nextLine - 1 });
   }
-  return { cutter: new CsvCutter(names, input.csv, markers), line: nextLine };
+  const recovers = options.recoverQuotes ?? false;
+  return {
+    cutter: new CsvCutter(names, input.csv, markers, {
+      recovers,
+      maxRecordBytes: input.maxRecordBytes,
+    }),
+    line: nextLine,
+  };
 }
 
 function listColumn({ listColumn }: InputOptions): string {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { EngagectlError } from '../errors.js';
 import type { CsvProgram, Markers } from '../text/csv-scanner.js';
 import type { RowFault, Position, RowBlock } from './row-block.js';
 import type { TextWindow } from './text-buffer.js';
@@ -17,6 +18,14 @@ export interface Cut {
   /** Contents of cells that do not stand in the text as RowBlock wants them: bounds beyond `used`. */
   readonly behind?: Buffer;
   readonly faults: readonly RowFault[];
+  /** Where the text cannot be read on, `used` bytes behind its start. */
+  readonly unclosed?: UnclosedQuote | undefined;
+}
+
+/** A quote with which the rest of the text would be one cell. */
+export interface UnclosedQuote {
+  readonly line: number;
+  readonly column: number;
 }
 
 /** How far the rest of an overlong record was passed over; `done` when its end was reached. */
@@ -24,6 +33,7 @@ export interface Skip {
   readonly used: number;
   readonly line: number;
   readonly done: boolean;
+  readonly unclosed?: UnclosedQuote | undefined;
 }
 
 /** Cuts the text of one input into records; knows nothing of where the text comes from. */
@@ -43,7 +53,8 @@ export interface Cutter {
   cut(text: Buffer, line: number, last: boolean): Cut;
   /**
    * Passes over a record that is too long, first from its start, then from where it left off,
-   * so that its bytes need not be held. Bytes beyond `used` are given again.
+   * so that its bytes need not be held. Bytes beyond `used` are given again. A quoted cell is passed over as a
+   * whole: where more than a record's bytes are left, its quote is not closed.
    */
   skip(text: Buffer, line: number, last: boolean): Skip;
 }
@@ -66,7 +77,8 @@ export interface CutInput {
 
 /**
  * Cuts one input into blocks of at most some hundred KB (one record may be `maxRecordBytes`).
- * Whatever is wrong with a record becomes a fault; only the source itself can throw.
+ * Whatever is wrong with a record becomes a fault. Throws what the source throws, and E-CSV-QUOTE at a quote
+ * that is never closed.
  */
 export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
   const { window, cutter, maxRecordBytes } = input;
@@ -85,11 +97,12 @@ export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
       const bytes = text.subarray(0, cut.used);
       yield toBlock(bytes, screen(bytes, cut, maxRecordBytes));
     }
+    if (cut.unclosed) throw unclosedQuote(input.source, cut.unclosed);
     if (cut.used > 0) continue;
     // A line end may take two more bytes, and is not part of the record.
     if (text.length > maxRecordBytes + 2) {
       const fault = overlongFault(text, line, maxRecordBytes);
-      line = await skipRecord(window, cutter, line);
+      line = await skipRecord(input, line);
       yield toBlock(text.subarray(0, 0), { ...noRecords, faults: [fault] });
     } else if (window.ended) {
       return;
@@ -100,16 +113,28 @@ export async function* readBlocks(input: CutInput): AsyncGenerator<RowBlock> {
 }
 
 /** Drops bytes until the record is passed; returns the line on which the text goes on. */
-async function skipRecord(window: TextWindow, cutter: Cutter, from: number): Promise<number> {
+async function skipRecord(input: CutInput, from: number): Promise<number> {
+  const { source, window, cutter } = input;
   let line = from;
   for (;;) {
     const skip = cutter.skip(window.bytes, line, window.ended);
+    if (skip.unclosed) throw unclosedQuote(source, skip.unclosed);
     line = skip.line;
     window.drop(skip.used);
     if (skip.done || window.ended) return line;
     await window.grow();
   }
 }
+
+/** Nothing behind it may become a record: it could be free text of a cell. */
+const unclosedQuote = (file: string, { line, column }: UnclosedQuote): EngagectlError =>
+  new EngagectlError('E-CSV-QUOTE', `${file}: the quote on line ${line} is never closed`, {
+    file,
+    line,
+    column,
+    why: 'everything behind it would be one cell, so no record was made of it',
+    fix: 'close the quote, or double it if it is a part of the text; --recover-quotes (not for events and demerges) rejects the line and resumes on the next one',
+  });
 
 const noRecords: Cut = {
   used: 0,

@@ -8,7 +8,7 @@ import { whyOf } from '../files/file-errors.js';
 import { parseJsonFile } from '../text/json-parser.js';
 import type { InputOptions } from '../input/input-format.js';
 import type { Runtime } from '../runtime.js';
-import type { World } from './job-context.js';
+import type { Words, World } from './job-context.js';
 
 /** The options that decide what is sent: a run is only resumed with the same ones. */
 export const readMeaning = ({
@@ -37,6 +37,13 @@ export const inputOptions = (
   { maxRecordBytes = writeDefaults.maxRecordBytes, ...options }: ReadOptions,
   listColumn?: string,
 ): InputOptions => ({ ...options, files, maxRecordBytes, listColumn });
+
+/** The lines behind a lost quote may be text of a cell, and events and demerges cannot be taken back. */
+export const noRecovery = (of: 'events' | 'demerges', words: Words): EngagectlError =>
+  new EngagectlError('E-USAGE', `${words.option('recoverQuotes')} is not for ${of}`, {
+    why: 'a line behind the quote may be the text of a cell, and what is sent cannot be taken back',
+    fix: 'correct the quote on the line that the error names',
+  });
 
 /** Names of a table's columns, of which no more is read than its beginning; none of what is no file. */
 export async function readColumns(

@@ -51,24 +51,32 @@ export interface CsvRecord {
   readonly cells: Int32Array;
   /** Line ends within quotes. */
   readonly lineEnds: number;
+  /** Where its last cell starts: of a record whose end is BEYOND, the one that is not whole. */
+  readonly lastCell: number;
   readonly fault: Pick<CsvFault, 'what' | 'where'> | undefined;
 }
+
+/** The fault that has no end. */
+export const openQuote = 'quote that is never closed';
 
 const quotingFaults = new Map([
   [-2, 'quote in an unquoted cell'],
   [-3, 'text after a closing quote'],
-  [-4, 'quote that is never closed'],
+  [-4, openQuote],
 ]);
 
 /** Finds records of CSV and their cells: the grammar is in `wasm/csv-scanner.ts`, which does it. */
 export class CsvScanner {
   readonly #program: CsvProgram;
   readonly #markers: Markers;
+  readonly #recovers: boolean;
   #columns = 0;
 
-  constructor(program: CsvProgram, markers: Markers) {
+  /** `recovers`: records are also found behind a quote that is never closed, from the next line on. */
+  constructor(program: CsvProgram, markers: Markers, { recovers = false } = {}) {
     this.#program = program;
     this.#markers = markers;
+    this.#recovers = recovers;
   }
 
   /** Takes up a text with so many cells in a record. `last`: nothing follows it. */
@@ -87,7 +95,7 @@ export class CsvScanner {
     );
     this.#program.load(text);
     this.#columns = columns;
-    code.beginCut(text.length, columns, last);
+    code.beginCut(text.length, columns, last, this.#recovers);
   }
 
   /** Cuts its records, the first of which begins on this line, until the tables are full. */
@@ -111,10 +119,10 @@ export class CsvScanner {
     };
   }
 
-  /** Finds the one record at `start`, however wide. */
-  scan(start: number): CsvRecord {
+  /** Finds the one record at `start`, however wide; or the rest of one, from the start of one of its cells. */
+  scan(start: number, { isRest = false } = {}): CsvRecord {
     const { code } = this.#program;
-    const next = code.scan(start);
+    const next = isRest ? code.scanCells(start) : code.scan(start);
     const what = quotingFaults.get(next);
     const width = code.width.value;
     return {
@@ -123,12 +131,13 @@ export class CsvScanner {
       width,
       cells: this.#program.numbers(code.cells.value, 2 * Math.min(width, this.#columns)),
       lineEnds: code.lineEnds.value,
+      lastCell: code.unfinishedCell.value,
       fault: what === undefined ? undefined : { what, where: code.faultAt.value },
     };
   }
 }
 
-/** What `wasm/csv-scanner.ts`, `wasm/csv-scanner.ts` and `wasm/csv-record-writer.ts` export. Places come back signed. */
+/** What `wasm/csv-scanner.ts` and `wasm/csv-record-writer.ts` export. Places come back signed. */
 interface CsvCode extends ShardCode, Record<Place | CutNumber | WrittenNumber, WasmNumber> {
   readonly memory: WasmMemory;
 
@@ -139,9 +148,10 @@ interface CsvCode extends ShardCode, Record<Place | CutNumber | WrittenNumber, W
     comment: number,
     doubles: boolean,
   ): void;
-  beginCut(length: number, columns: number, last: boolean): void;
+  beginCut(length: number, columns: number, last: boolean, recovers: boolean): void;
   cut(line: number): void;
   scan(start: number): number;
+  scanCells(start: number): number;
 
   beginRecords(form: number, out: number, rows: number, columns: number, members: number): void;
   writeRows(to: number, last: number): number;
@@ -176,7 +186,7 @@ export interface ShardCode {
 }
 
 type Place = 'text' | 'lines' | 'bounds' | 'cells' | 'faults' | 'rows' | 'writtenBounds' | 'keys' | 'markers'; // prettier-ignore
-type CutNumber = 'cutCount' | 'faultCount' | 'cutAt' | 'cutLine' | 'scannedEnd' | 'width' | 'lineEnds' | 'faultAt'; // prettier-ignore
+type CutNumber = 'cutCount' | 'faultCount' | 'cutAt' | 'cutLine' | 'scannedEnd' | 'width' | 'lineEnds' | 'faultAt' | 'unfinishedCell'; // prettier-ignore
 type WrittenNumber = 'writtenCount' | 'writtenRow' | 'writtenStart' | 'writtenEnd';
 
 /** How far behind what it reads and writes the program may touch its memory. */

@@ -88,8 +88,12 @@ describe('a CSV of another dialect', () => {
         { line: 9, text: "4;'it''s \"4\"'", cells: ['4', 'it\'s "4"'] },
       ]);
       expect(faults).toEqual([
-        { line: 6, column: undefined, error: 'text after a closing quote, on line 7', raw: "2;'y" },
-        { line: 7, column: undefined, error: '1 cell, but the header has 2', raw: "'z'" },
+        {
+          line: 6,
+          column: undefined,
+          error: 'text after a closing quote, on line 7: lines 6 to 7 are one rejected record',
+          raw: "2;'y\n'z'",
+        },
         { line: 8, column: undefined, error: '1 cell, but the header has 2', raw: '3' },
       ]);
     }
@@ -104,7 +108,7 @@ describe('a CSV of another dialect', () => {
   });
 
   it('passes over a record that is too long in flat memory, and goes on', async () => {
-    const long = `1;'${'x'.repeat(300_000)}'`;
+    const long = `'1';${'x'.repeat(300_000)}`;
     const options = {
       inputFormat: 'csv',
       delimiter: ';',

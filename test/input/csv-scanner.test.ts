@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CsvProgram } from '../../src/text/csv-scanner.js';
-import { CsvScanner, type Markers } from '../../src/text/csv-scanner.js';
+import { CsvScanner, openQuote, type Markers } from '../../src/text/csv-scanner.js';
 import { chunked, readText } from './read-rows.js';
 import {
   afterLineEnd,
@@ -204,17 +204,25 @@ function slowlyFound(scanner: SlowScanner, text: Buffer, last: boolean): Found {
   const firstWidth = first < 0 ? 0 : scanner.width;
   let at = 0;
   let line = 1;
+  const quotingFault = () => {
+    const { fault: what, faultAt: where } = scanner;
+    return { at, line, what, where, lineEnds: countLineEnds(text, at, where) };
+  };
   for (;;) {
     const end = scanner.cut(at, line);
     ({ at, line } = scanner);
     if (end === BEYOND) break;
-    const next = end === FAULT ? nextLine(text, at, last) : nextOf(end);
+    if (end === FAULT && scanner.fault === openQuote) {
+      faults.push(quotingFault());
+      break;
+    }
+    const next = end === FAULT ? nextLine(text, scanner.faultAt, last) : nextOf(end);
     if (next === BEYOND) break;
-    const isQuoting = end === FAULT;
-    const [what, where] = isQuoting ? [scanner.fault, scanner.faultAt] : [scanner.width, end];
-    const lineEnds = countLineEnds(text, at, where);
-    faults.push({ at, line, what, where, lineEnds });
-    line += isQuoting ? 1 : lineEnds + 1;
+    const lineEnds = countLineEnds(text, at, end);
+    const fault =
+      end === FAULT ? quotingFault() : { at, line, what: scanner.width, where: end, lineEnds };
+    faults.push(fault);
+    line += fault.lineEnds + 1;
     at = next;
   }
   const { count } = scanner;

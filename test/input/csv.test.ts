@@ -108,16 +108,15 @@ describe('a fault in a CSV', () => {
       { line: 2, column: 4, error: 'quote in an unquoted cell', raw: '1,5" pipe' },
     ],
     [
-      'a quote that is never closed',
-      '1,"a\n2,b',
-      { line: 2, column: 3, error: 'quote that is never closed', raw: '1,"a' },
-    ],
-    [
       'a lost quote, found at the next quote',
       '1,"a\n2,b\n3,"c"\n4,d',
-      { line: 2, error: 'text after a closing quote, on line 4', raw: '1,"a' },
+      {
+        line: 2,
+        error: 'text after a closing quote, on line 4: lines 2 to 4 are one rejected record',
+        raw: '1,"a\n2,b\n3,"c"',
+      },
     ],
-  ])('%s: is named, and reading goes on', async (_, text, fault) => {
+  ])('%s is one fault, and reading resumes on the next line', async (_, text, fault) => {
     const { rows, faults } = await readText(`id,name\n${text}`, { inputFormat: 'csv' });
     expect(faults).toEqual([{ column: undefined, ...fault }]);
     const lines = text.split('\n').length;
@@ -125,11 +124,60 @@ describe('a fault in a CSV', () => {
   });
 
   it('does not shift the numbers of later lines, blank ones included', async () => {
-    const { rows, faults } = await readText('a,b\r\n\r\n1\r2,"x\r\ny"\n\n3,"\n4,4\r\n', {
+    const { rows, faults } = await readText('a,b\r\n\r\n1\r2,"x\r\ny"\n\n3,"\n"z\n4,4\r\n', {
       inputFormat: 'csv',
     });
     expect(faults.map(({ line }) => line)).toEqual([3, 7]);
-    expect(rows.map(({ line }) => line)).toEqual([4, 8]);
+    expect(rows.map(({ line }) => line)).toEqual([4, 9]);
+  });
+});
+
+describe('a quote that is never closed', () => {
+  const text = 'id,name\n1,a\n2,"b\nc","d\n3,e\n4,f\n';
+
+  it('ends the input on its line: nothing behind it becomes a record', async () => {
+    for (const sizes of [[1], [1000]]) {
+      const { rows, faults, error } = await readText(chunked(Buffer.from(text), sizes), {
+        inputFormat: 'csv',
+      });
+      expect(rows.map(({ line }) => line)).toEqual([2]);
+      expect(faults).toEqual([]);
+      expect(error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 4, column: 4 } });
+    }
+  });
+
+  it('is one fault where quotes are recovered, and reading resumes on the next line', async () => {
+    const { rows, faults, error } = await readText(text, {
+      inputFormat: 'csv',
+      recoverQuotes: true,
+    });
+    expect(error).toBeUndefined();
+    expect(rows.map(({ line }) => line)).toEqual([2, 5, 6]);
+    expect(faults).toMatchObject([{ line: 3, raw: '2,"b\nc","d' }]);
+  });
+
+  it('is found at the length of the longest record, however long the input is', async () => {
+    const long = 'x,y\n'.repeat(1000);
+    const options = { inputFormat: 'csv', maxRecordBytes: 1000 } as const;
+    const whole = Buffer.from(`id,name\n1,a\n2,"${long}3,e\n`);
+    const stopped = await readText(chunked(whole, [100]), options);
+    expect(stopped.rows.map(({ line }) => line)).toEqual([2]);
+    expect(stopped.error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 3, column: 3 } });
+    const recovered = await readText(chunked(whole, [100]), { ...options, recoverQuotes: true });
+    expect(recovered.faults).toMatchObject([{ line: 3 }]);
+    expect(recovered.rows.map(({ line }) => line).slice(0, 2)).toEqual([2, 4]);
+    expect(recovered.rows.at(-1)).toMatchObject({ text: '3,e' });
+  });
+
+  it('is not mistaken for a long record that begins with a quoted cell of several lines', async () => {
+    const text = `id,name\n"a\nb,c\nd",${'x'.repeat(5000)}\n2,e\n`;
+    const { rows, faults, error } = await readText(chunked(Buffer.from(text), [100]), {
+      inputFormat: 'csv',
+      maxRecordBytes: 1000,
+    });
+    expect(error).toBeUndefined();
+    expect(faults).toMatchObject([{ line: 2 }]);
+    expect(rows).toMatchObject([{ line: 5, text: '2,e' }]);
   });
 });
 
@@ -249,6 +297,14 @@ const outcome = ({
   cells?: readonly string[] | undefined;
 }): string => JSON.stringify({ line, fault: error !== undefined, text, cells });
 
+/** Where the cell at `start` breaks the rules of quoting; undefined where its quote is never closed. */
+function quotingErrorIn(text: string, start: number): number | undefined {
+  const rest = text.slice(start);
+  if (!rest.startsWith('"')) return start + rest.indexOf('"');
+  const quoted = /^"(?:[^"]|"")*"(?!")/.exec(rest);
+  return quoted ? start + quoted[0].length : undefined;
+}
+
 /** The rules of CsvCutter with regular expressions on a string; the header is on line 1. */
 function slowlyRead(text: string, columns: number): string[] {
   const outcomes: string[] = [];
@@ -257,8 +313,10 @@ function slowlyRead(text: string, columns: number): string[] {
     const line = 2 + (text.slice(0, start).match(lineEnds)?.length ?? 0);
     const cells: string[] = [];
     let end = start;
+    let cellAt = start;
     for (let after: string | undefined = ','; after === ',';) {
-      field.lastIndex = cells.length === 0 ? start : end + 1;
+      cellAt = cells.length === 0 ? start : end + 1;
+      field.lastIndex = cellAt;
       const match = field.exec(text);
       if (match) cells.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '');
       if (match) end = field.lastIndex;
@@ -267,11 +325,13 @@ function slowlyRead(text: string, columns: number): string[] {
     }
     const broken = cells.length === 0;
     const record = text.slice(start, end);
+    const errorAt = broken ? quotingErrorIn(text, cellAt) : end;
+    if (errorAt === undefined) break; // an open quote ends the input
     if (broken) outcomes.push(outcome({ line, error: '' }));
     else if (record !== '' && cells.length !== columns) outcomes.push(outcome({ line, error: '' }));
     else if (record !== '') outcomes.push(outcome({ line, text: record, cells }));
     const goOn = /\r\n|\r|\n|$/g;
-    goOn.lastIndex = broken ? start : end;
+    goOn.lastIndex = errorAt;
     goOn.exec(text);
     start = Math.max(goOn.lastIndex, start + 1);
   }

@@ -1,9 +1,15 @@
 import { Buffer } from 'node:buffer';
 import { expect, it } from 'vitest';
+import { EngagectlError } from '../../src/errors.js';
 import { JsonText } from '../../src/text/json-parser.js';
 import { randomOf, seeds } from '../chaos/random.js';
 import { encode } from '../support/oracles/documents.js';
-import { expectedOf, faultOutcome, rowOutcome } from '../support/oracles/csv-reference.js';
+import {
+  expectedOf,
+  faultOutcome,
+  rowOutcome,
+  unclosedOutcome,
+} from '../support/oracles/csv-reference.js';
 import { chunked, readText, type Read } from './read-rows.js';
 import { arrival, wildCsv, wildNdjson } from '../support/oracles/random-csv.js';
 
@@ -64,7 +70,8 @@ it(
 
 const said = (seed: number, text: string): string => `document ${seed}: ${JSON.stringify(text)}`;
 
-function outcomesOf({ rows, faults }: Read): string[] {
+function outcomesOf({ rows, faults, error }: Read): string[] {
+  if (error !== undefined && !(error instanceof EngagectlError)) throw error;
   const outcomes = [
     ...rows.map(({ line, text, cells }) => ({ line, text: rowOutcome(line, text, cells) })),
     ...faults.map(({ line, error, raw }) => {
@@ -72,7 +79,8 @@ function outcomesOf({ rows, faults }: Read): string[] {
       return { line, text: faultOutcome(line, fault, Buffer.from(raw, 'latin1').toString()) };
     }),
   ];
-  return outcomes.toSorted((a, b) => a.line - b.line).map(({ text }) => text);
+  const unclosed = error?.id === 'E-CSV-QUOTE' ? [unclosedOutcome(error.details.line!)] : [];
+  return [...outcomes.toSorted((a, b) => a.line - b.line).map(({ text }) => text), ...unclosed];
 }
 
 /** The lines that are not blank, without the white space of JSON around them. */

@@ -32,7 +32,7 @@ const cases: Readonly<Record<string, Case>> = {
   'no-header.csv': { code: 8, error: { id: 'E-HEADER' } },
   'header-only.csv': { code: 0, read: 0 },
   'empty-array.json': { code: 0, read: 0 },
-  'broken-quote.csv': { code: 3, read: 6, rejected: [3, 5] },
+  'broken-quote.csv': { code: 3, read: 4, rejected: [3, 5] },
   'wrong-cell-count.csv': { code: 3, read: 4, rejected: [3, 4] },
   'mixed-newlines.csv': { code: 0, read: 3 },
   'old-mac-newlines.csv': { code: 0, read: 2 },

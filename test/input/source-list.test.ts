@@ -207,9 +207,10 @@ describe('a record over the limit', () => {
     },
   );
 
-  it('because of a lost quote costs only the line of the quote', async () => {
+  it('because of a lost quote costs only the line of the quote, where quotes are recovered', async () => {
     const text = `a,b\n1,"x\n${'2,y\n'.repeat(1000)}`;
-    const { rows, faults } = await readText(text, { inputFormat: 'csv', maxRecordBytes: 1000 });
+    const options = { inputFormat: 'csv', maxRecordBytes: 1000, recoverQuotes: true } as const;
+    const { rows, faults } = await readText(text, options);
     expect(faults).toMatchObject([{ line: 2 }]);
     expect(rows.map(({ line }) => line)).toEqual(Array.from({ length: 1000 }, (_, i) => i + 3));
   });

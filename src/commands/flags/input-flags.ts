@@ -33,6 +33,10 @@ export const inputOptions: OptionTable = [
     'CSV lines that begin with it are no records',
     matching(/^[^\r\n]+$/, 'Use one or more characters of one line.'),
   ],
+  [
+    '--recover-quotes',
+    'after a CSV quote that is never closed, resume on the next line (default: stop)',
+  ],
   ['--encoding <name>', 'of the input, when it is neither UTF-8 nor has a BOM'],
   [
     '--max-record-bytes <bytes>',

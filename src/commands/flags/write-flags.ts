@@ -36,7 +36,8 @@ export const writeOptions = (
     ordered = true,
   }: WriteHelp,
 ): OptionTable => [
-  ...inputOptions,
+  // A line behind a lost quote may be free text that names a user.
+  ...inputOptions.filter((row) => name !== 'demerge' || row[0] !== '--recover-quotes'),
   'Sending:',
   ['--check', 'read and validate everything, send nothing'],
   ['--dry-run', dryRun],

@@ -1,7 +1,7 @@
 import { surveyIdentities, IdentitySet } from '../../bulk/write/deduplication.js';
 import { firstRecords } from '../../input/row-block.js';
 import { demergeMapper } from '../../mapping/demerge-mapper.js';
-import { readMeaning } from '../input-files.js';
+import { noRecovery, readMeaning } from '../input-files.js';
 import { performWrite } from './run-write.js';
 import type { WriteResult } from '../job-results.js';
 import type { World } from '../job-context.js';
@@ -15,6 +15,7 @@ export async function demerge(
   hooks?: WriteHooks,
 ): Promise<WriteResult> {
   const { identity = 'identity', retryUnknown = false, limit = Number.POSITIVE_INFINITY } = request;
+  if (request.recoverQuotes) throw noRecovery('demerges', world.words);
   const seen = new IdentitySet(world.runtime.random);
   return performWrite(
     {

@@ -2,7 +2,7 @@ import { EngagectlError } from '../../errors.js';
 import { zoneOf } from '../../time-zone.js';
 import { columnMapping } from '../../mapping/mapping-file.js';
 import { uploadMapper } from '../../mapping/upload-mapper.js';
-import { readMeaning } from '../input-files.js';
+import { noRecovery, readMeaning } from '../input-files.js';
 import { performWrite } from './run-write.js';
 import { isPersonal } from '../../bulk/outcomes/personal-data.js';
 import { findingsOf } from '../../mapping/preview/findings.js';
@@ -62,6 +62,7 @@ export async function uploadMapping(
       fix: `add ${words.option('type', 'event')}, or leave it out`,
     });
   }
+  if (type === 'event' && options.recoverQuotes) throw noRecovery('events', words);
   return {
     ...(await columnMapping(options, runtime, drafted)),
     kind: type,

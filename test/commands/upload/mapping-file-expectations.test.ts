@@ -201,7 +201,7 @@ describe('the type of phones of one country', () => {
 
 describe('the least number of records', () => {
   const least = { records: { min: 3 } };
-  const two = 'identity,Name\na1,A\n"b\n';
+  const two = 'identity,Name\na1,A\nb\n';
   const three = 'identity,Name\na1,A\nb2,B\nc3,C\n';
 
   it('is looked for before anything is sent: exit 8', async () => {

@@ -1,4 +1,4 @@
-import { parse, type InfoRecord, type Options } from 'csv-parse/sync';
+import { parse, type CsvError, type InfoRecord, type Options } from 'csv-parse/sync';
 import type { Marks, WildDocument } from './random-csv.js';
 
 /**
@@ -6,7 +6,9 @@ import type { Marks, WildDocument } from './random-csv.js';
  * record, and where reading goes on after a fault (contract §2).
  *
  * - csv-parse says what the cells are and which record breaks the rules of quoting. It ends at the
- *   first that does; the contract goes on at the next physical line, so it is started there again.
+ *   first that does. The line of the error is the first one up to which csv-parse finds more wrong than a
+ *   quote that is still open: no line before it may become a record. It is started again behind that line.
+ * - Where a quote is open to the end, csv-parse finds nothing else wrong up to any line: there the input ends.
  * - Both call the same record faulty: a quote in an unquoted cell, text after a closing quote, or a
  *   quote that is never closed. The words are ours, and so is the line: that on which the record starts.
  * - A wrong number of cells is counted here (`relax_column_count`), since it must not end the reading.
@@ -29,10 +31,14 @@ export function expectedOf({ text, marks, columns }: WildDocument): readonly str
       else outcomes.push(faultOutcome(line, 'cells', text.slice(from, to)));
     }
     if (read.faultAt === undefined) break;
-    const rest = text.slice(read.faultAt);
-    const physicalLine = /^[^\r\n]*/.exec(rest)![0];
-    outcomes.push(faultOutcome(lineAt(text, read.faultAt), 'quoting', physicalLine));
-    start = read.faultAt + /^[^\r\n]*(?:\r\n|\r|\n|$)/.exec(rest)![0].length;
+    const { errorEnd, openLine } = faultFrom(text, read.faultAt, marks);
+    if (errorEnd === undefined) {
+      outcomes.push(unclosedOutcome(openLine));
+      break;
+    }
+    const raw = text.slice(read.faultAt, errorEnd);
+    outcomes.push(faultOutcome(lineAt(text, read.faultAt), 'quoting', raw));
+    start = errorEnd + /^(?:\r\n|\r|\n|)/.exec(text.slice(errorEnd))![0].length;
   }
   return outcomes;
 }
@@ -44,6 +50,29 @@ export const rowOutcome = (
 ): string => JSON.stringify({ line, text, cells });
 export const faultOutcome = (line: number, fault: 'quoting' | 'cells', raw: string): string =>
   JSON.stringify({ line, fault, raw });
+
+export const unclosedOutcome = (line: number): string => JSON.stringify({ unclosed: line });
+
+/** The end of the line with the error in the record at `from`; or, without one, the line of the quote that stays open. */
+function faultFrom(text: string, from: number, marks: Marks) {
+  for (const { index } of [...text.matchAll(/\r\n|\r|\n|$/g)].filter((end) => end.index >= from)) {
+    if (judged(text.slice(from, index), marks) === 'broken')
+      return { errorEnd: index, openLine: 0 };
+  }
+  // Before the quote that opens a cell any text may stand; behind one that closes a cell it would be an error.
+  let open = text.length;
+  while (judged(`${text.slice(from, open)}x`, marks) !== 'whole') open -= 1;
+  return { errorEnd: undefined, openLine: lineAt(text, open) };
+}
+
+function judged(text: string, marks: Marks): 'whole' | 'open' | 'broken' {
+  try {
+    parse(Buffer.from(text.replaceAll('\0', '\u0001')), optionsOf(marks));
+    return 'whole';
+  } catch (error) {
+    return (error as CsvError).code === 'CSV_QUOTE_NOT_CLOSED' ? 'open' : 'broken';
+  }
+}
 
 interface Found {
   readonly cells: readonly string[];
@@ -58,14 +87,7 @@ function readFrom(text: string, start: number, marks: Marks) {
   let done = 0; // bytes, as csv-parse counts them
   const bytes = Buffer.from(rest);
   const options: Options = {
-    delimiter: marks.delimiter,
-    quote: marks.quote,
-    escape: marks.escape,
-    comment: marks.comment === '' ? null : marks.comment,
-    comment_no_infix: true,
-    record_delimiter: ['\r\n', '\n', '\r'],
-    relax_column_count: true,
-    skip_empty_lines: true,
+    ...optionsOf(marks),
     on_record: (record: string[], info: InfoRecord) => {
       const from = start + lengthOf(bytes, recordStart(bytes, done, marks));
       done = info.bytes;
@@ -82,6 +104,17 @@ function readFrom(text: string, start: number, marks: Marks) {
     return { records, faultAt: start + lengthOf(bytes, recordStart(bytes, done, marks)) };
   }
 }
+
+const optionsOf = (marks: Marks): Options => ({
+  delimiter: marks.delimiter,
+  quote: marks.quote,
+  escape: marks.escape,
+  comment: marks.comment === '' ? null : marks.comment,
+  comment_no_infix: true,
+  record_delimiter: ['\r\n', '\n', '\r'],
+  relax_column_count: true,
+  skip_empty_lines: true,
+});
 
 const textOf = (bytes: Buffer, end: number): string => bytes.toString('utf8', 0, end);
 const lengthOf = (bytes: Buffer, end: number): number => textOf(bytes, end).length;

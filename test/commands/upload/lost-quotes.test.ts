@@ -1,0 +1,76 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { serve, written } from '../../support/serve.js';
+
+// No record is made of the inside of a quoted cell, wherever a quote was lost.
+
+const stray = 'identity,Bio\nann,"line one\nbob,admin\nend of the "quoted" word"\ncarl,x\n';
+const open = 'identity,Bio\nann,x\nbob,"never closed\ncarl,y\ndora,z\n';
+
+interface Sent {
+  readonly identity: string;
+}
+
+async function run(text: string, argv: readonly string[]) {
+  const { world, service } = await serve();
+  writeFileSync(world.path('users.csv'), text);
+  const outcome = await world.run(argv);
+  const sent = written<Sent | string>(service).flat();
+  const users = sent.map((record) => (typeof record === 'string' ? record : record.identity));
+  return { ...outcome, users, world };
+}
+
+describe('a stray quote in a cell of several lines', () => {
+  it('rejects the cell as one record, and uploads nothing of its inner lines', async () => {
+    const { code, stderr, users, world } = await run(stray, ['upload', 'users.csv']);
+    expect([code, users]).toEqual([3, ['carl']]);
+    expect(stderr).toContain('on line 4: lines 2 to 4 are one rejected record');
+    const rejects = readFileSync(world.path('users.csv.rejects.ndjson'), 'utf8');
+    expect(rejects.trimEnd().split('\n')).toHaveLength(1);
+    expect(rejects).toContain('bob,admin');
+  });
+
+  it('demerges nobody who stands in the text of a cell', async () => {
+    const { code, users } = await run(stray, ['demerge', 'users.csv', '--yes']);
+    expect([code, users]).toEqual([3, ['carl']]);
+  });
+});
+
+describe('a quote that is never closed', () => {
+  it('stops the run with exit code 8 before anything behind it is sent', async () => {
+    const { code, stderr, users } = await run(open, ['upload', 'users.csv']);
+    expect(code).toBe(8);
+    expect(stderr).toContain('E-CSV-QUOTE: users.csv: the quote on line 3 is never closed');
+    expect(stderr).toContain('--recover-quotes');
+    expect(users.filter((user) => user !== 'ann')).toEqual([]);
+  });
+
+  it('is found by --check', async () => {
+    const { code, stderr } = await run(open, ['upload', 'users.csv', '--check']);
+    expect([code, stderr]).toEqual([8, expect.stringContaining('E-CSV-QUOTE')]);
+  });
+
+  it('rejects its line alone with --recover-quotes', async () => {
+    const argv = ['upload', 'users.csv', '--recover-quotes'];
+    const { code, users } = await run(open, argv);
+    expect([code, users]).toEqual([3, ['ann', 'carl', 'dora']]);
+  });
+
+  it('is not recovered for events and demerges', async () => {
+    const events = ['upload', 'users.csv', '--type', 'event', '--recover-quotes'];
+    for (const argv of [events, ['demerge', 'users.csv', '--yes', '--recover-quotes']]) {
+      const { code, users } = await run(open, argv);
+      expect([code, users]).toEqual([2, []]);
+    }
+  });
+
+  it('can be corrected, and the profiles uploaded with --fresh', async () => {
+    const { code, world } = await run(open, ['upload', 'users.csv', '--chunk-size', '1']);
+    expect(code).toBe(8);
+    writeFileSync(world.path('users.csv'), open.replace('"never', 'never'));
+    const again = await world.run(['upload', 'users.csv', '--chunk-size', '1', '--fresh']);
+    expect(again.code, again.stderr).toBe(0);
+    const { stdout } = await world.run(['get-profile', 'bob']);
+    expect(JSON.parse(stdout)).toMatchObject({ profileData: { Bio: 'never closed' } });
+  });
+});
