@@ -38,7 +38,6 @@ export class CsvCutter implements Cutter {
   readonly markers: Markers;
   readonly state = undefined;
   readonly #scanner: CsvScanner;
-
   readonly #recovers: boolean;
   readonly #maxRecordBytes: number;
   /** What is left of the record that is passed over: cells, or only the line of an error. */
