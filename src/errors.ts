@@ -78,6 +78,8 @@ export interface ErrorDetails extends ErrorOptions {
   readonly line?: number | undefined;
   /** 1-based, in bytes of the decoded line. */
   readonly column?: number | undefined;
+  /** The service does not know an event that was asked for: the same request never succeeds. */
+  readonly namesEvent?: true | undefined;
   /** Identities and addresses in its words, the longest first: who shows it may shorten them. */
   readonly personal?: readonly string[] | undefined;
 }
