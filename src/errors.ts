@@ -73,6 +73,8 @@ export interface ErrorDetails extends ErrorOptions {
   readonly why?: string | undefined;
   /** What to type next. */
   readonly fix?: string | undefined;
+  /** `fix` names the command that resumes the run, so that nobody else needs to. */
+  readonly resumes?: boolean | undefined;
   readonly file?: string | undefined;
   /** Physical line, 1-based. */
   readonly line?: number | undefined;
