@@ -74,11 +74,15 @@ export interface ErrorDetails extends ErrorOptions {
   readonly why?: string | undefined;
   /** What to type next. */
   readonly fix?: string | undefined;
+  /** `fix` names the command that resumes the run, so that nobody else needs to. */
+  readonly resumes?: boolean | undefined;
   readonly file?: string | undefined;
   /** Physical line, 1-based. */
   readonly line?: number | undefined;
   /** 1-based, in bytes of the decoded line. */
   readonly column?: number | undefined;
+  /** The service does not know an event that was asked for: the same request never succeeds. */
+  readonly namesEvent?: true | undefined;
   /** Identities and addresses in its words, the longest first: who shows it may shorten them. */
   readonly personal?: readonly string[] | undefined;
 }

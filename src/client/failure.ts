@@ -107,6 +107,7 @@ const advice = {
     id: 'E-USAGE',
     why: 'the account has no event of that name',
     fix: 'compare the spelling with the events of the account: names are case-sensitive',
+    namesEvent: true,
   },
   refusedRequest: {
     id: 'E-ANSWER',

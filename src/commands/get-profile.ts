@@ -1,7 +1,7 @@
 import { identifierKinds } from '../contract/endpoints.js';
 import { limits } from '../contract/limits.js';
 import { EngagectlError } from '../errors.js';
-import { inputOptions, needInput } from './flags/input-flags.js';
+import { inputOptions, needInput, refuseInputFlags } from './flags/input-flags.js';
 import { concurrencyOption, outputOptions } from './flags/output-flags.js';
 import { choice, notEmpty } from './flags/value-parsers.js';
 import { isStdout } from '../jobs/output-options.js';
@@ -10,7 +10,7 @@ import type { LookUpRequest, ProfileSink, WantedUsers } from '../jobs/get-profil
 import type { OutputStream, Runtime } from '../runtime.js';
 import type { CommandWorld } from './shared/job-context.js';
 import type { Settings } from './shared/global-options.js';
-import type { CommandSpec } from './shared/command-spec.js';
+import type { Call, CommandSpec } from './shared/command-spec.js';
 import type { FlagsOf, OptionTable } from './flags/option-table.js';
 
 const userOptions = [
@@ -54,8 +54,8 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
   `,
   options: [...userOptions, ...inputOptions, ...outputOptions()],
   run: async (call) => {
-    const { operands, flags } = call;
-    const users = wantedUsers(operands, flags);
+    const { flags } = call;
+    const users = wantedUsers(call);
     if ('input' in users) needInput(users.input === '-' ? [] : [users.input], call);
     const settings = call.settings();
     await runLookUp({ users, flags }, settings, call.runtime);
@@ -63,7 +63,7 @@ export const command: CommandSpec<LookUpFlags & UserFlags> = {
 };
 
 /** The one way in which users are named. Throws E-USAGE for none, several, or an empty value. */
-function wantedUsers(values: readonly string[], flags: UserFlags): WantedUsers {
+function wantedUsers({ operands: values, flags, command }: Call<UserFlags>): WantedUsers {
   const { input, by } = flags;
   const ways: WantedUsers[] = identifierKinds.flatMap((by) => {
     const value = flags[by];
@@ -88,6 +88,7 @@ function wantedUsers(values: readonly string[], flags: UserFlags): WantedUsers {
       fix: 'leave it out',
     });
   }
+  if (input === undefined) refuseInputFlags(command);
   if (by !== undefined && input === undefined) {
     throw new EngagectlError('E-USAGE', '--by is for --input', {
       why: 'it says what the lines of the input are',

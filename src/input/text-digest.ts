@@ -170,4 +170,5 @@ export const changedInput = (name: string, why: string): EngagectlError =>
     file: name,
     why,
     fix: 'restore the file and go on with --resume, or start anew with --fresh',
+    resumes: true,
   });

@@ -56,6 +56,7 @@ function keysOf(options: UploadMapping): KeyPlaces {
 /** Of records that have no columns. */
 const shapeFault =
   'the mapping file expects columns, and this is a record of the service or of an export';
+const noType = 'the record has event properties but no "type": add "type":"event" to it';
 const profileMarks = ['profileData', 'events', 'platformInfo', 'all_identities'];
 /** Members that a flat row has not. */
 export const recordMarks: readonly string[] = ['type', 'event_props', ...profileMarks];
@@ -205,6 +206,10 @@ class JsonRow implements CellRow {
     for (let index = 0; index < this.#json.count; index++) {
       const { role, name, type, prefix } = this.#columns[index]!;
       if (role !== 'data' || index === this.parts.objectId) continue;
+      if (this.#isEventData(index)) {
+        faults.push(columnFault(name, noType));
+        continue;
+      }
       const isEmpty = this.isEmpty(index);
       const empty = isEmpty ? emptyValue(type, this.#options) : undefined;
       if (isEmpty && empty === undefined) continue;
@@ -216,6 +221,15 @@ class JsonRow implements CellRow {
       }
     }
     return faults.length > 0 ? faults.join('; ') : undefined;
+  }
+
+  /** The properties of a record whose `type` is missing: event properties cannot be objects. */
+  #isEventData(index: number): boolean {
+    return (
+      this.#options.kind === 'event' &&
+      this.#columns[index]!.name === 'evtData' &&
+      this.#json.kindOf(index) === token.openObject
+    );
   }
 
   /** As written, unless a type was declared for it. */

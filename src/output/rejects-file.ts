@@ -151,6 +151,7 @@ export class RejectsFile {
           this.mark.bytes === 0
             ? `free space or name another place with ${this.#how.option('rejects', '<file>')}`
             : `free space; the same command with ${this.#how.option('resume')} goes on`,
+        resumes: this.mark.bytes > 0,
         file: this.path,
         cause,
       },
@@ -163,6 +164,7 @@ const rejectsChanged = (path: string, option: OptionName): EngagectlError =>
   new EngagectlError('E-REJECTS-CHANGED', `${path} was changed since the run began`, {
     why: 'the rest of the run would be added to it',
     fix: `restore it and go on with ${option('resume')}, or move it away and start anew with ${option('fresh')}`,
+    resumes: true,
     file: path,
   });
 

@@ -38,11 +38,14 @@ export class Clock {
 export class Lag {
   readonly #milliseconds: number;
   readonly #clock: Clock;
+  readonly #onFailure: (error: unknown) => void;
   #waiting: { readonly due: number; readonly write: () => void }[] = [];
 
-  constructor(seconds: number, clock: Clock) {
+  /** `onFailure` receives the error of a delayed write: its request was answered long ago. */
+  constructor(seconds: number, clock: Clock, onFailure: (error: unknown) => void) {
     this.#milliseconds = 1000 * seconds;
     this.#clock = clock;
+    this.#onFailure = onFailure;
   }
 
   get isOn(): boolean {
@@ -58,17 +61,28 @@ export class Lag {
   /** Before a read. */
   catchUp(): void {
     const now = this.#clock.now();
-    while (this.#waiting[0] && this.#waiting[0].due <= now) this.#waiting.shift()!.write();
+    while (this.#waiting[0] && this.#waiting[0].due <= now) {
+      this.#carryOut(this.#waiting.shift()!.write);
+    }
   }
 
   /** When the service closes: what was accepted is kept. */
   finish(): void {
-    for (const { write } of this.#waiting.splice(0)) write();
+    for (const { write } of this.#waiting.splice(0)) this.#carryOut(write);
   }
 
   /** What was written before a reset or a restore is gone. */
   clear(): void {
     this.#waiting = [];
+  }
+
+  /** A failure must not end the read that happened to come next, nor the writes behind it. */
+  #carryOut(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      this.#onFailure(error);
+    }
   }
 }
 

@@ -90,7 +90,7 @@ async function serviceOf(options: ServiceOptions, closing: AbortSignal): Promise
     variants: { ...defaultVariants, ...options.variants },
     zone,
     clock,
-    lag: new Lag(options.lagSeconds ?? 0, clock),
+    lag: new Lag(options.lagSeconds ?? 0, clock, (error) => onDefect?.(error)),
     store,
     inFlight: new Map<string, number>(),
     turns: new Turns(),

@@ -252,6 +252,28 @@ describe('many users', () => {
     expect((await run(['a', '-o', name])).code).toBe(8);
   });
 
+  it.each([
+    ['--delimiter', ';'],
+    ['--quote', "'"],
+    ['--escape', '!'],
+    ['--comment', '#'],
+    ['--encoding', 'latin1'],
+    ['--input-format', 'csv'],
+    ['--max-record-bytes', '1MiB'],
+  ])('cannot be given as operands together with the input flag %s', async (flag, value) => {
+    await serve();
+    const { code, stderr } = await run(['a', flag, value]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`${flag} needs --input`);
+    expect(stderr).toContain('these flags say how to read an input, and no input is read');
+    expect(asked()).toEqual([]);
+  });
+
+  it('take --limit without an input', async () => {
+    await serve();
+    expect((await run(['a', 'b', '--limit', '1'])).stdout).toBe(lines('a'));
+  });
+
   it('take --limit', async () => {
     await serve();
     writeFileSync(world.path('u.txt'), 'a\nb\nc\n');

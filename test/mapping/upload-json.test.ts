@@ -98,6 +98,16 @@ describe('a record that says its type', () => {
     expect(mapJson(`{${members}}`)).toEqual(invalid(error as string));
   });
 
+  it('names the missing type of a flat row whose evtData is an object', () => {
+    const row = '{"identity":"ada","evtName":"x","ts":1,"evtData":{"p":1}}';
+    expect(mapJson(row, { kind: 'event' })).toEqual(
+      invalid(
+        'column "evtData": the record has event properties but no "type": add "type":"event" to it',
+      ),
+    );
+    expect(mapJson(row, { kind: 'event', drop: new Set(['evtData']) })).toContain('"evtData":{}');
+  });
+
   it('says what kind it is, whether it converges and what orders it', () => {
     const { kinds, converges, keys } = mapRows(
       jsonRows([

@@ -312,6 +312,7 @@ function notKept(folder: string, cause: unknown): unknown {
   return new EngagectlError('E-FILE-WRITE', `what was accepted cannot be kept in ${folder}`, {
     why: cause.message,
     fix: 'free space, or mend the disk; the same command with --resume goes on',
+    resumes: true,
     file: folder,
     cause,
   });

@@ -200,6 +200,7 @@ const notWritten = (file: string, cause: unknown, option: OptionName): Engagectl
   new EngagectlError('E-FILE-WRITE', `cannot write the journal ${file}`, {
     why: cause instanceof Error ? cause.message : String(cause),
     fix: `free space; the same command with ${option('resume')} goes on`,
+    resumes: true,
     file,
     cause,
   });

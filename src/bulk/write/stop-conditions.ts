@@ -128,6 +128,7 @@ export function rejectLimitReached(
     fix: rehearsal
       ? `correct the input, or allow more with ${higher}`
       : `correct the input and run the same command again; or go on by ${option('resume')} with a higher ${higher}`,
+    resumes: !rehearsal,
   });
 }
 

@@ -1,3 +1,4 @@
+import { Option, type Command } from 'commander';
 import { EngagectlError } from '../../errors.js';
 import { byteCount, choice, integer, matching } from './value-parsers.js';
 import type { Call } from '../shared/command-spec.js';
@@ -56,6 +57,25 @@ export function needInput(
   throw new EngagectlError('E-USAGE', `${command.name()} needs input`, {
     why: 'no file was named, and standard input is a terminal',
     fix: `engagectl ${command.name()} <file>, or pipe records into it`,
+  });
+}
+
+/**
+ * Throws E-USAGE for flags that say how to read an input, where no input is read. `--limit` counts
+ * operands, too.
+ */
+export function refuseInputFlags(command: Command): void {
+  const rows = inputOptions.filter((row) => typeof row !== 'string');
+  const names = new Set(rows.map(([flags]) => new Option(flags).attributeName()));
+  const typed = command.options.filter((option) => {
+    const name = option.attributeName();
+    return name !== 'limit' && names.has(name) && command.getOptionValueSource(name) === 'cli';
+  });
+  if (typed.length === 0) return;
+  const flags = typed.map(({ long }) => long).join(', ');
+  throw new EngagectlError('E-USAGE', `${flags} ${typed.length === 1 ? 'needs' : 'need'} --input`, {
+    why: 'these flags say how to read an input, and no input is read',
+    fix: `leave out ${flags}, or name an input with --input <file>`,
   });
 }
 

@@ -177,8 +177,7 @@ export const goesOn = (files: readonly string[] = [], run: string): string =>
   files.length === 0 || files.includes('-') ? sameGoesOn : `${jobWords.goOn(run)} goes on with it`;
 
 /** Whether an error says itself what goes on with its run. */
-export const saysWayOn = ({ details }: EngagectlError): boolean =>
-  details.fix?.includes('resume') === true;
+export const saysWayOn = ({ details }: EngagectlError): boolean => details.resumes === true;
 
 /** What to type after Ctrl-C depends on what was stopped. */
 function withWayOn(error: EngagectlError, wayOn: string | undefined): EngagectlError {
@@ -186,11 +185,11 @@ function withWayOn(error: EngagectlError, wayOn: string | undefined): EngagectlE
   const longer = waitsLonger[id];
   if (wayOn !== undefined && longer !== undefined) {
     const fix = `later, ${wayOn}; ${longer}`;
-    return new EngagectlError(id, message, { ...details, fix });
+    return new EngagectlError(id, message, { ...details, fix, resumes: true });
   }
   if (!stops.has(exitCode) || details.fix !== undefined) return error;
   const fix = wayOn ?? 'run the same command again: nothing is kept that could be gone on with';
-  return new EngagectlError(id, message, { ...details, fix });
+  return new EngagectlError(id, message, { ...details, fix, resumes: wayOn !== undefined });
 }
 
 /** For whom the service may need more time. */

@@ -103,7 +103,7 @@ async function runConnected(exporting: Exporting, asked: DateRange) {
     keep = true;
     const ending = await perform(exporting, run, { ...work, ...plan });
     const isTold = (await hooks.ended?.(ending)) ?? true;
-    keep = ending.result.unfinished || (!isTold && isKept(work));
+    keep = ending.result.unfinished || (!isTold && canBeResumed(ending.result.error, work));
     return { ...ending.result, unfinished: keep };
   } finally {
     run.close({ keep });
@@ -164,6 +164,7 @@ async function perform(
   });
   hooks.begun?.(() => progressOf(state, waits.text));
   const failure = withNearestEvent(await failureOf(exported, runtime.signal), work.files.flat());
+  if (failure?.details.namesEvent) await discardUnpublished(work, state);
   const { minRecords } = work;
   const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
   const { records, pages, requests, retries, pendingMs, bytes } = state;
@@ -185,7 +186,7 @@ async function perform(
       ...((request.missing || minRecords > 0) && { days: dayCounts(work, state) }),
       exitCode: error?.exitCode ?? exitCodes.ok,
       error,
-      unfinished: failure !== undefined && isKept(work),
+      unfinished: failure !== undefined && canBeResumed(failure, work),
     },
     history: history(),
     wasResumed: work.resumed,
@@ -213,8 +214,16 @@ function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportE
   return documents.length === 1 ? documents[0]!.file : (output ?? null);
 }
 
-/** There is something to go on with, and something to go on from. */
-const isKept = ({ log }: ExportWork): boolean => log.resumable && !log.isEmpty;
+/** There is something to resume from. The corrected command after a wrong event name is another run. */
+const canBeResumed = (error: EngagectlError | undefined, { log }: ExportWork): boolean =>
+  log.resumable && !log.isEmpty && error?.details.namesEvent !== true;
+
+/** Removes partial files. Documents that are complete keep their final names. */
+async function discardUnpublished({ documents }: ExportWork, { published }: ExportState) {
+  for (const [index, document] of documents.entries()) {
+    if (!published.has(index)) await document.discard();
+  }
+}
 
 const inSeconds = (milliseconds: number): number => Math.round(milliseconds) / 1000;
 
@@ -232,7 +241,7 @@ function withNearestEvent(
 ): EngagectlError | undefined {
   if (!error) return undefined;
   const { id, message, details } = error;
-  if (id !== 'E-USAGE' || !/\binvalid event\b/i.test(message)) return error;
+  if (!details.namesEvent) return error;
   const wrong = asked.find(({ eventName }) => message.includes(eventName))?.eventName ?? '';
   return new EngagectlError(id, `${message}${didYouMean(wrong, common)}`, details);
 }

@@ -95,6 +95,7 @@ function notFinished(
     fix: exports
       ? `go on with it by ${option('resume')}, or set it aside and start again by ${option('fresh')}`
       : `go on with it by ${option('resume')}, or forget it and start anew by ${option('fresh')}`,
+    resumes: true,
     file,
   });
 }
@@ -112,6 +113,7 @@ function refuseOtherShards(runs: readonly RunFolder[], wanted: WantedRun, words:
   throw new EngagectlError('E-RUN-CHANGED', `run ${run} of these files is ${was}; this is ${is}`, {
     why: 'it is not finished, and what it sent would be sent again',
     fix: `${words.goOn(run)} goes on with it; or ${words.option('fresh')} starts anew, and leaves it`,
+    resumes: true,
     file: other.path,
   });
 }
@@ -120,6 +122,7 @@ const otherOptions = ({ path: file, header: { run } }: RunFolder, words: Words):
   new EngagectlError('E-RUN-CHANGED', `run ${run} was begun with other options`, {
     why: 'some of them change what is sent, so its parts would not fit together',
     fix: `${words.goOn(run)} goes on with its own options; ${words.option('fresh')} starts anew`,
+    resumes: true,
     file,
   });
 
@@ -164,6 +167,7 @@ export function changed(
   return new EngagectlError('E-RUN-CHANGED', `${what} was ${before} in run ${run}, and is ${now}`, {
     why: 'the parts of the output would not fit together',
     fix: `${words.goOn(run)} goes on as it was begun; ${words.option('fresh')} starts again`,
+    resumes: true,
     file,
   });
 }

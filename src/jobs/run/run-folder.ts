@@ -206,6 +206,7 @@ export function removeRun({ path: folder, header }: RunPlace, words: Words): voi
     throw new EngagectlError('E-FILE-WRITE', `cannot remove the run folder ${folder}`, {
       why: cause instanceof Error ? cause.message : String(cause),
       fix: `make the state folder writable; ${words.option('resume')} then finds what is left to do, if anything`,
+      resumes: true,
       file: folder,
       cause,
     });

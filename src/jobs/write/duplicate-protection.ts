@@ -384,6 +384,7 @@ function alreadySent({ name, isWhole, line }: SentInput, { option }: Words): Eng
       fix: isWhole
         ? `leave it, or send it knowingly once more by ${option('again')}; ${option('resume')} sends what is added to it, and else nothing`
         : `${option('resume')} sends what was added; ${option('again')} sends all of it once more`,
+      resumes: true,
       file: name,
     },
   );

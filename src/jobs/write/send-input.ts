@@ -268,6 +268,7 @@ function writeVerdict(
     const message = `the outcome of ${grouped(unknown)} of ${grouped(read)} records is unknown`;
     return new EngagectlError('E-UNKNOWN', message, {
       why: stopped?.message ?? 'no answer told whether the service processed them',
+      resumes: rejects.missing > 0 && stopped?.details.resumes,
       fix: rejects.missing > 0 ? stopped?.details.fix : `${words.lookUp(rejects.path)}; ${again}`,
       cause: stopped,
     });

@@ -51,7 +51,14 @@ export async function writeRecords<Checked>(
     : await turns.take(() =>
         inSlices(records, (slice) => database.transaction(() => store(slice))),
       );
-  if (lag.isOn && !isDryRun) lag.carryOut(() => void database.transaction(() => store(records)));
+  if (lag.isOn && !isDryRun) {
+    lag.carryOut(() =>
+      refuseLosses(
+        faults,
+        database.transaction(() => store(records)),
+      ),
+    );
+  }
   const unprocessed = faults.flatMap((fault, index) =>
     fault ? [unprocessedEntry(fault, index + 1, records[index] ?? '', variants)] : [],
   );
@@ -62,6 +69,18 @@ export async function writeRecords<Checked>(
     processed: String(processed),
     unprocessed: `[${unprocessed.join(',')}]`,
   });
+}
+
+/** Throws when a record that was answered as processed was refused by the delayed write. */
+function refuseLosses(
+  answered: readonly (RecordFault | undefined)[],
+  stored: readonly (RecordFault | undefined)[],
+): void {
+  const lost = stored.flatMap((fault, index) =>
+    fault && !answered[index] ? [`record number ${index + 1}: ${fault.message}`] : [],
+  );
+  if (lost.length === 0) return;
+  throw new Error(`a delayed write lost records answered as processed: ${lost.join('; ')}`);
 }
 
 async function inSlices<Result>(

@@ -76,6 +76,28 @@ describe('engagectl export-events', () => {
     expect(stdout).toBe(`${body}${comma}"event_name":"A","ts_utc":${utc}}\n`);
   });
 
+  it.each(['x.ndjson', 'x.csv', '{event}.ndjson'])(
+    'leaves no partial file and no run when one of several event names is wrong: %s',
+    async (file) => {
+      await using server = await startPageServer(daily, { refused: 'Serched' });
+      const world = makeWorld({ env: server.env });
+      const flags = ['export-events', '--event', 'Charged', ...days, '--no-split', '-o', file];
+      const wrong = await world.run([...flags, '--event', 'Serched']);
+      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Serched')]);
+      const whole = file.includes('{') ? ['Charged.ndjson'] : [];
+      expect(readdirSync(world.cwd)).toEqual(whole);
+      const { stdout } = await world.run(['runs', 'list', '--json']);
+      expect(JSON.parse(stdout)).toMatchObject({ runs: [] });
+      const searched = [
+        ...flags,
+        '--event',
+        'Searched',
+        ...(whole.length > 0 ? ['--overwrite'] : []),
+      ];
+      expect((await world.run(searched)).code).toBe(0);
+    },
+  );
+
   it('writes a file for each day and event that the name asks for', async () => {
     await using server = await startPageServer(daily);
     const world = makeWorld({ env: server.env });

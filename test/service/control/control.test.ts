@@ -265,6 +265,28 @@ it('what was uploaded before a restore, and is seen only later, does not come ba
   expect(await service.profile('identity', 'a')).toBeUndefined();
 });
 
+it('a delayed write that loses a record is reported, and fails neither reads nor later writes', async () => {
+  const defects: unknown[] = [];
+  const { service, ask } = await controlled({
+    lagSeconds: 5,
+    onDefect: (error) => void defects.push(error),
+  });
+  const keys = (prefix: string) =>
+    Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`${prefix}${n}`, n]));
+  const first = await service.upload(profileRecord('a', keys('x')));
+  const second = await service.upload(profileRecord('b'), profileRecord('a', keys('y')));
+  await service.upload(profileRecord('c'));
+  expect([first.status, second.status, defects]).toEqual(['success', 'success', []]);
+  await ask('PUT', 'clock', { advanceSeconds: 10 });
+  expect((await service.profile('identity', 'a'))?.profileData).toHaveProperty('x199');
+  expect(await service.profile('identity', 'b')).toBeDefined();
+  expect(await service.profile('identity', 'c')).toBeDefined();
+  expect(defects.map(String)).toEqual([
+    'Error: a delayed write lost records answered as processed: ' +
+      'record number 2: Profile data is incorrect. More than 256 custom keys.',
+  ]);
+});
+
 describe('clock', () => {
   it('stops, moves and runs again', async () => {
     const { service, ask } = await controlled();

@@ -43,10 +43,16 @@ export interface PageServer extends LoopbackServer {
   readonly env: Readonly<Record<string, string>>;
 }
 
+interface PageServerOptions {
+  readonly nextCursor?: (cursor: string) => string;
+  /** An event that the service does not know: its exports are refused. */
+  readonly refused?: string;
+}
+
 /** Serves scripted pages on loopback; `pagesOf` says what an opened cursor leads to. */
 export async function startPageServer(
   pagesOf: (opening: Opening) => readonly Page[],
-  { nextCursor = (cursor: string) => cursor } = {},
+  { nextCursor = (cursor) => cursor, refused }: PageServerOptions = {},
 ): Promise<PageServer> {
   const openings: Opening[] = [];
   const asked: string[] = [];
@@ -69,6 +75,10 @@ export async function startPageServer(
     const url = new URL(request.url ?? '', 'http://127.0.0.1');
     if (request.method === 'POST') {
       const { event_name, from, to } = JSON.parse(body.toString()) as Opening;
+      if (event_name === refused) {
+        const error = `Invalid event : ${event_name}`;
+        return { status: 400, body: JSON.stringify({ status: 'fail', error, code: 400 }) };
+      }
       const same = openings.filter((o) => o.event_name === event_name && o.from === from);
       const parameters = Object.fromEntries(url.searchParams);
       const earlier = same.length;
