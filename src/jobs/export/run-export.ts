@@ -164,7 +164,7 @@ async function perform(
   });
   hooks.begun?.(() => progressOf(state, waits.text));
   const failure = withNearestEvent(await failureOf(exported, runtime.signal), work.files.flat());
-  if (failure?.details.namesEvent) await discardUnpublished(work, state);
+  if (failure?.details.namesEvent && !work.resumed) await discardUnpublished(work, state);
   const { minRecords } = work;
   const error = failure ?? shortDays(work.files, state, { minRecords, words: world.words });
   const { records, pages, requests, retries, pendingMs, bytes } = state;
@@ -214,9 +214,12 @@ function namedOutput({ output, shard }: ExportRequest, { kept }: OpenRun<ExportE
   return documents.length === 1 ? documents[0]!.file : (output ?? null);
 }
 
-/** There is something to resume from. The corrected command after a wrong event name is another run. */
-const canBeResumed = (error: EngagectlError | undefined, { log }: ExportWork): boolean =>
-  log.resumable && !log.isEmpty && error?.details.namesEvent !== true;
+/**
+ * There is something to resume from. The corrected command after a wrong event name is another run; of a run that
+ * was resumed the service knew the name before, and what it wrote is kept.
+ */
+const canBeResumed = (error: EngagectlError | undefined, { log, resumed }: ExportWork): boolean =>
+  log.resumable && !log.isEmpty && (resumed || error?.details.namesEvent !== true);
 
 /** Removes partial files. Documents that are complete keep their final names. */
 async function discardUnpublished({ documents }: ExportWork, { published }: ExportState) {
