@@ -28,6 +28,7 @@ import {
   records,
   rig,
 } from '../support/loopback-client.js';
+import { until } from '../support/until.js';
 
 const success = '{"status":"success","processed":1,"unprocessed":[]}';
 const soon = { timeoutMs: 400 };
@@ -106,8 +107,9 @@ it.each([
 });
 
 it('a read may take longer than the timeout as long as bytes come', async () => {
-  const body = '{"status":"success","records":[]}';
-  const { client } = await rig([drip(body, { bytes: 2, pauseMs: 80 })], { timeoutMs: 1000 });
+  // Each piece is worth seconds at the slowest pace that is accepted, however late it comes.
+  const body = `{"status":"success","records":[${' '.repeat(30_000)}]}`;
+  const { client } = await rig([drip(body, { bytes: 1500, pauseMs: 80 })], { timeoutMs: 1000 });
   expect(await pageText(client)).toBe(body);
 });
 
@@ -303,7 +305,7 @@ it('an abort is thrown with its reason, at any stage', async () => {
     const expected = server.received.length + 1;
     const attempt = start(stop.signal);
     attempt.catch(() => undefined);
-    while (server.received.length < expected) await delay(5);
+    await until(() => server.received.length >= expected);
     stop.abort(reason);
     await expect(attempt).rejects.toBe(reason);
   }

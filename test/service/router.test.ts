@@ -8,6 +8,7 @@ import { sendAnswer, success } from '../../src/service/response.js';
 import type { Service } from '../../src/service/service.js';
 import { defaultVariants } from '../../src/service/variants.js';
 import { serviceDefaults } from '../support/service-defaults.js';
+import { until } from '../support/until.js';
 import { headers, run } from './running.js';
 
 const options = { ...serviceDefaults, accountId: 'A', passcode: 'p' };
@@ -65,10 +66,6 @@ const asking = (protocol: string, path = '/echo', host = '127.0.0.1') => [
   'Connection: Upgrade',
   `Upgrade: ${protocol}`,
 ];
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await delay(2);
-}
 
 it.each([
   ['GET', '/files/one', 200, '"name":"exact"'],
