@@ -63,7 +63,7 @@ it('a name that cannot be looked up was provably not reached', async () => {
 });
 
 /** A TCP port that accepts connections and treats them as told. */
-async function tcpPort(onConnection: (socket: Socket) => void) {
+async function tcpPort(onConnection: (socket: Socket) => unknown) {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     onTestFinished(() => void socket.destroy());
@@ -312,11 +312,12 @@ it('an abort is thrown with its reason, at any stage', async () => {
 });
 
 it('an abort during a connection attempt does not wait for it', async () => {
-  const port = await tcpPort(() => undefined);
+  let isConnected = false;
+  const port = await tcpPort(() => (isConnected = true));
   const { client } = await clientOf(`https://127.0.0.1:${port}`);
   const stop = new AbortController();
   const attempt = client.write('upload', records(1), stop.signal);
-  await delay(50);
+  await until(() => isConnected);
   const reason = new Error('stopped');
   stop.abort(reason);
   await expect(attempt).rejects.toBe(reason);

@@ -258,7 +258,9 @@ describe('on a terminal', () => {
     await untilDrawn(runtime);
     const told = messages({ ...settings, verbose: false }, runtime);
     told.warn('careful');
-    await delay(250);
+    const written = () => runtime.output().stderr;
+    const before = written();
+    await until(() => written() !== before, { message: 'the next frame is drawn' });
     progress.stop();
     expect(screen(runtime.output().stderr)).toEqual(['warning: careful', '']);
   });
