@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/support/no-network.ts'],
+    setupFiles: ['test/support/no-network.ts', 'test/support/fail-on-leaks.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Machines of CI are busy: no test waits less than it may.
