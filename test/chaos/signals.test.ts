@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readJournal } from '../../src/bulk/journal/journal.js';
@@ -161,11 +161,9 @@ it.runIf(process.platform === 'linux')(
 
 it.runIf(process.platform === 'linux')('a full stdout keeps the run', async () => {
   await using run = await stage([accept()]);
-  const full = startInto(run.world, {
-    url: run.server.url,
-    argv,
-    stdout: openSync('/dev/full', 'w'),
-  });
+  const stdout = openSync('/dev/full', 'w');
+  const full = startInto(run.world, { url: run.server.url, argv, stdout });
+  closeSync(stdout);
   const [code] = (await once(full, 'close')) as [number];
   expect(code).toBe(9);
   const { resumed, accepted } = summaryOf((await outcomeOf(run.start('--resume'))).stdout);

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import Database from 'libsql';
-import { afterAll, beforeAll } from 'vitest';
+import { beforeAll } from 'vitest';
 import { openDescriptors } from './open-descriptors.js';
 
 // Fails a test file that leaves a file, a socket or a child process open. Timers are not counted:
@@ -39,6 +39,7 @@ beforeAll(() => {
   process.on('warning', onWarning);
   descriptorsBefore = openDescriptors();
   resourcesBefore = activeResources();
+  return refuseLeaks; // after all other hooks: what the first one returns is called last
 });
 
 /** What is open now and was not before the first test of the file. */
@@ -60,7 +61,7 @@ function collectGarbage(): void {
   (runInNewContext('gc') as () => void)();
 }
 
-afterAll(async () => {
+async function refuseLeaks(): Promise<void> {
   const begun = performance.now();
   for (let waited = 0; leftOpen().length > 0 && waited < patience;) {
     await pause(10);
@@ -72,4 +73,4 @@ afterAll(async () => {
   process.off('warning', onWarning);
   const leaks = [...leftOpen(), ...warnings];
   if (leaks.length > 0) throw new Error(`This test file leaves open: ${leaks.join(', ')}`);
-});
+}
