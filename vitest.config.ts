@@ -18,7 +18,7 @@ export default defineConfig(({ mode }) => {
       include: isLong ? ['test/**/*.long.test.ts', ...sweeps] : ['test/**/*.test.ts'],
       exclude: isLong ? [] : ['test/**/*.long.test.ts'],
       env: isLong ? longRun() : {},
-      setupFiles: ['test/support/no-network.ts'],
+      setupFiles: ['test/support/no-network.ts', 'test/support/fail-on-leaks.ts'],
       testTimeout: isLong ? 600_000 : 60_000,
       hookTimeout: 60_000,
       // Machines of CI are busy: no test waits less than it may.

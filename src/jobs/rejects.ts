@@ -167,21 +167,27 @@ export async function collectRejects(
   places.sort(
     (a, b) => a.source - b.source || a.line - b.line || a.file - b.file || a.start - b.start,
   );
-  const inputs = files.map((file) => openSync(file, 'r'));
+  const opened: number[] = [];
+  const openFile = (name: string, flags: string): number => {
+    const descriptor = openSync(name, flags, 0o600);
+    opened.push(descriptor);
+    return descriptor;
+  };
   const draft = `${target}.new`;
-  const output = openSync(draft, 'w', 0o600);
   const textOf = /\.csv$/i.test(target) ? csvOf(target) : (line: Buffer) => line;
   try {
+    const inputs = files.map((file) => openFile(file, 'r'));
+    const output = openFile(draft, 'w');
     for (const { file, start, end } of places) {
       const line = Buffer.alloc(end - start);
       readSync(inputs[file]!, line, 0, line.length, start);
       writeSync(output, textOf(line));
     }
   } catch (error) {
-    rmSync(draft);
+    rmSync(draft, { force: true });
     throw error;
   } finally {
-    for (const one of [...inputs, output]) closeSync(one);
+    for (const one of opened) closeSync(one);
   }
   if (existsSync(target)) renameSync(target, `${target}.1`);
   renameSync(draft, target);

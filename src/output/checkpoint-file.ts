@@ -39,7 +39,12 @@ export class MarkedFile {
   static async resume(path: string, mark: FileMark, option: OptionName): Promise<MarkedFile> {
     if (mark.bytes > 0) await verifyMark(path, mark, option);
     const file = await MarkedFile.#open(path, { flags: 0, option });
-    await file.truncate(mark);
+    try {
+      await file.truncate(mark);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
     return file;
   }
 

@@ -42,13 +42,15 @@ export async function openOutput(
     resume: spools ? resume && emptyMark : resume,
     runtime,
   });
+  let spool: PageSpill | undefined;
   try {
-    const spool = spools ? await openSpool(target, runtime, resume) : undefined;
+    spool = spools ? await openSpool(target, runtime, resume) : undefined;
     const output = new DocumentOutput({ sink, encoding, gzip: options.gzip, spool });
     if (resume) await output.restore(resume);
     return output;
   } catch (error) {
     await sink.close();
+    await spool?.close();
     throw error;
   }
 }

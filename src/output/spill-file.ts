@@ -17,7 +17,12 @@ export class PageSpill {
   /** A file without a name: it goes when the process goes. */
   static async openNameless(path: string, option: OptionName): Promise<PageSpill> {
     const file = await MarkedFile.create(path, option);
-    await rm(path);
+    try {
+      await rm(path);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
     return new PageSpill(file);
   }
 

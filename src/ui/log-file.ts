@@ -82,8 +82,12 @@ function refuseRecords(name: string, file: string): void {
   if (!ofRecords.test(name)) return;
   const beginning = Buffer.alloc(16);
   const open = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  const length = readSync(open, beginning);
-  closeSync(open);
+  let length: number;
+  try {
+    length = readSync(open, beginning);
+  } finally {
+    closeSync(open);
+  }
   if (length === 0 || beginningOfLog.test(beginning.toString('latin1', 0, length))) return;
   throw new EngagectlError('E-OUTPUT-EXISTS', `${name} exists, and is no log of engagectl`, {
     why: 'lines of the log would be added to it',

@@ -120,7 +120,9 @@ describe('Journal', () => {
     expect(() => Journal.open(path, kinds)).toThrow(refusal);
     expect(() => readJournal(path, kinds)).toThrow(refusal);
     expect(readFileSync(path)).toEqual(before);
-    expect(Journal.open(path, later).entries).toHaveLength(3);
+    const { journal: reopened, entries } = Journal.open(path, later);
+    reopened.close();
+    expect(entries).toHaveLength(3);
   });
 
   it('refuses entries without a kind, as earlier versions wrote them: E-JOURNAL', () => {
@@ -210,6 +212,7 @@ describe('the owner of a journal', () => {
     const { journal } = Journal.open<Entry>(path, kinds);
     rmSync(path);
     expect(() => journal.write(entry(1))).toThrow(lost);
+    journal.close();
   });
 
   it('finds that somebody else wrote to the file', () => {
@@ -218,6 +221,7 @@ describe('the owner of a journal', () => {
     journal.write(entry(1));
     appendFileSync(path, 'of another process\n');
     expect(() => journal.write(entry(2))).toThrow(lost);
+    journal.close();
   });
 
   it('raises the epoch', () => {

@@ -4,9 +4,10 @@ import { expect, it, onTestFinished } from 'vitest';
 import type * as Sdk from '../../src/calling/index.js';
 import { runRouter } from '../service/calls/raw-client.js';
 import { hasChromium, launchChromium } from '../support/processes/chromium.js';
-import { annProperties, testClient, until } from '../support/calling-client.js';
+import { annProperties, testClient } from '../support/calling-client.js';
 import { hasWrtc, speaker } from '../support/processes/speaking-phone.js';
 import { startLoopbackServer } from '../support/servers/loopback-server.js';
+import { until } from '../support/until.js';
 
 // §8.11 of the calling contract: the core, bundled for a neutral platform, calls from Chromium to Node.
 

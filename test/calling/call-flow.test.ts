@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { devicePresets } from '../../src/calling/environment.js';
 import type { SignedCallEnv } from '../../src/calling/environment.js';
 import { runRouter } from '../service/calls/raw-client.js';
-import { annProperties, testClient, until } from '../support/calling-client.js';
+import { annProperties, testClient } from '../support/calling-client.js';
+import { until } from '../support/until.js';
 
 // Two clients and the router: what each app is told, from the placement of a call to its end.
 
@@ -38,8 +39,8 @@ const outgoing = (...events: string[]) => ['CallIsPlaced', ...events].map((e) =>
 const incoming = (...events: string[]) => events.map((event) => `Incoming ${event}`);
 
 async function bothHear({ ann, bob }: Sides, ...events: string[]) {
-  await until(() => ann.client.getCallState() === 'NoCall', 'ann has no call');
-  await until(() => bob.client.getCallState() === 'NoCall', 'bob has no call');
+  await until(() => ann.client.getCallState() === 'NoCall');
+  await until(() => bob.client.getCallState() === 'NoCall');
   expect(ann.events).toEqual(outgoing(...events));
   expect(bob.events).toEqual(incoming(...events));
 }

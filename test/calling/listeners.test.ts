@@ -3,8 +3,9 @@ import { createSignedCall, SignedCall } from '../../src/calling/index.js';
 import { LogLevel } from '../../src/calling/environment.js';
 import type { CallEvent } from '../../src/calling/protocol.js';
 import type { CallDetails } from '../../src/calling/protocol.js';
-import { annProperties, testClient, until } from '../support/calling-client.js';
+import { annProperties, testClient } from '../support/calling-client.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/servers/scripted-router.js';
+import { until } from '../support/until.js';
 
 // §8.8 of the calling contract: listeners replaced, removed, throwing; what is logged; the shared instance.
 

@@ -5,9 +5,10 @@ import type { Clock } from '../../src/calling/environment.js';
 import { systemClock } from '../../src/calling/environment.js';
 import { reconnectDelay } from '../../src/calling/connection.js';
 import { runRouter } from '../service/calls/raw-client.js';
-import { annProperties, testClient, until, type TestClient } from '../support/calling-client.js';
+import { annProperties, testClient, type TestClient } from '../support/calling-client.js';
 import { cutProxy } from '../support/servers/cut-proxy.js';
 import { scriptedRouter, type ScriptedRouter } from '../support/servers/scripted-router.js';
+import { until } from '../support/until.js';
 
 // A socket that is lost: nothing is lost with it, and nothing doubled (§8.3 of the calling contract).
 

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { CallTimers } from '../../src/calling/protocol.js';
-import { runRouter } from '../service/calls/raw-client.js';
+import { askRest, runRouter } from '../service/calls/raw-client.js';
 import { Phone } from '../support/processes/phone.js';
+import { until } from '../support/until.js';
 
 // §5 and §8.1 of the calling contract: every row of the table of states, between two processes, and all that both ever hear.
 
@@ -204,13 +204,20 @@ it('a receiver who logged out hears nothing, also not after the next sign-in', a
 });
 
 it('a side that is gone for a moment: nothing happens', async () => {
-  const { url } = await runRouter({ timers: { gone: 20_000, ping: 50 } });
+  const service = await runRouter({ timers: { gone: 120_000, ping: 50 } });
+  const { url } = service;
   const [ann, bob] = await Promise.all([Phone.of(url, 'ann_1'), Phone.of(url, 'bob_1')]);
   ann.does('call bob_1');
   await bob.hears('incoming');
   await inProgress(ann, bob);
   bob.signal('SIGSTOP');
-  await delay(200); // its socket is dropped
+  const isDropped = async () => {
+    const { devices } = await askRest(service, 'GET', '/call/v1/devices');
+    return (devices as { cuid: string; state: string }[]).some(
+      ({ cuid, state }) => cuid === 'bob_1' && state !== 'connected',
+    );
+  };
+  await until(isDropped, { message: 'the router drops the socket of a device that is silent' });
   bob.signal('SIGCONT');
   ann.does('hangup');
   await Promise.all([ann.hears('Ended'), bob.hears('Ended')]);

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
 import { Gate } from '../../src/bulk/adaptive-concurrency.js';
 import {
   accept,
@@ -14,6 +14,7 @@ import { recordsOf } from '../support/servers/record-outcomes.js';
 import { makeWorld } from '../support/test-environment.js';
 import { passcode, type Summary } from './invariants.js';
 import { accountAt } from '../support/account-environment.js';
+import { until } from '../support/until.js';
 
 async function upload(
   script: Script,
@@ -53,7 +54,7 @@ describe('concurrency', () => {
     const work = async () => {
       const ticket = await gate.enter();
       most = Math.max(most, gate.inFlight);
-      await delay(1);
+      await turn();
       if (most === 3) gate.throttled(ticket);
       else gate.succeeded();
       gate.leave();
@@ -70,7 +71,7 @@ it('after a 401 nothing more is sent', async () => {
   const refuse: Step = async (exchange) => {
     if (refused) afterwards += 1;
     arrived += 1;
-    await vi.waitUntil(() => arrived >= 8, { interval: 1, timeout: 30_000 }); // all eight are in flight then
+    await until(() => arrived >= 8, { message: 'all eight are in flight' });
     refused = true;
     await answer(401, { status: 'fail', error: 'Passcode Invalid', code: 401 })(exchange);
   };

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { readJournal } from '../../src/bulk/journal/journal.js';
 import {
@@ -18,6 +17,7 @@ import {
 } from '../support/servers/fault-server.js';
 import { recordsOf } from '../support/servers/record-outcomes.js';
 import { makeWorld } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 import { hasStrace, outcomeOf, startInto, start } from './bin.js';
 import { passcode, runsOf, type Summary } from './invariants.js';
 import { accountAt } from '../support/account-environment.js';
@@ -36,9 +36,8 @@ async function stage(script: Script) {
     world,
     start: (...words: string[]) => start(world, { url: server.url, argv: [...argv, ...words] }),
     /** Resolves when so many requests have arrived. */
-    arrived: async (requests: number) => {
-      while (server.received.length < requests) await delay(5);
-    },
+    arrived: (requests: number) =>
+      until(() => server.received.length >= requests, { message: `${requests} requests arrived` }),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
@@ -81,8 +80,8 @@ describe('the first signal', () => {
     const { url } = run.server;
     const child = start(run.world, { url, argv: ['upload', '-', '--input-format', 'ndjson'] });
     child.stdin.write('{"identity":"a","Seq":"1"}\n');
-    await delay(700);
-    child.kill('SIGINT'); // the pipe stays open: without an end of the wait there is none of the process
+    await run.arrived(1); // what came is sent when the pipe falls silent
+    child.kill('SIGINT'); // the pipe stays open, so the process ends only if it stops waiting for it
     expect((await outcomeOf(child)).code).toBe(130);
   });
 });
@@ -132,7 +131,7 @@ it.runIf(hasStrace)(
     const journal = path.join(run.world.stateDir, 'runs', id, 'journal.ndjson');
     const accepted = () =>
       earlierParts(readJournal<WriteEntry>(journal, writeEntries)).counts.accepted;
-    while (accepted() < 30) await delay(5);
+    await until(() => accepted() >= 30);
     const children = `/proc/${strace.pid}/task/${strace.pid}/children`;
     process.kill(Number.parseInt(readFileSync(children, 'utf8'), 10), 'SIGKILL');
     strace.kill('SIGKILL'); // it would go on waiting by itself
@@ -162,11 +161,9 @@ it.runIf(process.platform === 'linux')(
 
 it.runIf(process.platform === 'linux')('a full stdout keeps the run', async () => {
   await using run = await stage([accept()]);
-  const full = startInto(run.world, {
-    url: run.server.url,
-    argv,
-    stdout: openSync('/dev/full', 'w'),
-  });
+  const stdout = openSync('/dev/full', 'w');
+  const full = startInto(run.world, { url: run.server.url, argv, stdout });
+  closeSync(stdout);
   const [code] = (await once(full, 'close')) as [number];
   expect(code).toBe(9);
   const { resumed, accepted } = summaryOf((await outcomeOf(run.start('--resume'))).stdout);

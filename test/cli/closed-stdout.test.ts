@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
@@ -22,7 +22,10 @@ it.each(lines)('%s %s: the reader of stdout left', async (...argv) => {
 });
 
 it.runIf(process.platform === 'linux').each(lines)('%s %s: stdout is full', async (...argv) => {
-  const { code, stderr } = await outcome(start(argv, openSync('/dev/full', 'w')));
+  const full = openSync('/dev/full', 'w');
+  const child = start(argv, full);
+  closeSync(full);
+  const { code, stderr } = await outcome(child);
   expect(code).toBe(9);
   expect(stderr).toContain('E-FILE-WRITE');
   expect(stderr).not.toContain('node:');

@@ -28,6 +28,7 @@ import {
   records,
   rig,
 } from '../support/loopback-client.js';
+import { until } from '../support/until.js';
 
 const success = '{"status":"success","processed":1,"unprocessed":[]}';
 const soon = { timeoutMs: 400 };
@@ -62,7 +63,7 @@ it('a name that cannot be looked up was provably not reached', async () => {
 });
 
 /** A TCP port that accepts connections and treats them as told. */
-async function tcpPort(onConnection: (socket: Socket) => void) {
+async function tcpPort(onConnection: (socket: Socket) => unknown) {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     onTestFinished(() => void socket.destroy());
@@ -106,8 +107,9 @@ it.each([
 });
 
 it('a read may take longer than the timeout as long as bytes come', async () => {
-  const body = '{"status":"success","records":[]}';
-  const { client } = await rig([drip(body, { bytes: 2, pauseMs: 80 })], { timeoutMs: 1000 });
+  // Each piece is worth seconds at the slowest pace that is accepted, however late it comes.
+  const body = `{"status":"success","records":[${' '.repeat(30_000)}]}`;
+  const { client } = await rig([drip(body, { bytes: 1500, pauseMs: 80 })], { timeoutMs: 1000 });
   expect(await pageText(client)).toBe(body);
 });
 
@@ -303,18 +305,19 @@ it('an abort is thrown with its reason, at any stage', async () => {
     const expected = server.received.length + 1;
     const attempt = start(stop.signal);
     attempt.catch(() => undefined);
-    while (server.received.length < expected) await delay(5);
+    await until(() => server.received.length >= expected);
     stop.abort(reason);
     await expect(attempt).rejects.toBe(reason);
   }
 });
 
 it('an abort during a connection attempt does not wait for it', async () => {
-  const port = await tcpPort(() => undefined);
+  let isConnected = false;
+  const port = await tcpPort(() => (isConnected = true));
   const { client } = await clientOf(`https://127.0.0.1:${port}`);
   const stop = new AbortController();
   const attempt = client.write('upload', records(1), stop.signal);
-  await delay(50);
+  await until(() => isConnected);
   const reason = new Error('stopped');
   stop.abort(reason);
   await expect(attempt).rejects.toBe(reason);

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { EngagectlError } from '../../src/errors.js';
@@ -16,6 +15,7 @@ import {
 } from '../support/servers/fault-server.js';
 import { accountAt } from '../support/account-environment.js';
 import { makeWorld, type World } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 
 const passcode = 'seeded-pass-7Q';
 let world: World;
@@ -331,7 +331,7 @@ describe('when it goes wrong', () => {
     stdin.push('a\nb\n'.repeat(150_000));
     const stop = new AbortController();
     const outcome = run(['--input', '-', '--by', 'identity'], { stdin, signal: stop.signal });
-    while (server.received.length < 2) await delay(5);
+    await until(() => server.received.length >= 2);
     stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
     expect((await outcome).code).toBe(130);
   });

@@ -100,7 +100,7 @@ describe('writing', () => {
     const script = `
       import { updateConfig } from ${JSON.stringify(store)};
       import { setTimeout as sleep } from 'node:timers/promises';
-      const runtime = { env: process.env, cwd: '/', monotonic: () => performance.now(), random: Math.random, sleep };
+      const runtime = { env: process.env, cwd: '/', monotonic: () => performance.now(), random: () => process.pid % 10 / 10, sleep };
       for (let i = 0; i < 50; i += 1)
         await updateConfig(runtime, (config) => ({ profiles: { ...config.profiles, [process.argv[1] + i]: { regions: {} } } }));
     `;

@@ -1,8 +1,9 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startService } from '../../src/testing.js';
 import { makeWorld, type World } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 
 // A passcode that a command of the user's secret store prints, through the command line.
 
@@ -94,11 +95,12 @@ describe('exit 2 without what it printed, when it', () => {
 });
 
 test('Ctrl-C ends the wait for it', async () => {
-  await save('sleep 100');
+  await save(program('touch started; sleep 100'));
   const stop = new AbortController();
   const running = world.run(['config', 'check'], { signal: stop.signal });
   const reason = new Error('stopped');
-  setTimeout(() => stop.abort(reason), 50);
+  await until(() => existsSync(world.path('started')));
+  stop.abort(reason);
   expect((await running).stderr).toContain('stopped');
 });
 

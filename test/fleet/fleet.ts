@@ -1,11 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { accountAt } from '../support/account-environment.js';
 import { BinProcess } from '../support/processes/bin-process.js';
 import type { TestStore } from '../support/processes/queue-stores.js';
 import { makeWorld, type World, type WorldOptions } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 
 export const passcode = 'seeded-secret-of-the-fleet';
+
+/** Milliseconds that a run may take, or come to a step. */
+const deadline = 120_000 * Number(process.env['ENGAGECTL_FLEET_ROUNDS'] ?? 1);
 
 /** Commands and workers of a fleet, as processes of their own. */
 export interface Fleet {
@@ -61,14 +64,17 @@ export async function makeFleet(
     leasesLost: () =>
       workers.flatMap(({ stderr }) => stderr.match(/lease has run out/g) ?? []).length,
     until: async (run, done) => {
-      for (;;) {
+      let status: Status | undefined;
+      const hasComeSoFar = async () => {
         const dead = workers.find(({ child }) => (child.exitCode ?? 0) > 0);
         if (dead) throw new Error(`a worker ended by itself: ${dead.stderr}`);
         const { stdout } = await fleet.run('status', run, '--work-dir', workDir, '--json');
-        const status = stdout === '' ? undefined : (JSON.parse(stdout) as Status);
-        if (status && done(status)) return status;
-        await delay(300);
-      }
+        status = stdout === '' ? undefined : (JSON.parse(stdout) as Status);
+        return status !== undefined && done(status);
+      };
+      const message = () => `the status of run ${run}, which is ${JSON.stringify(status)}`;
+      await until(hasComeSoFar, { message, deadline });
+      return status!;
     },
   };
   const { code, stderr } = await fleet.run('init');

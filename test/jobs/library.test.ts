@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Account } from '../../src/index.js';
 import { startService, type TestService } from '../../src/testing.js';
+import { until } from '../support/until.js';
 
 // The library against the local service: what it does is what the commands do, so here is what is its own.
 
@@ -143,7 +144,7 @@ describe('upload', () => {
     writeFileSync(file, csv(3000, 1000));
     const stop = new AbortController();
     const run = account.upload(file, { chunkSize: 100, concurrency: 1, signal: stop.signal });
-    while (run.progress().read < 500) await new Promise((resolve) => setTimeout(resolve, 1));
+    await until(() => run.progress().read >= 500);
     stop.abort(reason);
     const { error, exitCode, unfinished, accepted } = await run.result;
     expect([error?.id, exitCode, unfinished]).toEqual(['E-INTERRUPTED', 130, true]);

@@ -12,7 +12,7 @@ import { crc32, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { TestServiceOptions } from '../../src/testing.js';
 import { serve, written } from '../support/serve.js';
-import type { World } from '../support/test-environment.js';
+import type { World, WorldOptions } from '../support/test-environment.js';
 
 // What finished runs leave behind, so that nothing which does harm is sent twice by accident.
 
@@ -24,8 +24,8 @@ interface Figures {
   readonly rejected: number;
 }
 
-async function stage(options: TestServiceOptions = {}) {
-  const { service, world } = await serve({ accountId: 'ACC-1', ...options });
+async function stage(options: TestServiceOptions = {}, more: WorldOptions = {}) {
+  const { service, world } = await serve({ accountId: 'ACC-1', ...options }, more);
   const run = async (...argv: string[]) => {
     const { code, stdout, stderr } = await world.run([...argv, '--json']);
     return { code, stderr, summary: (stdout ? JSON.parse(stdout) : {}) as Figures };
@@ -72,14 +72,17 @@ it('a finished write is one line, without a secret, and no run folder stays', as
 
 describe('the same events a second time', () => {
   it('are refused before anything is sent, naming run and day', async () => {
-    const { service, world, run } = await stage();
+    const { service, world, run } = await stage(
+      {},
+      { now: () => Date.UTC(2026, 10, 23, 23, 59, 59) },
+    );
     writeFileSync(world.path('e.ndjson'), events(3));
     const first = await run('upload', 'e.ndjson');
     const again = await run('upload', 'e.ndjson');
     expect([first.code, again.code]).toEqual([0, 8]);
     expect(again.stderr).toContain('E-ALREADY-SENT');
     expect(again.stderr).toContain(first.summary.run);
-    expect(again.stderr).toContain(new Date().toISOString().slice(0, 10));
+    expect(again.stderr).toContain('2026-11-23');
     expect(written(service)).toHaveLength(1);
   });
 

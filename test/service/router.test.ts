@@ -8,6 +8,7 @@ import { sendAnswer, success } from '../../src/service/response.js';
 import type { Service } from '../../src/service/service.js';
 import { defaultVariants } from '../../src/service/variants.js';
 import { serviceDefaults } from '../support/service-defaults.js';
+import { until } from '../support/until.js';
 import { headers, run } from './running.js';
 
 const options = { ...serviceDefaults, accountId: 'A', passcode: 'p' };
@@ -66,10 +67,6 @@ const asking = (protocol: string, path = '/echo', host = '127.0.0.1') => [
   `Upgrade: ${protocol}`,
 ];
 
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await delay(2);
-}
-
 it.each([
   ['GET', '/files/one', 200, '"name":"exact"'],
   ['GET', '/files/two/three', 200, '"name":"below","asked":"/files/two/three"'],
@@ -121,7 +118,7 @@ it('takes the body of a request that offers h2c, as some clients do with every r
     `Content-Length: ${body.length}`,
   ]);
   connection.socket.write(body.slice(0, 3));
-  await delay(20);
+  await delay(20); // so that the rest arrives by itself; without, the test only finds less
   connection.socket.write(body.slice(3));
   await until(() => connection.text.includes('"processed":0'));
 });
@@ -135,7 +132,6 @@ it('waits a second for another protocol to end, then ends it', async () => {
   await until(() => [kind, stubborn].every(({ text }) => text.includes('101')));
   const started = performance.now();
   const closed = listening.close();
-  await delay(100);
   kind.socket.end('last words');
   await until(() => kind.text.endsWith('last wordsbye'));
   await closed;

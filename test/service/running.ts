@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { startService, type RunningService, type ServiceOptions } from '../../src/service/start.js';
 import { serviceDefaults } from '../support/service-defaults.js';
+import { until } from '../support/until.js';
 
 /** A JSON answer, as far as the tests look at it. */
 export interface Reply {
@@ -87,6 +88,15 @@ export class Running {
     let text = '';
     for await (const chunk of socket.setEncoding('latin1')) text += String(chunk);
     return text;
+  }
+
+  /** Waits until so many requests to the API have arrived, answered or not. */
+  async arrived(requests: number): Promise<void> {
+    const hasAll = async () => {
+      const { text } = await this.call('GET', '/_local/requests');
+      return (JSON.parse(text) as { requests: unknown[] }).requests.length >= requests;
+    };
+    await until(hasAll, { message: `${requests} requests arrived` });
   }
 
   upload(...records: readonly unknown[]): Promise<Reply> {

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startService, type TestServiceOptions } from '../../src/testing.js';
 import { makeWorld } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 
 // `engagectl/testing`, used as a team would: a program under test, here our own, against a service of the test.
 
@@ -66,7 +67,7 @@ it('holds a request as long as the test wants, and closes all the same', async (
   expect([...cities, await cityOf('ann')]).toEqual(['Oslo', true, 'Rome']);
   isOver = true;
   const held = world.run(['upload', 'users.csv', '--max-attempts', '1']);
-  while (cities.length < 4) await new Promise(setImmediate);
+  await until(() => cities.length >= 4);
   await service.close();
   expect((await held).code).toBe(5);
 });

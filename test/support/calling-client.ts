@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createSignedCall } from '../../src/calling/index.js';
 import type { CallEventResult } from '../../src/calling/listeners.js';
@@ -47,12 +46,4 @@ export async function testClient(
   client.onIncomingCall(({ callId }) => void rang.push(callId));
   onTestFinished(() => client.close());
   return { client, events, results, rang, lines };
-}
-
-/** Waits until it holds; fails when it does not within twenty seconds. */
-export async function until(holds: () => boolean, what = holds.toString()): Promise<void> {
-  for (let waited = 0; !holds(); waited += 5) {
-    if (waited > 20_000) throw new Error(`It never came to this: ${what}`);
-    await delay(5);
-  }
 }

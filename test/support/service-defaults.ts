@@ -1,4 +1,7 @@
 import type { ServiceOptions } from '../../src/service/start.js';
+import { randomOf } from '../chaos/random.js';
+
+const random = randomOf(1);
 
 /** A local service without whims, in memory, on any free port; who starts it names the account. */
 export const serviceDefaults: Omit<ServiceOptions, 'accountId' | 'passcode'> = {
@@ -11,6 +14,6 @@ export const serviceDefaults: Omit<ServiceOptions, 'accountId' | 'passcode'> = {
   failRate: 0,
   maxConcurrent: { upload: 15, other: 3 },
   variants: {},
-  random: Math.random,
+  random: () => random.next(),
   now: Date.now,
 };

@@ -5,6 +5,7 @@ import { messages } from '../../src/ui/messages.js';
 import { startProgress } from '../../src/ui/progress.js';
 import { progressText, type ProgressState } from '../../src/ui/progress.js';
 import { makeWorld, type WorldOptions } from '../support/test-environment.js';
+import { until } from '../support/until.js';
 
 const state: ProgressState = {
   label: 'upload users.csv',
@@ -257,7 +258,9 @@ describe('on a terminal', () => {
     await untilDrawn(runtime);
     const told = messages({ ...settings, verbose: false }, runtime);
     told.warn('careful');
-    await delay(250);
+    const written = () => runtime.output().stderr;
+    const before = written();
+    await until(() => written() !== before, { message: 'the next frame is drawn' });
     progress.stop();
     expect(screen(runtime.output().stderr)).toEqual(['warning: careful', '']);
   });
@@ -278,7 +281,7 @@ async function drawn(shown: ProgressState, columns = 60): Promise<string> {
 async function drawnBy(read: () => ProgressState, columns = 80): Promise<string> {
   const runtime = makeWorld({ tty: true, columns }).runtime();
   const progress = startProgress(read, settings, runtime);
-  for (let waited = 0; waited < 100 && runtime.output().stderr === ''; waited += 1) await delay(20);
+  await untilDrawn(runtime);
   progress.stop();
   progress.stop();
   const after = runtime.output().stderr;
@@ -287,8 +290,8 @@ async function drawnBy(read: () => ProgressState, columns = 80): Promise<string>
   return after;
 }
 
-async function untilDrawn(runtime: { output(): { stderr: string } }): Promise<void> {
-  for (let waited = 0; waited < 100 && runtime.output().stderr === ''; waited += 1) await delay(20);
+function untilDrawn(runtime: { output(): { stderr: string } }): Promise<void> {
+  return until(() => runtime.output().stderr !== '', { message: 'a frame is drawn' });
 }
 
 const control = /\u001B\[[?0-9]*[A-Za-z]|\u001B[78]|[\r\n]/g; // oxlint-disable-line no-control-regex -- what a terminal is told begins with one

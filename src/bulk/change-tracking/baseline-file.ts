@@ -136,7 +136,12 @@ export class EntryWriter {
   constructor(path: string) {
     this.#path = path;
     this.#file = openSync(draftOf(path), 'w', 0o600);
-    writeSync(this.#file, Buffer.alloc(headBytes));
+    try {
+      writeSync(this.#file, Buffer.alloc(headBytes));
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** The entry at `words[at]`; in the order of the keys. */

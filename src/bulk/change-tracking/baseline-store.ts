@@ -73,8 +73,17 @@ export class MemoryFiles {
 
   /** A new log, for which there has to be a base: it says by what the hashes are made. */
   startLog(about: About): ChangeLog {
-    if (!existsSync(this.#base)) new EntryWriter(this.#base).finish(about);
+    if (!existsSync(this.#base)) this.#writeEmptyBase(about);
     return new ChangeLog(this.#log);
+  }
+
+  #writeEmptyBase(about: About): void {
+    const writer = new EntryWriter(this.#base);
+    try {
+      writer.finish(about);
+    } finally {
+      writer.close();
+    }
   }
 
   /** Takes the log into the base. Throws DoubtfulFile, or what the file system says. */
@@ -130,18 +139,25 @@ class NamesFile {
   /** Those that can be read; what a kill left of a line is passed over. */
   async *all(): AsyncGenerator<RecordKey> {
     if (!existsSync(this.#path)) return;
-    const lines = createInterface({ input: createReadStream(this.#path), crlfDelay: Infinity });
-    for await (const line of lines) {
-      const name = parsed(line);
-      if (name) yield name;
+    const input = createReadStream(this.#path);
+    try {
+      for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+        const name = parsed(line);
+        if (name) yield name;
+      }
+    } finally {
+      input.destroy(); // the lines may not have been read to their end
     }
   }
 
   close(): void {
     if (this.#file === undefined) return;
-    fsyncSync(this.#file);
-    closeSync(this.#file);
-    this.#file = undefined;
+    try {
+      fsyncSync(this.#file);
+    } finally {
+      closeSync(this.#file);
+      this.#file = undefined;
+    }
   }
 }
 

@@ -32,7 +32,12 @@ export class ChangeLog {
   constructor(file: string) {
     this.path = file;
     this.#file = openSync(file, 'wx', 0o600);
-    syncFolder(path.dirname(file));
+    try {
+      syncFolder(path.dirname(file));
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** The entries count once they are written: what is lost of those that were accepted is a doubt. */

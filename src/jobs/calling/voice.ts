@@ -128,6 +128,7 @@ class Recording {
       await this.#file.close();
       await rename(`${this.#path}.partial`, this.#path);
     } catch (error) {
+      await this.#file.close().catch(() => undefined);
       throw notWritten(this.#name, error);
     }
   }

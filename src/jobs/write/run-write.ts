@@ -20,6 +20,7 @@ import { inputOptions } from '../input-files.js';
 import { digest, journalOf, type RunFolder } from '../run/run-folder.js';
 import { shardText, writeSlots } from '../shard.js';
 import { openTally, workThrough, isWorthKeeping } from './send-input.js';
+import type { Tally } from '../../bulk/outcomes/tally.js';
 import type { Mapper } from '../../mapping/record-block.js';
 import type { Remembered } from './change-tracking.js';
 import type { WriteResult } from '../job-results.js';
@@ -99,6 +100,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
   });
   let done = false;
   let unfinished: boolean | undefined;
+  let tally: Tally | undefined;
   try {
     const isResumed = run.kept?.resumed === true;
     const ledger = openLedger(writing, {
@@ -112,7 +114,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
     const before = sent?.entries ?? [];
     const earlier = run.kept && earlierParts([...run.kept.entries, ...before]);
     if (earlier) await verify(writing, earlier);
-    const tally = await openTally(writing, { run, earlier });
+    tally = await openTally(writing, { run, earlier });
     if (kind.seen && ledger?.refused) throw ledger.refused;
     if (sent?.isAll !== true) await confirm(writing, mapper);
     if (before.length > 0) await run.kept?.journal.append(...before);
@@ -131,6 +133,7 @@ async function runConnected(writing: Writing, mapper: Mapper): Promise<WriteResu
     unfinished = ending.result.done && !done ? isWorthKeeping(run) : ending.result.unfinished;
     return { ...ending.result, unfinished };
   } finally {
+    await tally?.rejects.close(); // open already where the run was refused or declined
     remembered?.close();
     run.close({ keep: unfinished ?? (!done && isWorthKeeping(run)) });
   }

@@ -1,5 +1,5 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
   accept,
@@ -17,6 +17,7 @@ import {
 import { judge, recordsOf } from '../../support/servers/record-outcomes.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { accountAt } from '../../support/account-environment.js';
+import { randomOf, seeds } from '../../chaos/random.js';
 
 interface WriteSummary {
   readonly [figure: string]: unknown;
@@ -77,6 +78,7 @@ const identitiesOf = ({ received }: Pick<FaultServer, 'received'>) =>
 
 describe('order', () => {
   it('keeps the records of one identity in input order at full concurrency', async () => {
+    const random = randomOf(seeds(1)[0]!);
     const open = new Set<string>();
     const clashes: string[] = [];
     const watched: Step = async (exchange) => {
@@ -86,7 +88,7 @@ describe('order', () => {
         if (open.has(identity)) clashes.push(identity);
         open.add(identity);
       }
-      await delay(Math.floor(Math.random() * 4));
+      for (let turns = random.below(200); turns > 0; turns -= 1) await turn();
       for (const identity of identities) open.delete(identity);
       await accept()(exchange);
     };
@@ -412,7 +414,7 @@ describe('an interrupt', () => {
     const { EngagectlError } = await import('../../../src/errors.js');
     const slow: Step = async (exchange) => {
       stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
-      await delay(50);
+      await turn();
       await accept()(exchange);
     };
     await using served = await serve([slow]);

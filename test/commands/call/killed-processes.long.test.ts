@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { BinProcess } from '../../support/processes/bin-process.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
 import { CallProcess, callingWorld } from '../../support/processes/call-process.js';
+import { until } from '../../support/until.js';
 
 // Phones and routers that are killed or stopped in the middle: processes of their own, all of them.
 
@@ -98,7 +99,7 @@ it('a receiver that does not run is started by the push hook, and the call is an
   expect(await placed.ended(), placed.stderr).toBe(0);
   expect(placed.events).toEqual(whole);
   const told = () => readFileSync(world.path('hook.ndjson'), 'utf8').trim().split('\n');
-  while (told().length < 3) await delay(10);
+  await until(() => told().length >= 3);
   expect(told().map((line) => JSON.parse(line) as object)).toMatchObject([
     { event: 'Answered', channel: 'Push' },
     { event: 'CallInProgress' },

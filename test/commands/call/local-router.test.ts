@@ -4,8 +4,9 @@ import { expect, it } from 'vitest';
 import { joinLocalRouter } from '../../../src/commands/call/local-router.js';
 import { resolveAccount } from '../../../src/config/account.js';
 import { messages } from '../../../src/ui/messages.js';
-import { authOf, RawClient, until } from '../../service/calls/raw-client.js';
+import { authOf, RawClient } from '../../service/calls/raw-client.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
+import { until } from '../../support/until.js';
 
 /** What a command does that needs the router of --region local. */
 async function joined(world: World) {

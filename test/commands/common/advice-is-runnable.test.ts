@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { EngagectlError } from '../../../src/errors.js';
 import { serve } from '../../support/serve.js';
 import { makeWorld } from '../../support/test-environment.js';
+import { until } from '../../support/until.js';
 
 // What an error advises can be done.
 
@@ -24,7 +24,7 @@ it.each([
   await service.fault({ action: 'hang' });
   writeFileSync(world.path('users.csv'), 'identity,Email\nu1,u1@example.test\n');
   const ended = world.run(argv);
-  while (service.requests().length === 0) await delay(5);
+  await until(() => service.requests().length > 0);
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   const { code, stderr } = await ended;
   expect([code, stderr]).toEqual([130, expect.stringContaining(fix)]);
@@ -37,7 +37,7 @@ it('Ctrl-C of an upload says how to go on, also where nothing but a reject was n
   await service.fault({ action: 'hang' });
   writeFileSync(world.path('users.csv'), 'identity,Email\nu1,too,many\nu2,u2@example.test\n');
   const ended = world.run(['upload', 'users.csv']);
-  while (service.requests().length === 0) await delay(5);
+  await until(() => service.requests().length > 0);
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   const { code, stderr } = await ended;
   const [run] = readdirSync(path.join(world.stateDir, 'runs'));
@@ -96,7 +96,7 @@ it('Ctrl-C of an export to a file says how to go on, once', async () => {
   const { service, world } = await serve({ seed: [charged] }, { signal: stop.signal });
   await service.fault({ after: 1, action: 'hang' });
   const ended = world.run(['export-events', ...range, '-o', 'e.ndjson']);
-  while (service.requests().length < 2) await delay(5);
+  await until(() => service.requests().length >= 2);
   stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
   const { code, stderr } = await ended;
   expect(code).toBe(130);

@@ -1,9 +1,9 @@
 import { appendFileSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { serve, written } from '../../support/serve.js';
+import { until } from '../../support/until.js';
 
 // A person is asked last: about nothing that would be refused anyway, and nothing stays of what was declined.
 
@@ -54,7 +54,7 @@ it('not while another process asks the same', async () => {
   const person = new PassThrough();
   const first = world.run(['demerge', 'ids.txt'], { stdin: person });
   const runs = path.join(world.stateDir, 'runs');
-  while (!existsSync(runs) || readdirSync(runs).length < 2) await delay(5); // the run, and its lock
+  await until(() => existsSync(runs) && readdirSync(runs).length >= 2); // the run, and its lock
   const { code, stderr } = await typing('2\n');
   expect([code, stderr]).toEqual([8, expect.stringContaining('error E-RUN-LOCKED')]);
   person.end('2\n');

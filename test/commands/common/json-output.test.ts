@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { main } from '../../../src/main.js';
 import { buildProgram } from '../../../src/program.js';
 import { startService, type TestService } from '../../../src/testing.js';
@@ -56,6 +56,7 @@ beforeAll(async () => {
   service = await startService();
   return async () => service.close();
 });
+afterAll(() => service.close());
 
 function worldThere(): World {
   const world = makeWorld({ env: service.env });

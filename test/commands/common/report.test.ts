@@ -8,12 +8,12 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { EngagectlError } from '../../../src/errors.js';
 import type { FaultRuleInput, TestServiceOptions } from '../../../src/testing.js';
 import { serve } from '../../support/serve.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
+import { until } from '../../support/until.js';
 
 const rows = Array.from({ length: 40 }, (_, n) => `user-${n},${n}\n`);
 const users = `identity,Seq\n${rows.join('')}`;
@@ -106,7 +106,7 @@ describe('--report', () => {
     const stop = new AbortController();
     const run = await start({ after: 1, times: 1, action: 'hang' });
     const ended = run.world.run([...upload, '--concurrency', '1'], { signal: stop.signal });
-    while (run.service.requests().length < 2) await delay(5);
+    await until(() => run.service.requests().length >= 2);
     stop.abort(new EngagectlError('E-INTERRUPTED', 'stopped by SIGINT'));
     expect((await ended).code).toBe(130);
     const [id = ''] = /(?<=runs resume )[\w-]+/.exec(pageOf(run.world)) ?? [];

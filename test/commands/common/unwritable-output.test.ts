@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildProgram } from '../../../src/program.js';
 import { startService, type TestService } from '../../../src/testing.js';
 import { makeWorld } from '../../support/test-environment.js';
@@ -12,6 +12,7 @@ beforeAll(async () => {
   service = await startService({ accountId: 'ACC-1', passcode: 'pass' });
   return () => service.close();
 });
+afterAll(() => service.close());
 
 const days = '--from 2026-10-01 --to 2026-10-02';
 /** For each command and flag that names an output, a command line that would write it. */

@@ -9,6 +9,8 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startService } from '../../../src/testing.js';
 import { accountAt } from '../../support/account-environment.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
+import { until } from '../../support/until.js';
+import { main } from '../../../src/main.js';
 
 const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const secret = 'Seed3d"pass\'word-ü$(id)';
@@ -61,9 +63,11 @@ describe('config set', () => {
 
   test('Ctrl-C at the question saves nothing: exit 130', async () => {
     const stdin = new PassThrough();
-    const running = world.run(setArgs, { tty: true, stdin });
-    setTimeout(() => stdin.write('half\u0003'), 50);
-    expect(await running).toMatchObject({ code: 130 });
+    const runtime = world.runtime({ tty: true, stdin });
+    const running = main(setArgs, runtime);
+    await until(() => runtime.output().stderr.includes('Passcode (not shown): '));
+    stdin.write('half\u0003');
+    expect(await running).toBe(130);
     expect(() => statSync(savedFile())).toThrow('ENOENT');
   });
 

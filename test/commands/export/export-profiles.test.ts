@@ -23,6 +23,7 @@ import {
   type PageReply,
 } from '../../support/servers/page-server.js';
 import { makeWorld } from '../../support/test-environment.js';
+import { until } from '../../support/until.js';
 
 const range = ['--event', 'App Launched', '--from', '2024-01-01', '--to', '20240131'];
 const command = ['export-profiles', ...range];
@@ -293,7 +294,7 @@ describe('engagectl export-profiles', () => {
     await using server = await startPageServer(() => [twoPages[0]!, () => pendingBody]);
     const world = makeWorld({ env: server.env, sleep: 'real', signal: stop.signal });
     const running = world.run([...toFile, '--poll-interval', '1h']);
-    while (server.asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => server.asked.length >= 2);
     stop.abort(new EngagectlError(id, 'stopped'));
     expect((await running).code).toBe(exitCode);
     expect(readdirSync(world.cwd)).toEqual(['out.ndjson.partial']);

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import {
@@ -13,6 +12,7 @@ import {
   type Page,
 } from '../../support/servers/page-server.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
+import { until } from '../../support/until.js';
 
 // The built program, real signals, and what they leave.
 
@@ -64,12 +64,29 @@ const journals = ({ stateDir }: World): string =>
     ? ''
     : readdirSync(`${stateDir}/runs`)
         .map((run) => `${stateDir}/runs/${run}/journal.ndjson`)
-        .map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : ''))
+        .map(textOf)
         .join('');
 
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await delay(5);
+/** The text of a file, which may vanish at any time; empty without one. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return '';
+    throw error;
+  }
 }
+
+/** Waits until the journal has each of these texts. */
+async function journalHas(world: World, ...entries: readonly string[]): Promise<void> {
+  await until(() => entries.every((entry) => journals(world).includes(entry)), {
+    message: () => `${entries.join(' and ')} in the journal ${journals(world)}`,
+  });
+}
+
+/** Journal entries of a first page, and of two slices that were read to their ends. */
+const firstPage = '"slice":0,"next":"';
+const readAhead = ['"slice":1,"next":null', '"slice":2,"next":null'];
 
 const signals = [
   ['SIGINT', 130],
@@ -82,7 +99,8 @@ describe.each(signals)('%s', (signal, exitCode) => {
     const argv = ['export-profiles', ...days, '-o', file];
     const child = run.start(...argv);
     const stderr = text(child.stderr);
-    await until(() => journals(run.world).includes('"next":'));
+    await journalHas(run.world, firstPage);
+    await until(() => run.server.asked.length === 2); // else the resumed run gets the answer that hangs
     child.kill(signal);
     expect((await once(child, 'close'))[0]).toBe(exitCode);
     expect(await stderr).toContain('the same command with --resume goes on');
@@ -116,9 +134,7 @@ describe.each(signals)('%s', (signal, exitCode) => {
 async function killedWithSpills(argv: readonly string[]) {
   const run = await stage({ hangs: 0 });
   const child = run.start(...argv);
-  await until(() =>
-    [1, 2].every((slice) => journals(run.world).includes(`"slice":${slice},"next":null`)),
-  );
+  await journalHas(run.world, ...readAhead);
   child.kill('SIGKILL');
   await once(child, 'close');
   return run;
@@ -186,9 +202,7 @@ describe('runs prune', () => {
     const argv = ['export-events', ...days, '-o', file];
     await using run = await stage({ hangs: 1 });
     const child = run.start(...argv);
-    await until(() =>
-      [1, 2].every((slice) => journals(run.world).includes(`"slice":${slice},"next":null`)),
-    );
+    await journalHas(run.world, firstPage, ...readAhead);
     child.kill('SIGKILL');
     await once(child, 'close');
     expect(readdirSync(run.world.cwd)).toEqual(expect.arrayContaining(left));

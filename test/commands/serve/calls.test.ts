@@ -3,9 +3,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { authOf, RawClient, until } from '../../service/calls/raw-client.js';
+import { authOf, RawClient } from '../../service/calls/raw-client.js';
 import { BinProcess } from '../../support/processes/bin-process.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
+import { until } from '../../support/until.js';
 
 const env = { ENGAGECTL_CALL_ACCOUNT_ID: 'CALLS', ENGAGECTL_CALL_API_KEY: 'call-secret' };
 

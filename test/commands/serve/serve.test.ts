@@ -8,9 +8,11 @@ import { fileURLToPath } from 'node:url';
 import Database from 'libsql';
 import { request } from 'undici';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { main } from '../../../src/main.js';
 import { makeCertificate } from '../../../src/service/test-certificate.js';
 import { BinProcess } from '../../support/processes/bin-process.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
+import { until } from '../../support/until.js';
 
 const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const health = fileURLToPath(new URL('../../../bin/health.mjs', import.meta.url));
@@ -335,13 +337,16 @@ describe('serve', () => {
   test('prints a link that has the passcode on a terminal, and nowhere else', async () => {
     for (const tty of [true, false]) {
       const stop = new AbortController();
-      const running = world.run(['serve', '--port', '0', '--memory'], {
+      const runtime = world.runtime({
         signal: stop.signal,
         env: { ENGAGECTL_ACCOUNT_ID: 'A', ENGAGECTL_PASSCODE: 'pass&code' },
         tty,
       });
-      setTimeout(() => stop.abort(), 500);
-      const { stdout, stderr } = await running;
+      const running = main(['serve', '--port', '0', '--memory'], runtime);
+      await until(() => runtime.output().stderr.includes('look at it: '));
+      stop.abort();
+      await running;
+      const { stdout, stderr } = runtime.output();
       expect(stderr).toContain(`look at it: ${stdout.trim()}`);
       expect(stderr.includes('/#account=A&passcode=pass%26code')).toBe(tty);
     }
@@ -349,13 +354,12 @@ describe('serve', () => {
 
   test('stops in process, too, when the signal comes', async () => {
     const stop = new AbortController();
-    const running = world.run(['serve', '--port', '0', '--memory', '--json'], {
-      signal: stop.signal,
-    });
-    setTimeout(() => stop.abort(), 500);
-    const { code, stdout } = await running;
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toEqual({
+    const runtime = world.runtime({ signal: stop.signal });
+    const running = main(['serve', '--port', '0', '--memory', '--json'], runtime);
+    await until(() => runtime.output().stdout !== '');
+    stop.abort();
+    expect(await running).toBe(0);
+    expect(JSON.parse(runtime.output().stdout)).toEqual({
       schemaVersion: 1,
       url: expect.stringMatching(/^http:\/\/127/) as string,
     });

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { main } from '../../../src/main.js';
 import { serve, written } from '../../support/serve.js';
+import { until } from '../../support/until.js';
 
 // A long-lived pipe: what was written to it goes out when nothing more comes for a moment.
 
@@ -30,11 +31,12 @@ async function start(...words: string[]) {
     sent,
     summary: () => JSON.parse(runtime.output().stdout) as Record<string, unknown>,
     /** Passes moments until so many requests were carried out. */
-    untilSent: async (requests: number) => {
-      while (sent().length < requests) {
+    untilSent: (requests: number) => {
+      const hasSent = () => {
         for (const pass of moments) pass();
-        await turn();
-      }
+        return sent().length >= requests;
+      };
+      return until(hasSent, { message: `${requests} requests were carried out` });
     },
   };
 }

@@ -11,7 +11,8 @@ import {
 } from '../../../src/service/calls/call-state.js';
 import type { DeclineCode } from '../../../src/calling/protocol.js';
 import type { Running } from '../running.js';
-import { askRest, join, runRouter, until, type RawClient } from './raw-client.js';
+import { askRest, join, runRouter, type RawClient } from './raw-client.js';
+import { until } from '../../support/until.js';
 
 // Random commands on two clients. The model has one call between them, moved by the reducer alone, and
 // says of each command what the router answers and what both sides are told.

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import {
@@ -10,6 +9,7 @@ import {
   type RouterFrame,
 } from '../../../src/calling/protocol.js';
 import type { CallOptions, ServiceOptions } from '../../../src/service/start.js';
+import { until } from '../../support/until.js';
 import { run, type Running } from '../running.js';
 
 export const callAccount = { accountId: 'CALL-ACCOUNT', apiKey: 'call-key' };
@@ -79,7 +79,9 @@ export class RawClient {
 
   /** Waits until so many frames have come; nothing else may come before. */
   async got(...events: string[]): Promise<void> {
-    await until(() => this.frames.length >= events.length || this.socket.readyState > 1);
+    await until(() => this.frames.length >= events.length || this.socket.readyState > 1, {
+      message: () => `${JSON.stringify(this.events)} is to become ${JSON.stringify(events)}`,
+    });
     const all = JSON.stringify(this.events);
     if (all !== JSON.stringify(events)) throw new Error(`${all} is not ${JSON.stringify(events)}`);
   }
@@ -126,8 +128,4 @@ export async function askRest(
   const headers = { 'X-Service-Account-Id': callAccount.accountId, 'X-Service-Passcode': apiKey };
   const answer = await fetch(url + path, { method, headers });
   return { http: answer.status, ...((await answer.json()) as object) };
-}
-
-export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await delay(2);
 }

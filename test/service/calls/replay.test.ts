@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { makeFolder, type Running } from '../running.js';
-import { askRest, authOf, join, RawClient, runRouter, until } from './raw-client.js';
+import { askRest, authOf, join, RawClient, runRouter } from './raw-client.js';
+import { until } from '../../support/until.js';
 
 const dayMilliseconds = 24 * 3_600_000;
 

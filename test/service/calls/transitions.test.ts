@@ -1,15 +1,16 @@
 import { expect, it } from 'vitest';
+import { until } from '../../support/until.js';
 import type { Running } from '../running.js';
-import { join, type RawClient, runRouter, until } from './raw-client.js';
+import { join, type RawClient, runRouter } from './raw-client.js';
 
 // Every row of the table of states (calling.md §5), frame by frame. `got` fails on a frame too many.
 
 const placed = 'CallIsPlaced';
 
-/** Ann calls Bob, who is there unless he is told to be elsewhere. */
-async function calling(service: Running, bobIs: Parameters<typeof join>[2] = {}) {
+/** Ann calls Bob, who is there. */
+async function calling(service: Running) {
   const ann = await join(service.url, 'ann_1');
-  const bob = await join(service.url, 'bob_1', bobIs);
+  const bob = await join(service.url, 'bob_1');
   const callId = await ann.call('bob_1');
   await bob.got('incoming');
   return { ann, bob, callId };
@@ -124,7 +125,9 @@ it.each(['hangup', 'logout', 'bye'] as const)('initiator: %s while it rings', as
 
 it('nobody answers', async () => {
   const service = await runRouter({ timers: { ringing: 30 } });
-  const { ann, bob, callId } = await calling(service, { missedCallActions: { back: 'Call back' } });
+  const ann = await join(service.url, 'ann_1');
+  const bob = await join(service.url, 'bob_1', { missedCallActions: { back: 'Call back' } });
+  const callId = await ann.call('bob_1'); // it may be missed before the incoming call is looked at
   await ann.got(placed, 'Missed');
   await bob.got('incoming', 'Missed', 'missed');
   expect(bob.frames.at(-1)).toMatchObject({ callId, actions: { back: 'Call back' } });
@@ -174,14 +177,20 @@ it('initiator gone while it rings', async () => {
 });
 
 it('back in time, nothing has happened', async () => {
-  const service = await runRouter({ timers: { gone: 400 } });
+  const service = await runRouter({ timers: { gone: 2000 } });
   const { ann, bob, callId } = await inProgress(service);
   await both(ann, bob, 'Answered', 'CallInProgress');
+  const eve = await join(service.url, 'eve_1');
+  const dan = await join(service.url, 'dan_1');
+  await eve.call('dan_1');
+  await dan.got('incoming');
   bob.socket.terminate();
   const back = await join(service.url, 'bob_1', { lastSeq: bob.lastSeq });
   expect(await back.ask('sdp', { callId, payload: { type: 'offer' } })).toBe('ok');
   await ann.got(placed, 'Answered', 'CallInProgress', 'sdp');
-  await new Promise((resolve) => setTimeout(resolve, 450));
+  // Eve is gone later than Bob was, and for good: when her time is up, so would be his.
+  eve.socket.terminate();
+  await dan.got('incoming', 'Cancelled');
   await back.ask('hangup', {});
   await back.got('Ended');
 });

@@ -135,7 +135,7 @@ describe('actions', () => {
       fetch(`${service.url}/1/upload`, { ...init, signal: AbortSignal.timeout(60) }),
     ).rejects.toThrow('timeout');
     const open = upload(service.url).catch(() => 'cut');
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await service.arrived(2);
     await service.close();
     expect(await open).toBe('cut');
   });

@@ -157,7 +157,7 @@ describe('rehearsal', () => {
   it('closes at once when asked while answers wait, and closing twice is harmless', async () => {
     const service = await run({ latencyMs: 60_000 });
     const upload = service.upload(profileRecord('a')).catch(() => 'cut');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await service.arrived(1);
     await Promise.all([service.close(), service.close()]);
     expect(await upload).toBe('cut');
   });

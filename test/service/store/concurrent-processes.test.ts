@@ -8,7 +8,7 @@ import { serviceDefaults } from '../../support/service-defaults.js';
 
 const script = `
   import { startService } from ${JSON.stringify(new URL('../../../build/service/start.js', import.meta.url).href)};
-  const service = await startService({ ...JSON.parse(process.argv[1]), random: Math.random, now: Date.now });
+  const service = await startService({ ...JSON.parse(process.argv[1]), random: () => 0.5, now: Date.now });
   console.log(service.url);
   process.on('SIGTERM', () => service.close());
 `;

@@ -129,15 +129,17 @@ describe.skipIf(!hasChromium)('the page', () => {
     await expect.poll(() => page.locator('#event-rows tr').count()).toBe(4);
     await page.locator('#event-name').selectOption('View');
     await page.getByText('1 events, 2023-11-14 to 2023-11-14').waitFor();
+    await expect.poll(() => counting.length).toBe(1);
     const late = page.waitForResponse(/days\?event=Buy$/);
-    await counting[0]?.continue();
+    await counting[0]!.continue();
     await (await late).finished();
     await page.evaluate('new Promise(requestAnimationFrame)');
     expect(await page.locator('figcaption').innerText()).toContain('1 events,');
     expect(await page.locator('#event-rows tr').count()).toBe(1);
     await page.locator('#event-name').selectOption('');
     await expect.poll(() => page.locator('#event-rows tr').count()).toBe(5);
-    expect(await page.locator('rect.bar').count()).toBe(4);
+    // The bars are drawn after the rows.
+    await expect.poll(() => page.locator('rect.bar').count()).toBe(4);
     await shoot(page, 'events');
     expect(strange).toEqual([]);
   });

@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { CallTimers } from '../../../src/calling/protocol.js';
 import { startService } from '../../../src/testing.js';
 import { BinProcess } from './bin-process.js';
 import { makeWorld, type World } from '../test-environment.js';
+import { until } from '../until.js';
 
 /** A line of stdout. */
 export interface Line {
@@ -30,11 +30,12 @@ export class CallProcess extends BinProcess {
 
   /** Resolves when it has said so, on either stream. */
   async says(text: string): Promise<this> {
-    for (;;) {
-      if (this.stderr.includes(text) || this.events.includes(text)) return this;
-      if (this.child.exitCode !== null) throw new Error(`"${text}" was not said: ${this.stderr}`);
-      await delay(10);
-    }
+    const isSaid = () => this.stderr.includes(text) || this.events.includes(text);
+    await until(() => isSaid() || this.child.exitCode !== null, {
+      message: () => `"${text}" was said, but only: ${this.stderr}`,
+    });
+    if (!isSaid()) throw new Error(`"${text}" was not said: ${this.stderr}`);
+    return this;
   }
 }
 

@@ -4,8 +4,8 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
+import { until } from '../until.js';
 
 /** A store of a test's own, on a free port, its data in a temporary folder. */
 export interface TestStore {
@@ -104,10 +104,10 @@ async function storeOf({ url, folder, isReady, spawned, wipe }: StoreProcess): P
   let child: ChildProcess;
   const start = async () => {
     child = spawned();
-    for (let tries = 0; !(await isReady()); tries += 1) {
-      if (tries > 200 || child.exitCode !== null) throw new Error(`${url} does not start`);
-      await delay(50);
-    }
+    await until(async () => child.exitCode !== null || (await isReady()), {
+      message: `${url} accepts connections`,
+    });
+    if (child.exitCode !== null) throw new Error(`${url} does not start`);
   };
   const kill = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;

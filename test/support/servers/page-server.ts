@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setTimeout } from 'node:timers/promises';
 import { buffer } from 'node:stream/consumers';
 import { accountAt } from '../account-environment.js';
 import { startLoopbackServer, type LoopbackServer } from './loopback-server.js';
+import { until } from '../until.js';
 
 /** One answer to one request for a page. */
 export interface PageReply {
@@ -136,7 +136,7 @@ async function send(
   asked: readonly string[],
 ): Promise<void> {
   const body = Buffer.from(reply.body);
-  const { status = 200, cutAfter, chunk = body.length, until = () => true } = reply;
+  const { status = 200, cutAfter, chunk = body.length, until: mayEnd = () => true } = reply;
   const length = reply.chunk === undefined ? { 'Content-Length': body.length } : {};
   response.writeHead(status, { 'Content-Type': 'application/json', ...length });
   const end = cutAfter ?? body.length - (reply.until ? 1 : 0);
@@ -145,7 +145,8 @@ async function send(
       response.write(body.subarray(at, Math.min(at + chunk, end)), resolve),
     );
   }
-  while (!until(asked)) await setTimeout(1);
+  // A client that left waits no more, and the next one may come after minutes.
+  await until(() => response.destroyed || mayEnd(asked), { deadline: 120_000 });
   if (cutAfter === undefined) response.end(body.subarray(end));
   else response.destroy();
 }
