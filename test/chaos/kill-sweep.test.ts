@@ -14,7 +14,7 @@ import {
   passcode,
   runsOf,
 } from './invariants.js';
-import { cutPower, fileCalls } from './power-cut.js';
+import { cutPower, powerCutFlags, snapshotOf } from './power-cut.js';
 import { useMemoryDisk } from './memory-disk.js';
 import { randomOf, seeds, type Random } from './random.js';
 import { scenarioOf, type Scenario, type ScenarioKind } from './random-upload.js';
@@ -56,6 +56,8 @@ interface Point {
   readonly call: string;
   readonly nth: number;
   readonly what: string;
+  /** The call in an undisturbed run, as strace shows it. */
+  readonly text?: string;
   readonly cutsPower?: boolean;
 }
 
@@ -80,6 +82,47 @@ describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
         ? sampled(edges.flatMap(failuresAt), edgesOfOneKind, random)
         : sampled(edges.flatMap(failuresAt), failuresPerKind, random)),
     ]);
+  });
+});
+
+describe.runIf(hasStrace)('a power cut', () => {
+  const [seed = 0] = seeds(1);
+
+  it.each(kinds)('where a run renames or removes files loses no outcome: %s', async (kind) => {
+    const points = await pointsOf(kind, seed);
+    const at = (call: string, name: RegExp) =>
+      points.filter((point) => point.call === call && name.test(point.text ?? ''));
+    const syncs = at('fdatasync', /journal/);
+    const chosen = [
+      ...at('openat', /journal\.ndjson\.new/), // the run folder has its name
+      ...at('openat', /\.rejects\.ndjson"/), // an older rejects file has another name
+      ...syncs.slice(syncs.length / 3).slice(0, 1), // records were sent
+      ...at('rename', /./).slice(-1), // all records were sent
+      ...at('unlink', /\/runs\/\.[^/]*\//), // the run folder is being removed
+    ];
+    await sweep(
+      kind,
+      seed,
+      chosen.map((point) => ({ ...point, what: 'signal=SIGKILL', cutsPower: true })),
+    );
+  });
+
+  it.each(kinds)('after the end of a run loses neither outcomes nor rejects: %s', async (kind) => {
+    await using stage = await begin(kind, seed);
+    const { world, truth, scenario } = stage;
+    const before = snapshotOf(path.dirname(world.cwd));
+    const { code, ...output } = await runTraced(stage, powerCutFlags());
+    cutPower(path.dirname(world.cwd), { trace: traceOf(world), before }, randomOf(seed));
+    rmSync(traceOf(world));
+    const summary = checkPart({ ...output, code: code ?? -1 }, scenario, false);
+    checkEnd(world, { scenario, truth, summary });
+    if (kind === 'changed') {
+      await checkMemory(world, scenario, truth);
+      const check = await world.run([...scenario.argv, '--check', '--json']);
+      const { plan } = JSON.parse(check.stdout) as { plan: { unchanged: number } };
+      expect(plan.unchanged, 'remembered').toBeGreaterThan(0);
+    }
+    await sendNothingTwice(stage);
   });
 });
 
@@ -166,7 +209,7 @@ async function pointsOf(kind: ScenarioKind, seed: number): Promise<readonly Poin
     counts.set(`${thread} ${call}`, nth);
     const isOurs = line.includes(root) || /<(TCP|socket|UNIX)/.test(line);
     const changes = call !== 'openat' || line.includes('O_CREAT');
-    if (isOurs && changes) points.set(`${call} ${nth}`, { call, nth, what: '' });
+    if (isOurs && changes) points.set(`${call} ${nth}`, { call, nth, what: '', text: line });
   }
   return [...points.values()];
 }
@@ -179,11 +222,10 @@ async function survive(
   await using stage = await begin(kind, seed);
   const { world, truth, scenario } = stage;
   const { call, nth, what, cutsPower } = point;
-  const traced = cutsPower
-    ? ['-y', `-etrace=${[call, ...fileCalls].join(',')}`]
-    : [`-etrace=${call}`];
+  const traced = cutsPower ? powerCutFlags(call) : [`-etrace=${call}`];
+  const before = snapshotOf(path.dirname(world.cwd));
   const first = await runTraced(stage, [...traced, `-einject=${call}:${what}:when=${nth}`]);
-  if (cutsPower) cutPower(path.dirname(world.cwd), traceOf(world), random);
+  if (cutsPower) cutPower(path.dirname(world.cwd), { trace: traceOf(world), before }, random);
   rmSync(traceOf(world));
   checkSecret(path.dirname(world.cwd));
   await checkRunsList(world);
