@@ -107,6 +107,19 @@ describe.runIf(hasStrace)('a power cut', () => {
     );
   });
 
+  it.each(kinds)(
+    'after a sync of the journal that failed once, and no later one, loses no outcome: %s',
+    async (kind) => {
+      const points = await pointsOf(kind, seed);
+      const syncs = points.filter(
+        ({ call, text }) => call === 'fdatasync' && /journal/.test(text ?? ''),
+      );
+      const { call, nth } = syncs[1]!; // records are in flight
+      const point = { call, nth, what: 'error=EIO', cutsPower: true };
+      expect(await survive(kind, seed, { point, random: randomOf(seed) })).toBe('hit');
+    },
+  );
+
   it.each(kinds)('after the end of a run loses neither outcomes nor rejects: %s', async (kind) => {
     await using stage = await begin(kind, seed);
     const { world, truth, scenario } = stage;

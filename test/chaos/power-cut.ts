@@ -40,6 +40,8 @@ interface Content {
   syncing: number;
   /** Length that the disk has for sure. */
   synced: number;
+  /** A sync failed: the disk may never have what was written before, though later syncs succeed. */
+  hasFailed?: boolean;
 }
 
 /** A folder keeps its identity when it is renamed. */
@@ -86,7 +88,8 @@ export function cutPower(root: string, { trace, before }: Traced, random: Random
     if (call === 'fsync' || call === 'fdatasync') {
       // What is written while it is under way may come too late for it.
       if (state.isBegun && content) content.syncing = content.bytes.length;
-      if (state.isDone && content) content.synced = content.syncing;
+      if (state.isFailed && content) content.hasFailed = true;
+      if (state.isDone && content && !content.hasFailed) content.synced = content.syncing;
       if (state.isDone) changes = changes.filter(({ folder }) => folder.path !== file);
     } else if (!state.isDone) {
       continue;
@@ -176,7 +179,10 @@ function truncate(content: Content, length: number): void {
 }
 
 /** Applies a write. One without an offset goes to the end: no file is written otherwise. */
-function overwrite(content: Content, { call, args, result }: Omit<Call, 'isBegun' | 'isDone'>) {
+function overwrite(
+  content: Content,
+  { call, args, result }: Pick<Call, 'call' | 'args' | 'result'>,
+) {
   const data = dataOf(args).subarray(0, Number.parseInt(result, 10));
   const at = call === 'pwrite64' ? lastNumberOf(args) : content.bytes.length;
   const bytes = Buffer.alloc(Math.max(content.bytes.length, at + data.length));
@@ -216,6 +222,7 @@ interface Call {
   readonly isBegun: boolean;
   /** It returned, and without an error. */
   readonly isDone: boolean;
+  readonly isFailed: boolean;
 }
 
 /** A call that other threads' calls came into is there twice: as it began, and as it was done. */
@@ -231,7 +238,9 @@ function callsOf(trace: string): readonly Call[] {
     const [, call = '', args = '', result = ''] =
       /^(\w+)\((.*)\) += ([^"]*)$/.exec(whole) ?? /^(\w+)\((.*)$/.exec(whole) ?? [];
     const isDone = beginning === undefined && /^\d/.test(result);
-    if (call !== '') calls.push({ call, args, result, isBegun: rest === undefined, isDone });
+    const isFailed = result.startsWith('-1');
+    const isBegun = rest === undefined;
+    if (call !== '') calls.push({ call, args, result, isBegun, isDone, isFailed });
   }
   return calls;
 }
