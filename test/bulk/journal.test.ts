@@ -236,7 +236,7 @@ describe('a journal whose sync failed', () => {
 
     await expect(journal.sync()).rejects.toBe(failure);
     await expect(journal.append(entry(3))).rejects.toBe(failure);
-    expect(() => journal.write(entry(4))).toThrow(failure as Error);
+    expect(() => journal.write(entry(4))).toThrow(failure);
     expect(readFileSync(markOf(path)), 'how much was synced').toEqual(before);
     journal.close();
     expect(await reopened(path)).toEqual([1, 2].map(entry));

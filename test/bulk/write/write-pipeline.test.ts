@@ -190,10 +190,39 @@ describe('--chunk-bytes', () => {
     for (const body of bodies) expect(body.length).toBeLessThanOrEqual(700);
   });
 
+  it('does not change how many records a request may have when they were held back', async () => {
+    const lines = [header, ...Array.from({ length: 60 }, (_, n) => row(n % 10, 10))];
+    const sizes = sizesOf(await bodiesOf('users.csv', lines, ['--chunk-size', '7']));
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(60);
+    expect(Math.max(...sizes)).toBe(7);
+  });
+
   it('does not keep a record that is longer from being sent by itself', async () => {
     const lines = [header, row(0, 10), row(1, 2000), row(2, 10), row(3, 10)];
     const bodies = await bodiesOf('users.csv', lines, ['--chunk-bytes', '1000']);
     expect(sizesOf(bodies)).toEqual([1, 1, 2]);
+  });
+});
+
+describe('a request', () => {
+  it('has either profiles or events, and only records of the input that are valid', async () => {
+    await using served = await serve([accept()]);
+    const event = (id: string) =>
+      `{"identity":"${id}","type":"event","evtName":"Visit","ts":1700000000}`;
+    const profile = (id: string) => `{"identity":"${id}","type":"profile","profileData":{"A":"1"}}`;
+    const invalid = '{"identity":"","type":"profile","profileData":{"A":"1"}}';
+    const lines = [profile('a'), event('b'), event('c'), profile('d'), invalid, profile('e')];
+    writeFileSync(served.world.path('in.ndjson'), `${lines.join('\n')}\n`);
+    const { summary } = await run(served.world, ['upload', 'in.ndjson']);
+    expect([summary.accepted, summary.rejected]).toEqual([5, 1]);
+    const requests = served.server.received.map(({ body }) =>
+      recordsOf(body).map(({ type, identity }) => `${String(type)} ${String(identity)}`),
+    );
+    const byFirst = (a: readonly string[], b: readonly string[]) => (a[0]! < b[0]! ? -1 : 1);
+    expect(requests.toSorted(byFirst)).toEqual([
+      ['event b', 'event c'],
+      ['profile a', 'profile d', 'profile e'],
+    ]);
   });
 });
 
@@ -280,6 +309,19 @@ describe('answers that do not add up', () => {
     ],
     ['a number beyond the request', lie('Skipped record number : 99')],
     ['the number behind the last', lie('Skipped record number : 3')],
+    [
+      'a number beyond the request in an entry that echoes a record of it',
+      {
+        status: 'partial',
+        processed: 1,
+        unprocessed: [
+          {
+            ...entry('Skipped record number : 99'),
+            record: { identity: 'user-1', type: 'profile' },
+          },
+        ],
+      },
+    ],
     ['number 0', lie('Skipped record number : 0')],
     ['an entry that names nothing', lie('Phone is not valid.')],
     [
@@ -346,12 +388,41 @@ describe('answers that do not add up', () => {
     expect({ code, stopped: [3, 4].includes(summary.unknown) }).toEqual({ code: 6, stopped: true });
   });
 
-  it('rejects the whole batch when nothing was processed and no entry says why', async () => {
+  it.each([
+    ['no reason', {}, { error: 'the service refused all records and gave no reason' }],
+    ['a reason and a code', { code: 555, error: 'quota' }, { code: 555, error: 'quota' }],
+  ])('rejects the whole batch, with %s, when nothing was processed', async (_, reason, told) => {
     await using served = await serve([
-      answer(200, { status: 'fail', processed: 0, unprocessed: [] }),
+      answer(200, { status: 'fail', processed: 0, unprocessed: [], ...reason }),
     ]);
     const { code, summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
-    expect({ code, rejected: summary.rejected }).toEqual({ code: 3, rejected: 3 });
+    expect([code, summary.rejected, summary.requests]).toEqual([3, 3, 1]);
+    const place = { source: 'users.csv', stage: 'service' };
+    expect(rejectsOf(served.world)).toMatchObject(
+      [2, 3, 4].map((line) => ({ ...place, line, ...told })),
+    );
+  });
+
+  it('echo an identity that two records of the batch have: both are sent again', async () => {
+    const entry = { status: 'fail', code: 516, error: 'refused', record: { identity: 'twice' } };
+    const ambiguous = commit(
+      answer(200, { status: 'partial', processed: 1, unprocessed: [entry] }),
+    );
+    await using served = await serve([ambiguous, accept()]);
+    const argv = ['upload', profiles(served.world, 2, () => 'twice'), '--order', 'none'];
+    const { code, summary } = await run(served.world, argv);
+    expect([code, summary.accepted, summary.requests]).toEqual([0, 2, 3]);
+  });
+
+  it('echo the identity of an event: all events are unknown, as others may have the same', async () => {
+    const echo = { identity: 'a', type: 'event', evtName: 'Visit' };
+    const entry = { status: 'fail', code: 516, error: 'refused', record: echo };
+    const body = { status: 'partial', processed: 1, unprocessed: [entry] };
+    await using served = await serve([commit(answer(200, body))]);
+    writeFileSync(served.world.path('e.csv'), 'identity,ts\na,1700000000\nb,1700000000\n');
+    const argv = ['upload', 'e.csv', '--type', 'event', '--event-name', 'Visit'];
+    const { code, summary } = await run(served.world, argv);
+    expect([code, summary.unknown, summary.rejected]).toEqual([6, 2, 0]);
   });
 });
 
@@ -419,8 +490,28 @@ describe('rejected records', () => {
     });
   });
 
-  it('are found by number in an entry that has nothing else', async () => {
-    const unprocessed = [{ error: 'Skipped record number : 2' }];
+  it('are found by another identifier where the echoed identity is null', async () => {
+    const echo = { identity: null, objectId: 'object-2', type: 'profile' };
+    const entry = { status: 'fail', code: 516, error: 'refused', record: echo };
+    await using served = await serve([
+      answer(200, { status: 'partial', processed: 2, unprocessed: [entry] }),
+    ]);
+    const lines = [1, 2, 3].map(
+      (n) => `{"objectId":"object-${n}","type":"profile","profileData":{"A":"1"}}\n`,
+    );
+    writeFileSync(served.world.path('in.ndjson'), lines.join(''));
+    const { summary } = await run(served.world, ['upload', 'in.ndjson']);
+    expect([summary.rejected, summary.accepted, summary.requests]).toEqual([1, 2, 1]);
+    expect(rejectsOf(served.world, 'in.ndjson.rejects.ndjson')).toMatchObject([{ line: 2 }]);
+  });
+
+  it.each([
+    'Skipped record number : 2',
+    'skipped Record Number:2.',
+    'RECORD NUMBER: 2 was skipped',
+    'no: record number   :   2',
+  ])('are found by number in an entry that has nothing else: %s', async (error) => {
+    const unprocessed = [{ error }];
     await using served = await serve([
       answer(200, { status: 'partial', processed: 2, unprocessed }),
     ]);
