@@ -221,8 +221,8 @@ function openAs(descriptor: number, file: string): void {
   for (const other of others) closeSync(other);
 }
 
-describe('a journal whose sync failed', () => {
-  it('accepts nothing more, though the next sync would succeed', async () => {
+describe('a journal that could not be written', () => {
+  it('accepts nothing more after a sync that failed, though the next one would succeed', async () => {
     const path = makeWorld().path('journal');
     const { journal } = Journal.open<Entry>(path, kinds);
     await journal.append(entry(1));
@@ -240,6 +240,20 @@ describe('a journal whose sync failed', () => {
     expect(readFileSync(markOf(path)), 'how much was synced').toEqual(before);
     journal.close();
     expect(await reopened(path)).toEqual([1, 2].map(entry));
+  });
+
+  it('commits nothing after a write that failed, though the disk has all that was written before', async () => {
+    const path = makeWorld().path('journal');
+    const { journal } = Journal.open<Entry>(path, kinds);
+    await journal.append(entry(1));
+    const [descriptor] = descriptorsOf(path);
+    closeSync(descriptor!);
+    const failed = expect.objectContaining({ id: 'E-FILE-WRITE' });
+    expect(() => journal.write(entry(2))).toThrow(failed);
+    openAs(descriptor!, path);
+    await expect(journal.sync()).rejects.toEqual(failed);
+    journal.close();
+    expect(await reopened(path)).toEqual([entry(1)]);
   });
 });
 
