@@ -80,6 +80,7 @@ describe('a passcode', () => {
     ['ab', `${'\\'.repeat(17)}u0061b`],
     ['a\tb', 'a\\u0009b'],
     ['a\\b', 'a\\\\\\\\b'],
+    ['ab\\', 'ab\\\\\\\\'],
     ['päss', 'p%c3%a4ss'],
     ['päss', 'p%e4ss'],
     ['päss', 'p\\xc3\\xa4ss'],
