@@ -1,4 +1,14 @@
-import { appendFileSync, copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  copyFileSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -186,6 +196,66 @@ describe('a journal that is damaged', () => {
       writeFileSync(markOf(copy), flipped);
       expect(await reopened(copy)).toEqual([1, 2, 3, 4, 5].map(entry));
     }
+  });
+});
+
+/** The descriptors of this process that lead to a file. */
+function descriptorsOf(file: string): number[] {
+  const { dev, ino } = statSync(file);
+  return Array.from({ length: 1024 }, (_, descriptor) => descriptor).filter((descriptor) => {
+    try {
+      const found = fstatSync(descriptor);
+      return found.dev === dev && found.ino === ino;
+    } catch {
+      return false; // not open
+    }
+  });
+}
+
+/** Opens a file under a descriptor that is free. */
+function openAs(descriptor: number, file: string): void {
+  const others: number[] = [];
+  for (let opened = -1; opened !== descriptor;) {
+    opened = openSync(file, 'a');
+    expect(opened).toBeLessThanOrEqual(descriptor);
+    if (opened !== descriptor) others.push(opened);
+  }
+  for (const other of others) closeSync(other);
+}
+
+describe('a journal that could not be written', () => {
+  it('accepts nothing more after a sync that failed, though the next one would succeed', async () => {
+    const path = makeWorld().path('journal');
+    const { journal } = Journal.open<Entry>(path, kinds);
+    await journal.append(entry(1));
+    journal.write(entry(2));
+    const before = readFileSync(markOf(path));
+    const [descriptor] = descriptorsOf(path);
+    closeSync(descriptor!);
+    const failure: unknown = await journal.sync().catch((error: unknown) => error);
+    expect(failure).toMatchObject({ id: 'E-FILE-WRITE', exitCode: 9 });
+    openAs(descriptor!, path);
+
+    await expect(journal.sync()).rejects.toBe(failure);
+    await expect(journal.append(entry(3))).rejects.toBe(failure);
+    expect(() => journal.write(entry(4))).toThrow(failure);
+    expect(readFileSync(markOf(path)), 'how much was synced').toEqual(before);
+    journal.close();
+    expect(await reopened(path)).toEqual([1, 2].map(entry));
+  });
+
+  it('commits nothing after a write that failed, though the disk has all that was written before', async () => {
+    const path = makeWorld().path('journal');
+    const { journal } = Journal.open<Entry>(path, kinds);
+    await journal.append(entry(1));
+    const [descriptor] = descriptorsOf(path);
+    closeSync(descriptor!);
+    const failed = expect.objectContaining({ id: 'E-FILE-WRITE' });
+    expect(() => journal.write(entry(2))).toThrow(failed);
+    openAs(descriptor!, path);
+    await expect(journal.sync()).rejects.toEqual(failed);
+    journal.close();
+    expect(await reopened(path)).toEqual([entry(1)]);
   });
 });
 

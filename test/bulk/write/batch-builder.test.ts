@@ -12,6 +12,7 @@ import {
 function stage(options: Parameters<typeof jobOf>[0] = {}) {
   const job = jobOf(options);
   const submitted: Batch[] = [];
+  const events: string[] = [];
   const sent: string[][] = [];
   const sink = {
     open: 0,
@@ -21,6 +22,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
     submit: async (batch: Batch) => {
       submitted.push(batch);
       sent.push(textsOf(batch));
+      events.push('sent');
       sink.open += 1;
       return true;
     },
@@ -32,6 +34,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
   const settle = () => {
     const batch = submitted.shift();
     if (!batch) return;
+    events.push('settled');
     sink.open -= 1;
     sink.onSettled(batch);
   };
@@ -43,7 +46,7 @@ function stage(options: Parameters<typeof jobOf>[0] = {}) {
       await filler.makeRoom();
     }
   };
-  return { filler, feed, sent, sink, settle };
+  return { filler, feed, sent, sink, settle, events };
 }
 const profiles = (...keys: number[]) => keys.map((key, n) => ({ text: `"${key}.${n}"`, key }));
 
@@ -53,6 +56,19 @@ it('fills batches to their size, and sends the rest at the end', async () => {
   expect(sent).toEqual([['"1.0"', '"2.1"', '"3.2"']]);
   await filler.finish();
   expect(sent[1]).toEqual(['"4.3"']);
+});
+
+it('fills a batch to its size with records of several blocks', async () => {
+  const { filler, feed, sent } = stage();
+  await feed(...profiles(1, 2));
+  await feed(...profiles(3, 4, 5));
+  await filler.finish();
+  expect(sent.map((texts) => texts.length)).toEqual([3, 2]);
+});
+
+it('takes no more records while a full batch waits to be sent', () => {
+  const { filler } = stage();
+  expect(filler.add(recordBlock(profiles(1, 2, 3, 4, 5, 6, 7)), 0, 7)).toBe(3);
 });
 
 it('fills batches to their bytes, those of a single record aside', async () => {
@@ -99,4 +115,42 @@ it('gives back what was never sent when the run stops', async () => {
   sink.isStopped = true;
   await filler.finish();
   expect([sent, [...filler.drain()].map(({ row }) => row)]).toEqual([[], [0, 1, 2]]);
+});
+
+it('waits for no answer with a part-filled batch when no record is held back', async () => {
+  const { filler, feed, events } = stage();
+  await feed(...profiles(1, 2, 3, 4));
+  await filler.finish();
+  expect(events).toEqual(['sent', 'sent', 'settled', 'settled']);
+});
+
+it('while the input is silent, sends a part-filled batch only when a slot is free', async () => {
+  const { filler, feed, events } = stage({ most: 1 });
+  await feed(...profiles(1, 2, 3, 4));
+  await filler.submitAll(new AbortController().signal);
+  expect(events).toEqual(['sent', 'settled', 'sent', 'settled']);
+});
+
+it.each([
+  [1000, 0],
+  [1001, 1],
+])(
+  'of %i records of one key, warns %i times that they wait for each other',
+  async (count, times) => {
+    const warnings: string[] = [];
+    const { filler, feed } = stage({ warn: (text) => void warnings.push(text) });
+    await feed(...profiles(...Array.from({ length: count }, () => 1)));
+    await filler.finish();
+    expect(warnings).toHaveLength(times);
+    for (const warning of warnings) expect(warning).toContain('slow input: 1000 records wait');
+  },
+);
+
+it('leaves nothing behind when what was never sent is taken out', async () => {
+  const { filler, feed, sent, sink } = stage();
+  await feed(...profiles(1, 2, 1));
+  sink.isStopped = true;
+  expect([...filler.drain()]).toHaveLength(3);
+  expect([...filler.drain()]).toHaveLength(0);
+  expect(sent).toEqual([]);
 });

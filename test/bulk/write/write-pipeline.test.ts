@@ -139,6 +139,95 @@ describe('order', () => {
   });
 });
 
+describe('--chunk-bytes', () => {
+  /** Bodies of the requests that an upload makes, in the order of its records. */
+  async function bodiesOf(file: string, lines: readonly string[], argv: readonly string[]) {
+    await using served = await serve([accept()]);
+    writeFileSync(served.world.path(file), lines.join(''));
+    const all = ['upload', file, '--concurrency', '1', ...argv];
+    const { code } = await run(served.world, all);
+    expect(code).toBe(0);
+    return served.server.received.map(({ body }) => body);
+  }
+  const sizesOf = (bodies: readonly Buffer[]) => bodies.map((body) => recordsOf(body).length);
+  const row = (n: number, length: number) => `user-${n},${'x'.repeat(length)}\n`;
+  const header = 'identity,Note\n';
+
+  it('takes records whose body fits to the byte, and no more', async () => {
+    const lines = [header, ...Array.from({ length: 6 }, (_, n) => row(n, 40))];
+    const [whole] = await bodiesOf('users.csv', lines, []);
+    const limit = whole!.length;
+    const sent = async (bytes: number) =>
+      sizesOf(await bodiesOf('users.csv', lines, ['--chunk-bytes', `${bytes}`]));
+    expect(await sent(limit)).toEqual([6]);
+    expect(await sent(limit - 1)).toEqual([5, 1]);
+  });
+
+  it.each(['key', 'none'])(
+    'is filled by the next record wherever it fits, and never exceeded, with --order %s',
+    async (order) => {
+      const lengths = Array.from({ length: 400 }, (_, n) => (n * 37) % 150);
+      const lines = [header, ...lengths.map((length, n) => row(n, length))];
+      const bytes = 1000;
+      const argv = ['--chunk-bytes', `${bytes}`, '--order', order];
+      const bodies = await bodiesOf('users.csv', lines, argv);
+      expect(bodies.flatMap((body) => recordsOf(body).map(({ identity }) => identity))).toEqual(
+        lengths.map((_, n) => `user-${n}`),
+      );
+      for (const [index, body] of bodies.entries()) {
+        expect(body.length).toBeLessThanOrEqual(bytes);
+        const [next] = index + 1 < bodies.length ? recordsOf(bodies[index + 1]!) : [];
+        if (!next) continue;
+        const withNext = body.length + ','.length + Buffer.byteLength(JSON.stringify(next));
+        expect(withNext).toBeGreaterThan(bytes);
+      }
+    },
+  );
+
+  it('limits requests of records that were held back for an earlier one of their key', async () => {
+    // All but the first ten records wait for these, and become ready together.
+    const lines = [header, ...Array.from({ length: 60 }, (_, n) => row(n % 10, 100))];
+    const bodies = await bodiesOf('users.csv', lines, ['--chunk-bytes', '700']);
+    expect(sizesOf(bodies).reduce((sum, size) => sum + size)).toBe(60);
+    for (const body of bodies) expect(body.length).toBeLessThanOrEqual(700);
+  });
+
+  it('does not change how many records a request may have when they were held back', async () => {
+    const lines = [header, ...Array.from({ length: 60 }, (_, n) => row(n % 10, 10))];
+    const sizes = sizesOf(await bodiesOf('users.csv', lines, ['--chunk-size', '7']));
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(60);
+    expect(Math.max(...sizes)).toBe(7);
+  });
+
+  it('does not keep a record that is longer from being sent by itself', async () => {
+    const lines = [header, row(0, 10), row(1, 2000), row(2, 10), row(3, 10)];
+    const bodies = await bodiesOf('users.csv', lines, ['--chunk-bytes', '1000']);
+    expect(sizesOf(bodies)).toEqual([1, 1, 2]);
+  });
+});
+
+describe('a request', () => {
+  it('has either profiles or events, and only records of the input that are valid', async () => {
+    await using served = await serve([accept()]);
+    const event = (id: string) =>
+      `{"identity":"${id}","type":"event","evtName":"Visit","ts":1700000000}`;
+    const profile = (id: string) => `{"identity":"${id}","type":"profile","profileData":{"A":"1"}}`;
+    const invalid = '{"identity":"","type":"profile","profileData":{"A":"1"}}';
+    const lines = [profile('a'), event('b'), event('c'), profile('d'), invalid, profile('e')];
+    writeFileSync(served.world.path('in.ndjson'), `${lines.join('\n')}\n`);
+    const { summary } = await run(served.world, ['upload', 'in.ndjson']);
+    expect([summary.accepted, summary.rejected]).toEqual([5, 1]);
+    const requests = served.server.received.map(({ body }) =>
+      recordsOf(body).map(({ type, identity }) => `${String(type)} ${String(identity)}`),
+    );
+    const byFirst = (a: readonly string[], b: readonly string[]) => (a[0]! < b[0]! ? -1 : 1);
+    expect(requests.toSorted(byFirst)).toEqual([
+      ['event b', 'event c'],
+      ['profile a', 'profile d', 'profile e'],
+    ]);
+  });
+});
+
 describe('a batch refused as a whole', () => {
   const poison =
     (status: number): Step =>
@@ -168,6 +257,38 @@ describe('a batch refused as a whole', () => {
     expect(new Set(executed.map(({ identity }) => identity)).size).toBe(executed.length);
   });
 
+  describe.each([400, 413])('by %i', (status) => {
+    const refusal = answer(status, { status: 'fail', error: 'Malformed request', code: status });
+    const unavailable = answer(503, { status: 'fail', error: 'unavailable', code: 503 });
+    /** A 400 may pass, so the whole batch is sent twice before it is split. */
+    const whole: readonly Step[] = status === 400 ? [refusal, refusal] : [refusal];
+    const send = async (halves: readonly Step[]) => {
+      const script = [...whole, ...halves] as [Step, ...Step[]];
+      await using served = await serve(script);
+      const file = profiles(served.world, 4);
+      const { code, summary } = await run(served.world, ['upload', file, '--max-attempts', '3']);
+      const { accepted, rejected } = summary;
+      return { code, accepted, rejected, requests: summary.requests - whole.length };
+    };
+
+    it('each half has one failed attempt behind it: one more failure is retried', async () => {
+      const halves = [unavailable, accept(), unavailable, accept()];
+      expect(await send(halves)).toEqual({ code: 0, accepted: 4, rejected: 0, requests: 4 });
+    });
+
+    it('each half has one failed attempt behind it: the second failure of three is the last', async () => {
+      const first = [unavailable, unavailable, accept()];
+      expect(await send(first)).toMatchObject({ code: 5, accepted: 0, requests: 2 });
+      const second = [accept(), unavailable, unavailable, accept()];
+      expect(await send(second)).toMatchObject({ code: 5, accepted: 2, requests: 3 });
+    });
+
+    it('a half that is refused is split at once', async () => {
+      const halves = [refusal, refusal, accept(), accept()];
+      expect(await send(halves)).toEqual({ code: 3, accepted: 3, rejected: 1, requests: 4 });
+    });
+  });
+
   it('stops the run after two that are guilty to the last record', async () => {
     await using served = await serve([answer(413, { status: 'fail', error: 'no', code: 413 })]);
     const file = profiles(served.world, 40);
@@ -181,8 +302,28 @@ describe('a batch refused as a whole', () => {
 describe('answers that do not add up', () => {
   const lies: [string, object][] = [
     ['too few processed', { status: 'success', processed: 1, unprocessed: [] }],
+    ['a success that processed none', { status: 'success', processed: 0, unprocessed: [] }],
     ['too many processed', { status: 'success', processed: 99, unprocessed: [] }],
+    ['a failure that processed some and names no record', { status: 'fail', processed: 1 }],
+    [
+      'a failure that processed some, with an empty list',
+      { status: 'fail', processed: 1, unprocessed: [] },
+    ],
     ['a number beyond the request', lie('Skipped record number : 99')],
+    ['the number behind the last', lie('Skipped record number : 3')],
+    [
+      'a number beyond the request in an entry that echoes a record of it',
+      {
+        status: 'partial',
+        processed: 1,
+        unprocessed: [
+          {
+            ...entry('Skipped record number : 99'),
+            record: { identity: 'user-1', type: 'profile' },
+          },
+        ],
+      },
+    ],
     ['number 0', lie('Skipped record number : 0')],
     ['an entry that names nothing', lie('Phone is not valid.')],
     [
@@ -228,6 +369,19 @@ describe('answers that do not add up', () => {
     ]);
   });
 
+  it('names one record more than were sent: no record of the batch counts as accepted', async () => {
+    const behind = { status: 'fail', code: 515, error: 'Skipped record number : 4', record: {} };
+    const body = { status: 'partial', processed: 2, unprocessed: [behind] };
+    await using served = await serve([commit(answer(200, body))]);
+    writeFileSync(
+      served.world.path('e.csv'),
+      'identity,ts\na,1700000000\nb,1700000000\nc,1700000000\n',
+    );
+    const argv = ['upload', 'e.csv', '--type', 'event', '--event-name', 'Visit'];
+    const { code, summary } = await run(served.world, argv);
+    expect([code, summary.accepted, summary.unknown, summary.requests]).toEqual([6, 0, 3, 1]);
+  });
+
   it('stops after three batches in a row that end unknown', async () => {
     await using served = await serve([answer(200, { status: 'success', processed: 77 })]);
     const argv = ['upload', profiles(served.world, 100), '--chunk-size', '1', '--concurrency', '1'];
@@ -236,12 +390,41 @@ describe('answers that do not add up', () => {
     expect({ code, stopped: [3, 4].includes(summary.unknown) }).toEqual({ code: 6, stopped: true });
   });
 
-  it('rejects the whole batch when nothing was processed and no entry says why', async () => {
+  it.each([
+    ['no reason', {}, { error: 'the service refused all records and gave no reason' }],
+    ['a reason and a code', { code: 555, error: 'quota' }, { code: 555, error: 'quota' }],
+  ])('rejects the whole batch, with %s, when nothing was processed', async (_, reason, told) => {
     await using served = await serve([
-      answer(200, { status: 'fail', processed: 0, unprocessed: [] }),
+      answer(200, { status: 'fail', processed: 0, unprocessed: [], ...reason }),
     ]);
     const { code, summary } = await run(served.world, ['upload', profiles(served.world, 3)]);
-    expect({ code, rejected: summary.rejected }).toEqual({ code: 3, rejected: 3 });
+    expect([code, summary.rejected, summary.requests]).toEqual([3, 3, 1]);
+    const place = { source: 'users.csv', stage: 'service' };
+    expect(rejectsOf(served.world)).toMatchObject(
+      [2, 3, 4].map((line) => ({ ...place, line, ...told })),
+    );
+  });
+
+  it('echo an identity that two records of the batch have: both are sent again', async () => {
+    const entry = { status: 'fail', code: 516, error: 'refused', record: { identity: 'twice' } };
+    const ambiguous = commit(
+      answer(200, { status: 'partial', processed: 1, unprocessed: [entry] }),
+    );
+    await using served = await serve([ambiguous, accept()]);
+    const argv = ['upload', profiles(served.world, 2, () => 'twice'), '--order', 'none'];
+    const { code, summary } = await run(served.world, argv);
+    expect([code, summary.accepted, summary.requests]).toEqual([0, 2, 3]);
+  });
+
+  it('echo the identity of an event: all events are unknown, as others may have the same', async () => {
+    const echo = { identity: 'a', type: 'event', evtName: 'Visit' };
+    const entry = { status: 'fail', code: 516, error: 'refused', record: echo };
+    const body = { status: 'partial', processed: 1, unprocessed: [entry] };
+    await using served = await serve([commit(answer(200, body))]);
+    writeFileSync(served.world.path('e.csv'), 'identity,ts\na,1700000000\nb,1700000000\n');
+    const argv = ['upload', 'e.csv', '--type', 'event', '--event-name', 'Visit'];
+    const { code, summary } = await run(served.world, argv);
+    expect([code, summary.unknown, summary.rejected]).toEqual([6, 2, 0]);
   });
 });
 
@@ -275,8 +458,62 @@ describe('rejected records', () => {
     expect(rejectsOf(served.world)).toMatchObject([{ line: 3, code: 516 }]);
   });
 
-  it('are found by number in an entry that has nothing else', async () => {
-    const unprocessed = [{ error: 'Skipped record number : 2' }];
+  describe('of subscriptions, echoed otherwise than sent', () => {
+    const rows = [
+      'email,447700900002,Unsubscribe',
+      'phone,+447700900001,Unsubscribe',
+      'phone,+447700900002,Unsubscribe',
+      'email,ann+x@example.test,Unsubscribe',
+      'email,annx@example.test,Unsubscribe',
+    ];
+    it.each([
+      ['a phone without its plus', { type: 'phone', value: '447700900002' }, 4],
+      ['a phone as a number', { type: 'phone', value: 447700900002 }, 4],
+      ['a type in capitals', { type: 'PHONE', value: '+447700900002' }, 4],
+      [
+        'a type in capitals and a phone without its plus',
+        { type: 'Phone', value: '447700900001' },
+        3,
+      ],
+      ['an address with a plus', { type: 'email', value: 'ann+x@example.test' }, 5],
+      ['an address that differs by a plus', { type: 'EMAIL', value: 'annx@example.test' }, 6],
+    ])('are found by %s', async (_name, echo, line) => {
+      const entry = { status: 'fail', code: 516, error: 'refused', record: echo };
+      const body = { status: 'partial', processed: rows.length - 1, unprocessed: [entry] };
+      await using served = await serve([commit(answer(200, body)), answer(500)]);
+      writeFileSync(served.world.path('s.csv'), ['type,value,status', ...rows, ''].join('\n'));
+      const { summary } = await run(served.world, ['subscribe', 's.csv']);
+      expect([summary.accepted, summary.rejected, summary.requests]).toEqual([
+        rows.length - 1,
+        1,
+        1,
+      ]);
+      expect(rejectsOf(served.world, 's.csv.rejects.ndjson')).toMatchObject([{ line, code: 516 }]);
+    });
+  });
+
+  it('are found by another identifier where the echoed identity is null', async () => {
+    const echo = { identity: null, objectId: 'object-2', type: 'profile' };
+    const entry = { status: 'fail', code: 516, error: 'refused', record: echo };
+    await using served = await serve([
+      answer(200, { status: 'partial', processed: 2, unprocessed: [entry] }),
+    ]);
+    const lines = [1, 2, 3].map(
+      (n) => `{"objectId":"object-${n}","type":"profile","profileData":{"A":"1"}}\n`,
+    );
+    writeFileSync(served.world.path('in.ndjson'), lines.join(''));
+    const { summary } = await run(served.world, ['upload', 'in.ndjson']);
+    expect([summary.rejected, summary.accepted, summary.requests]).toEqual([1, 2, 1]);
+    expect(rejectsOf(served.world, 'in.ndjson.rejects.ndjson')).toMatchObject([{ line: 2 }]);
+  });
+
+  it.each([
+    'Skipped record number : 2',
+    'skipped Record Number:2.',
+    'RECORD NUMBER: 2 was skipped',
+    'no: record number   :   2',
+  ])('are found by number in an entry that has nothing else: %s', async (error) => {
+    const unprocessed = [{ error }];
     await using served = await serve([
       answer(200, { status: 'partial', processed: 2, unprocessed }),
     ]);
@@ -298,6 +535,50 @@ describe('rejected records', () => {
       accepted: 10,
       requests: 3,
     });
+  });
+
+  /** Answers 555 for the first `times` requests, so that a run that never gives up ends as well. */
+  const refusesFirst = (times: number): Step => {
+    let asked = 0;
+    return async (exchange) => {
+      asked += 1;
+      const isRefused = asked <= times;
+      await judge(() => (isRefused ? { code: 555, error: 'server error' } : undefined))(exchange);
+    };
+  };
+
+  it.each([
+    [1, 1],
+    [2, 2],
+    [3, 3],
+  ])(
+    'with code 555 are sent --max-attempts times (%i) and then rejected',
+    async (most, requests) => {
+      await using served = await serve([refusesFirst(8)]);
+      const argv = ['upload', profiles(served.world, 1), '--max-attempts', `${most}`];
+      const { code, summary } = await run(served.world, argv);
+      expect([code, summary.rejected, summary.requests]).toEqual([3, 1, requests]);
+      expect(rejectsOf(served.world)).toMatchObject([{ line: 2, stage: 'service', code: 555 }]);
+    },
+  );
+
+  it('with code 555 have one failed attempt behind them when the next one fails', async () => {
+    const unavailable = answer(503, { status: 'fail', error: 'unavailable', code: 503 });
+    for (const [script, expected] of [
+      [
+        [refusesFirst(1), unavailable, accept()],
+        [0, 1, 3],
+      ],
+      [
+        [refusesFirst(1), unavailable, unavailable, accept()],
+        [5, 0, 3],
+      ],
+    ] as const) {
+      await using served = await serve([...script]);
+      const argv = ['upload', profiles(served.world, 1), '--max-attempts', '3'];
+      const { code, summary } = await run(served.world, argv);
+      expect([code, summary.accepted, summary.requests]).toEqual(expected);
+    }
   });
 
   it('set an older rejects file aside', async () => {

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
@@ -12,9 +12,12 @@ import {
   type PageServer,
 } from '../../support/servers/page-server.js';
 import { makeWorld, type World } from '../../support/test-environment.js';
+import { cutPower, powerCutFlags, snapshotOf } from '../../chaos/power-cut.js';
+import { randomOf } from '../../chaos/random.js';
 
 // Kills an export before each of its system calls that change a file, or lets that call fail, and
-// resumes it. A sample by default; ENGAGECTL_KILL_SWEEP=full tries every single one.
+// resumes it, with or without a power cut that loses what was not synced. A sample by default;
+// ENGAGECTL_KILL_SWEEP=full tries every single one.
 const bin = fileURLToPath(new URL('../../../bin/engagectl.js', import.meta.url));
 const isFull = process.env['ENGAGECTL_KILL_SWEEP'] === 'full';
 const perExport = process.env['ENGAGECTL_LONG'] === '1' ? 6 : 1;
@@ -35,6 +38,10 @@ const exports: readonly (readonly string[])[] = [
   [...byDay, '-o', '{day}.ndjson.gz', '--missing', '--min-records', '1'],
 ];
 
+/** This one replaces a file that was there before. */
+const overwriting = [...byDay, '-o', 'out.csv', '--overwrite'];
+const older = 'an older export\n';
+
 /** Each page brings a column of its own, so that a CSV has to remember what it saw. */
 const daily = ({ from }: Opening) =>
   [1, 2].map((p) => recordsPage(`{"d":${from},"p":${p}}`, `{"n":{"${from}-${p}":"=1+1, 2"}}`));
@@ -44,10 +51,17 @@ interface Injection {
   /** Which of these calls, from 1, by the thread that makes them. */
   readonly nth: number;
   readonly what: string;
+  /** Whatever the process did not sync is lost after it was killed. */
+  readonly cutsPower?: boolean;
 }
 
 /** Runs the built program under strace; resolves with how it ended. */
-async function traced(world: World, server: PageServer, argv: readonly string[], flags: string[]) {
+async function traced(
+  world: World,
+  server: PageServer,
+  argv: readonly string[],
+  flags: readonly string[],
+) {
   const command = ['-f', '-qq', '-o', 'trace', ...flags, process.execPath, bin, ...argv, '--quiet'];
   const child = spawn('strace', command, {
     cwd: rootOf(world),
@@ -67,7 +81,7 @@ async function traced(world: World, server: PageServer, argv: readonly string[],
 
 /** Every call of an undisturbed run that changes one of its files. */
 async function callsOf(argv: readonly string[]): Promise<Injection[]> {
-  const { world, server } = await begin();
+  const { world, server } = await begin(argv);
   await using _ = server;
   const { code } = await traced(world, server, inWork(argv), ['-y', `-etrace=${calls.join(',')}`]);
   expect(code).toBe(0);
@@ -94,9 +108,10 @@ const failures = (killed: readonly Injection[]): Injection[] =>
     return [];
   });
 
-async function begin() {
+async function begin(argv: readonly string[]) {
   const server = await startPageServer(daily);
   const world = makeWorld({ env: server.env });
+  if (argv.includes('--overwrite')) writeFileSync(world.path('out.csv'), older);
   return { server, world };
 }
 
@@ -114,16 +129,45 @@ const contents = (world: World) =>
     }),
   );
 
+/** The files of an export that nothing disturbs. */
+async function undisturbed(argv: readonly string[]): Promise<Record<string, string>> {
+  const { world, server } = await begin(argv);
+  await using _ = server;
+  expect((await world.run(argv)).code).toBe(0);
+  return contents(world);
+}
+
+/** Runs an export under strace; then the power is cut. */
+async function cutAfter(
+  { world, server }: { readonly world: World; readonly server: PageServer },
+  argv: readonly string[],
+  { call, flags, seed }: { call?: string; flags: readonly string[]; seed: number },
+) {
+  const before = snapshotOf(rootOf(world));
+  const traceFlags = [...powerCutFlags(...(call === undefined ? [] : [call])), ...flags];
+  const outcome = await traced(world, server, inWork(argv), traceFlags);
+  const trace = path.join(rootOf(world), 'trace');
+  cutPower(rootOf(world), { trace, before }, randomOf(seed));
+  rmSync(trace);
+  return outcome;
+}
+
 /** Runs, is disturbed, is resumed: the files must be those of an undisturbed run. */
 async function survive(
   argv: readonly string[],
-  { call, nth, what }: Injection,
+  { call, nth, what, cutsPower }: Injection,
   expected: Record<string, string>,
 ): Promise<'disturbed' | 'undisturbed'> {
-  const { world, server } = await begin();
+  const stage = await begin(argv);
+  const { world, server } = stage;
   await using _ = server;
-  const inject = [`-etrace=${call}`, `-einject=${call}:${what}:when=${nth}`];
-  const { code, signal } = await traced(world, server, inWork(argv), inject);
+  const inject = `-einject=${call}:${what}:when=${nth}`;
+  const { code, signal } = cutsPower
+    ? await cutAfter(stage, argv, { call, flags: [inject], seed: nth })
+    : await traced(world, server, inWork(argv), [`-etrace=${call}`, inject]);
+  for (const [name, content] of Object.entries(contents(world))) {
+    if (name in expected) expect([expected[name], older]).toContain(content);
+  }
   if (code === 0) {
     expect(contents(world)).toEqual(expected);
     return 'undisturbed';
@@ -157,10 +201,7 @@ describe.runIf(hasStrace)('an export that is killed or cannot write', () => {
     'is resumed to the same bytes: %s … %s %s',
     { timeout: 3_600_000 },
     async (...argv) => {
-      const { world, server } = await begin();
-      await using _ = server;
-      expect((await world.run(argv)).code).toBe(0);
-      const expected = contents(world);
+      const expected = await undisturbed(argv);
       const kills = await callsOf(argv);
       const counts = { disturbed: 0, undisturbed: 0 };
       for (const injection of [...sampled(kills, perExport), ...sampled(failures(kills), 1)]) {
@@ -174,6 +215,36 @@ describe.runIf(hasStrace)('an export that is killed or cannot write', () => {
       }
       expect(counts.disturbed).toBeGreaterThan(0);
       if (isFull) process.stderr.write(`${argv.join(' ')}: ${JSON.stringify(counts)}\n`);
+    },
+  );
+});
+
+describe.runIf(hasStrace)('a power cut during an export', () => {
+  it.each([...exports, overwriting])(
+    'is survived, and the export is resumed to the same bytes: %s … %s %s',
+    { timeout: 3_600_000 },
+    async (...argv) => {
+      const expected = await undisturbed(argv);
+      const points = (await callsOf(argv)).map((point) => ({ ...point, cutsPower: true }));
+      // The run folder is renamed before it is removed; the output has its name by then.
+      const published = points.findLast(({ call }) => call === 'rename')!;
+      for (const point of [...sampled(points, perExport), published]) {
+        await survive(argv, point, expected).catch((cause: unknown) => {
+          throw new Error(`at ${point.call} ${point.nth}`, { cause });
+        });
+      }
+    },
+  );
+
+  it.each([...exports, overwriting])(
+    'loses nothing of an export that has ended: %s … %s %s',
+    async (...argv) => {
+      const expected = await undisturbed(argv);
+      const stage = await begin(argv);
+      await using _ = stage.server;
+      const { code } = await cutAfter(stage, argv, { flags: [], seed: 1 });
+      expect(code).toBe(0);
+      expect(contents(stage.world)).toEqual(expected);
     },
   );
 });

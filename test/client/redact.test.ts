@@ -1,0 +1,143 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { holdsSecret, shownWithout } from '../../src/client/redact.js';
+
+const shown = shownWithout('s3cret-77Q');
+
+describe('the length of words that are shown', () => {
+  it('is limited: up to 2,200 characters are shown whole, and 2,000 of longer ones', () => {
+    const whole = 'x'.repeat(2200);
+    expect(shown(whole)).toBe(whole);
+    expect(shown(`${whole}x`)).toBe(`${'x'.repeat(2000)}… (201 more)`);
+  });
+
+  it('counts what was not even read', () => {
+    const length = 3 * 2 ** 20;
+    expect(shown('x'.repeat(length))).toBe(`${'x'.repeat(2000)}… (${length - 2000} more)`);
+  });
+
+  it('counts from the end of the text when masking made it longer', () => {
+    const mask = shownWithout('ab');
+    // 1,100 pairs become 11,000 characters.
+    expect(mask('ab'.repeat(1101)).endsWith(`… (${10 * 1101 - 2000} more)`)).toBe(true);
+  });
+
+  it('does not cut a character of two code units in half', () => {
+    const text = shown(`${'x'.repeat(1999)}🏔${'y'.repeat(500)}`);
+    expect(text).toBe(`${'x'.repeat(1999)}… (502 more)`);
+    const next = shown(`${'x'.repeat(1998)}🏔${'y'.repeat(500)}`);
+    expect(next).toBe(`${'x'.repeat(1998)}🏔… (500 more)`);
+  });
+
+  it('is not cut again when the words are redacted twice', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1900, max: 1_200_000 }), (length) => {
+        const once = shown('x'.repeat(length));
+        expect(shown(once)).toBe(once);
+      }),
+    );
+  });
+
+  it('is cut only after the passcode was masked, wherever it begins', () => {
+    for (let before = 1980; before <= 2000; before += 1) {
+      const text = shown(`${'x'.repeat(before)}s3cret-77Q${'y'.repeat(500)}`);
+      expect(text).not.toMatch(/s3cr?/);
+    }
+  });
+});
+
+describe('line ends and spaces', () => {
+  it.each(['\n', '\r\n', '\v', '\f', '\u0085', '\u2028', '\u2029', ' \n\t'])(
+    'a run of white space with a line end becomes one space (%j)',
+    (space) => expect(shown(`a${space}b${space}c`)).toBe('a b c'),
+  );
+
+  it('other white space stays as it is', () => expect(shown('a  b\t\tc')).toBe('a  b\t\tc'));
+});
+
+describe('a passcode', () => {
+  const masks = (passcode: string, spelling: string) =>
+    expect(shownWithout(passcode)(`<${spelling}> and <${spelling}>`), spelling).toBe(
+      '<[passcode]> and <[passcode]>',
+    );
+
+  it.each([
+    ['s3cret-77Q', 'S3CRET-77q'],
+    ['two words', 'two+words'],
+    ['a<b', 'a&lt;b'],
+    ['a<b', 'a&amp;lt;b'],
+    ['a<b', 'a&amp;amp;amp;amp;lt;b'],
+    ['a>"\'b', 'a&gt;&quot;&apos;b'],
+    ['a&b', 'a&amp;b'],
+    ['a&b', 'a&amp;amp;amp;amp;b'],
+    ['ab', '&#97;&#0000098;'],
+    ['ab', '&#x61;&#X000062;'],
+    ['ab', '&amp;amp;#97;b'],
+    ['ab', '%61%62'],
+    ['ab', '%2525252561b'],
+    ['ab', `${'\\'.repeat(16)}a${'\\'.repeat(16)}b`],
+    ['ab', '\\u0061\\x62'],
+    ['ab', `${'\\'.repeat(17)}u0061b`],
+    ['a\tb', 'a\\u0009b'],
+    ['a\\b', 'a\\\\\\\\b'],
+    ['ab\\', 'ab\\\\\\\\'],
+    ['päss', 'p%c3%a4ss'],
+    ['päss', 'p%e4ss'],
+    ['päss', 'p\\xc3\\xa4ss'],
+    ['päss', 'p\u00c3\u00a4ss'],
+    ['päss', 'p\uFFFDss'],
+    ['p\u0080ss', 'p\uFFFDss'],
+    ['a.b', 'a.b'],
+  ])('%j is masked where it is spelled %j, each time', masks);
+
+  it('has no wildcards: only its own letters are masked', () => {
+    expect(shownWithout('a.b*c')('axb*c a.bbc')).toBe('axb*c a.bbc');
+  });
+
+  it.each(['abcdef', '>>>???', 'pässwörd'])(
+    '%j is masked in hexadecimal and base64',
+    (passcode) => {
+      for (const encoding of ['utf8', 'latin1'] as const) {
+        const bytes = Buffer.from(passcode, encoding);
+        masks(passcode, bytes.toString('hex'));
+        masks(passcode, bytes.toString('hex').toUpperCase());
+        for (let before = 0; before < 4; before += 1) {
+          for (let after = 0; after < 4; after += 1) {
+            const around = Buffer.concat([
+              Buffer.alloc(before, 'u'),
+              bytes,
+              Buffer.alloc(after, 'v'),
+            ]);
+            const base64 = around.toString('base64');
+            const spellings = [
+              base64,
+              around.toString('base64url'),
+              encodeURIComponent(base64),
+              base64.replaceAll('+', '\\u002b').replaceAll('/', '\\/'),
+            ];
+            for (const spelling of spellings) {
+              const text = shownWithout(passcode)(spelling);
+              expect(text, spelling).toContain('[passcode]');
+              // At most the letters that it shares with its neighbors are left.
+              expect(text.length, spelling).toBeLessThanOrEqual('[passcode]'.length + 3 * 6 + 4);
+            }
+          }
+        }
+      }
+    },
+  );
+
+  it('of fewer than six characters is not looked for in encodings, where it may stand by chance', () => {
+    for (const [passcode, isFound] of [
+      ['abcde', false],
+      ['abcdef', true],
+    ] as const) {
+      const hex = Buffer.from(passcode).toString('hex');
+      expect(shownWithout(passcode)(hex)).toBe(isFound ? '[passcode]' : hex);
+      expect(holdsSecret(passcode)(hex)).toBe(isFound);
+      expect(holdsSecret(passcode)(`x${passcode}`)).toBe(isFound);
+      expect(holdsSecret(passcode)(passcode)).toBe(isFound);
+      expect(holdsSecret(passcode)('another word')).toBe(false);
+    }
+  });
+});
