@@ -57,6 +57,38 @@ it('tells what is as it was, what changed and what is new', () => {
   }
 });
 
+it('counts a record as changed when only one half of its fingerprint differs', () => {
+  const some = entries.slice(0, 200);
+  const [lowDiffers, highDiffers] = [
+    some.map(([low = 0, high = 0, first = 0, second = 0]) =>
+      Int32Array.of(low, high, first ^ 4, second),
+    ),
+    some.map(([low = 0, high = 0, first = 0, second = 0]) =>
+      Int32Array.of(low, high, first, second ^ 1),
+    ),
+  ];
+  for (const asked of [lowDiffers, highDiffers]) {
+    for (const known of opened()) {
+      const answers = known.compare(joined(asked), rest(asked.length));
+      expect([...answers]).toEqual(asked.map(() => found.changed));
+    }
+  }
+});
+
+it('does not take a key for another one that shares the high half of its fingerprint', () => {
+  const known = new Set(entries.map(([low = 0, high = 0]) => `${low} ${high}`));
+  const others = entries.flatMap(([low = 0, high = 0, ...record]) => {
+    const other = low ^ (1 << 31);
+    return known.has(`${other} ${high}`) ? [] : [Int32Array.of(other, high, ...record)];
+  });
+  expect(others.length).toBeGreaterThan(2900);
+  for (const both of opened()) {
+    const answers = both.compare(joined(others), rest(others.length));
+    expect([...answers]).toEqual(others.map(() => found.unknown));
+    expect([both.seen, ...new Set(both.has(joined(others)))]).toEqual([0, 0]);
+  }
+});
+
 it('of which another record was sent, nothing rests any more', () => {
   const [entry = new Int32Array(4)] = entries;
   const other = entryOf([entry[0]!, entry[1]!]);

@@ -11,6 +11,9 @@ import path from 'node:path';
 import { crc32, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { TestServiceOptions } from '../../src/testing.js';
+import { outcomeOf, start } from '../chaos/bin.js';
+import { passcode } from '../chaos/invariants.js';
+import { accountAt } from '../support/account-environment.js';
 import { serve, written } from '../support/serve.js';
 import type { World, WorldOptions } from '../support/test-environment.js';
 
@@ -339,6 +342,49 @@ describe('a ledger that is', () => {
     expect(ledgerText(world).split('\n')).toHaveLength(5);
     expect((await run('upload', 'u.csv')).stderr).not.toContain('ledger');
   });
+
+  it('torn in a line whose run follows with a whole one is read as if the torn line were not there', async () => {
+    const { run, rewrite, service } = await sent();
+    rewrite((text) => `${text.split('\n')[0]!.slice(0, -20)}\n${text}`);
+    const users = await run('upload', 'u.csv');
+    expect([users.code, users.stderr]).toEqual([0, expect.not.stringContaining('ledger')]);
+    expect((await run('upload', 'e.ndjson')).stderr).toContain('E-ALREADY-SENT');
+    const resumed = await run('upload', 'e.ndjson', '--resume');
+    expect([resumed.code, resumed.summary.resumed]).toEqual([0, 3]);
+    expect(written(service)).toHaveLength(3);
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'full before the end of a line warns, keeps the run, and is whole after --resume',
+    async () => {
+      const { service, world, run } = await stage({ passcode, accountId: 'ACCOUNT-1' });
+      writeFileSync(world.path('u.csv'), 'identity,City\nu1,Oslo\n');
+      writeFileSync(world.path('e.ndjson'), events(3));
+      await run('upload', 'u.csv');
+      const line = ledgerText(world);
+      // Below the limit on the size of a file there is room for some bytes of the next line.
+      const limits = Array.from({ length: 1000 }, (_, n) => 64 + n);
+      const roomIn = (kilobytes: number) => (1024 * kilobytes) % line.length;
+      const limit = limits.find((kilobytes) => roomIn(kilobytes) > 0 && roomIn(kilobytes) < 200)!;
+      const filled = line.repeat(Math.floor((1024 * limit) / line.length));
+      writeFileSync(ledgerFile(world), filled);
+      const child = start(world, {
+        url: service.url,
+        argv: ['upload', 'e.ndjson', '--json'],
+        tracer: ['bash', '-c', `ulimit -f ${limit}; trap "" XFSZ; exec "$@"`, '-'],
+      });
+      const { code, stderr } = await outcomeOf(child);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('cannot be noted')]);
+      expect(ledgerText(world).length).toBe(1024 * limit);
+      const env = accountAt(service.url, passcode);
+      const again = async (...flags: string[]) =>
+        world.run(['upload', 'e.ndjson', '--json', ...flags], { env });
+      const resumed = await again('--resume');
+      expect([resumed.code, JSON.parse(resumed.stdout)]).toMatchObject([0, { resumed: 3 }]);
+      expect((await again()).stderr).toContain('E-ALREADY-SENT');
+      expect(written(service)).toHaveLength(2);
+    },
+  );
 
   it('torn at its end, while the run that wrote it is unfinished, is whole when that was gone on with', async () => {
     const { world, run, service } = await stage();

@@ -164,22 +164,28 @@ describe('--resume', () => {
     expect(stderr).toContain('--fresh');
   });
 
-  it('finds a cursor that came before the interruption', async () => {
-    let first = '';
-    await using server = await startPageServer((opening) => [
-      (next) => {
-        first ||= next!;
-        return daily(opening)[0]!(next);
-      },
-      (next) => [broken, { body: daily(opening)[1]!(next) as string }],
-      () => daily(opening)[2]!(first),
-    ]);
-    const world = makeWorld({ env: server.env });
-    expect((await world.run([...profiles, '-o', 'a.json', once])).code).toBe(5);
-    const { code, stderr } = await world.run([...profiles, '-o', 'a.json', once, '--resume']);
-    expect(stderr).toContain('sent before');
-    expect(code).toBe(7);
-  });
+  it.each([
+    ['the first cursor', 'c1%2Fp0%3D'],
+    ['a cursor of a later page', 'c1%2Fp1%3D'],
+  ])(
+    'asks for no page again when %s of before the interruption is sent a second time',
+    async (_what, repeated) => {
+      await using server = await startPageServer((opening) => [
+        daily(opening)[0]!,
+        daily(opening)[1]!,
+        inTurn([broken], daily(opening)[2]!),
+        () => recordsPage('{"p":4}')(repeated),
+      ]);
+      const world = makeWorld({ env: server.env });
+      expect((await world.run([...profiles, '-o', 'a.json', once])).code).toBe(5);
+      const before = server.asked.length;
+      const { code, stderr } = await world.run([...profiles, '-o', 'a.json', once, '--resume']);
+      expect(stderr).toContain('sent before');
+      expect(code).toBe(7);
+      const pages = server.asked.slice(before).map((target) => /p\d/.exec(target)?.[0]);
+      expect(pages).toEqual(['p2', 'p3']);
+    },
+  );
 
   it('reads the days behind one that stays pending, and then only that one', async () => {
     const flags = ['-o', 'out.csv', '--pending-timeout=5s', once];

@@ -166,6 +166,24 @@ describe('--shard', () => {
     expect(identities).toHaveLength(ours.length);
   });
 
+  it.each([1, 2])(
+    'counts the records of unread files as not sent when it stops, and those of other shards apart: %i/2',
+    async (index) => {
+      const { service, world } = await serve();
+      await service.fault({ times: 1, answer: { status: 401 } });
+      const keys = Array.from({ length: 80 }, (_, n) => `user-${n}`);
+      writeFileSync(world.path('a.csv'), asCsv(keys.slice(0, 60)));
+      // In the second file one row has no key and one is no CSV record: both fall to the first shard.
+      writeFileSync(world.path('b.csv'), `${asCsv(keys.slice(60))},2\nuser-x\n`);
+      const one = ['--chunk-size', '1', '--concurrency', '2', '--shard', `${index}/2`];
+      const { code, summary } = await run(world, ['upload', 'a.csv', 'b.csv', ...one]);
+      const ours = keys.filter((key) => shardOf(key, 2) === index).length + (index === 1 ? 2 : 0);
+      expect(code).toBe(4);
+      expect(summary).toMatchObject({ read: ours, accepted: 0, otherShards: 82 - ours });
+      expect(summary).toMatchObject({ notSent: ours, rejected: 0 });
+    },
+  );
+
   // As the recipes of docs/scale.md start all parts at once.
   it('begins by --resume, too, where another part is not finished', async () => {
     const { service, world } = await serve();
