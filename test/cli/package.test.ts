@@ -53,7 +53,7 @@ const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/[\w/-]+\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/(index|testing|calling\/node\/index)\.d\.c?ts|dist\/calling\/index\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(4_200_000);
   const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
@@ -109,14 +109,18 @@ it('is called by its name where a script of the package manager calls it', () =>
   expect(stderr).toContain('did you mean: engagectl upload\n');
 });
 
-it('has types that need no other package', () => {
-  for (const file of filesOf(packed).filter((name) => name.endsWith('.d.ts'))) {
+it('has types that need no other file or package, and those of calling nothing of Node', () => {
+  const declarations = filesOf(packed).filter((name) => /\.d\.c?ts$/.test(name));
+  expect(declarations).toHaveLength(7);
+  for (const file of declarations) {
     const text = readFileSync(path.join(installed, file), 'utf8');
-    const imported = [...text.matchAll(/\b(?:from|import)\b ?\(?'([^']+)'/g)].map((one) => one[1]);
+    const imported = [...text.matchAll(/\b(?:from|import)\b ?\(?['"]([^'"]+)['"]/g)];
+    expect(imported.map((one) => one[1]).filter((name) => !name?.startsWith('node:'))).toEqual([]);
     expect(
-      imported.filter((name) => !/^(\.|node:)/.test(name ?? '')),
+      /\bnode\b|\bNodeJS\b|\bBuffer\b/.test(text.replaceAll(/\/\*\*[^]*?\*\//g, '')),
       file,
-    ).toEqual([]);
+    ).toBe(!file.startsWith('dist/calling/'));
+    expect(text, file).not.toMatch(/_js\b|\bdeclare namespace\b/);
   }
 });
 
