@@ -31,7 +31,7 @@ function entryPointPart({ name, report, text }: EntryPoint): string[] {
     declarations
       .filter(({ name }) => exported.has(name) === wanted)
       .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)))
-      .flatMap(({ name, statement }) => declarationPart(name, statement));
+      .flatMap(({ name, statement }) => declarationPart(wanted ? '###' : '####', name, statement));
   const others = parts(false);
   return [
     `## ${name}`,
@@ -66,16 +66,24 @@ function nameOf(statement: ts.Statement): string | undefined {
 }
 
 /** An interface or class as a list of its members; anything else as its declaration. */
-function declarationPart(name: string, statement: ts.Statement): string[] {
-  const heading = [`#### ${name}`, ...docOf(statement)];
+function declarationPart(level: string, name: string, statement: ts.Statement): string[] {
+  const heading = [`${level} ${name}`, ...docOf(statement)];
   if (!ts.isInterfaceDeclaration(statement) && !ts.isClassDeclaration(statement))
     return [...heading, `\`\`\`ts\n${codeOf(statement)}\n\`\`\``];
   const parents = (statement.heritageClauses ?? []).map((clause) => `\`${oneLine(clause)}\``);
   const members = [...statement.members].filter((member) => !isPrivate(member));
-  const list = members.map((member) =>
-    [`- \`${oneLine(member).replace(/^readonly |;$/g, '')}\``, ...docOf(member)].join(': '),
-  );
+  const list = members.flatMap((member) => memberLines(member));
   return [...heading, ...parents, ...(list.length > 0 ? [list.join('\n')] : [])];
+}
+
+/** A member with its docstring; below a property that is an object, the members of that. */
+function memberLines(member: ts.ClassElement | ts.TypeElement, indent = ''): string[] {
+  const type = ts.isPropertySignature(member) ? member.type : undefined;
+  const nested = type && ts.isTypeLiteralNode(type) ? type.members : [];
+  const code = oneLine(member).replace(/^readonly |;$/g, '');
+  const shown = nested.length > 0 ? code.slice(0, code.indexOf(':')) : code;
+  const line = [`${indent}- \`${shown}\``, ...docOf(member)].join(': ');
+  return [line, ...nested.flatMap((one) => memberLines(one, `${indent}  `))];
 }
 
 const isPrivate = (member: ts.Node): boolean =>
