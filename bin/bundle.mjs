@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { bundleCalling } from './bundle-calling.mjs';
+import { bundleDeclarations } from './bundle-declarations.mjs';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const built = join(root, 'build');
@@ -182,16 +183,6 @@ function entry(output, part, folder = './') {
   return `import library from '${folder}${part}.cjs';\nexport const { ${exports.join(', ')} } = library;\n`;
 }
 
-/** The declarations that the one of the public API leads to. */
-function declarations(name, found = new Set()) {
-  if (found.has(name)) return found;
-  found.add(name);
-  const text = readFileSync(join(built, name), 'utf8');
-  for (const [, next] of text.matchAll(/(?: from |import\()['"](\.[^'"]+)\.js['"]/g))
-    declarations(join(dirname(name), `${next}.d.ts`), found);
-  return found;
-}
-
 /** The licences of the packages whose code is in the bundle, one after the other. */
 function licences(output) {
   const modules = output.flatMap(({ modules }) => Object.keys(modules));
@@ -216,13 +207,7 @@ const files = new Map([
   ['testing.js', entry(output, 'library-testing')],
   ['calling/index.js', await bundleCalling(built)],
   ['calling/node/index.js', entry(output, 'library-calling-node', '../../')],
-  ...Array.from(
-    ['index', 'testing', 'calling/index', 'calling/node/index'].reduce(
-      (found, part) => declarations(`${part}.d.ts`, found),
-      new Set(),
-    ),
-    (name) => [name, readFileSync(join(built, name))],
-  ),
+  ...(await bundleDeclarations(built)),
   ['THIRD-PARTY-LICENSES', licences(output)],
 ]);
 

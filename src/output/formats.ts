@@ -9,14 +9,14 @@ interface Format {
   }>;
 }
 
-/** How records can be written. Another format is a file, and a line here. */
-export const formats = {
+export type OutputFormat = 'ndjson' | 'csv' | 'json';
+
+/** Formats that records can be written in. Typed explicitly, so that no declaration names the module of a format. */
+export const formats: Readonly<Record<OutputFormat, Format>> = {
   ndjson: { extensions: ['.ndjson', '.jsonl'], load: () => import('./ndjson-format.js') },
   csv: { extensions: ['.csv'], load: () => import('./csv-format.js') },
   json: { extensions: ['.json'], load: () => import('./json-format.js') },
-} as const satisfies Readonly<Record<string, Format>>;
-
-export type OutputFormat = keyof typeof formats;
+};
 
 /** Whether an `--output` means stdout. */
 export const isStdout = (name: string | undefined): name is undefined | '-' | '/dev/stdout' =>
@@ -32,9 +32,7 @@ export const formatNames = Object.keys(formats) as OutputFormat[];
 export function formatOf(name: string | undefined): Pick<OutputOptions, 'format' | 'gzip'> {
   const gzip = name !== undefined && extname(name).toLowerCase() === '.gz';
   const extension = extname(gzip ? name.slice(0, -3) : (name ?? '')).toLowerCase();
-  const format = formatNames.find((one) =>
-    (formats[one].extensions as readonly string[]).includes(extension),
-  );
+  const format = formatNames.find((one) => formats[one].extensions.includes(extension));
   return { format: format ?? 'ndjson', gzip };
 }
 

@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -7,24 +7,22 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import module, { createRequire } from 'node:module';
+import module from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../src/testing.js';
+import { packedProject, typeErrors, type Packed } from '../support/packed-package.js';
 
 // What `npm pack` makes of the checkout, and that it runs by itself: installed beside libsql, whose
 // native part is not in the bundle, and no other package. `prepack` puts the bundle in the place of the build; here
 // it gets a folder of its own, because other tests run the build.
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const folder = mkdtempSync(path.join(tmpdir(), 'engagectl-package-'));
-const installed = path.join(folder, 'node_modules/engagectl');
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
   readonly version: string;
   readonly man: readonly string[];
@@ -32,28 +30,14 @@ const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'
   readonly scripts: Readonly<Record<string, string>>;
 };
 
-interface Packed {
-  readonly filename: string;
-  readonly unpackedSize: number;
-  readonly files: readonly { readonly path: string; readonly mode: number }[];
-}
-let packed: Packed;
-
-beforeAll(() => {
-  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
-  const stdout = execFileSync('npm', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] });
-  [packed] = JSON.parse(stdout.toString()) as [Packed];
-  mkdirSync(installed, { recursive: true });
-  execFileSync('tar', ['-xf', path.join(folder, packed.filename), '--strip=1', '-C', installed]);
-  symlinkSync(path.join(root, 'node_modules/libsql'), path.join(folder, 'node_modules/libsql'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const { folder, installed, packed, remove } = packedProject();
+afterAll(remove);
 
 const filesOf = ({ files }: Packed) => files.map((file) => file.path);
 
 it('holds the program, its types and its papers, and nothing else', () => {
   const wanted =
-    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/[\w/-]+\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    /^(bin\/engagectl\.js|bin\/package\.json|dist\/(index|testing|calling\/index|calling\/node\/index)\.js|dist\/[\w-]+\.(cjs|wasm)|dist\/(index|testing|calling\/node\/index)\.d\.c?ts|dist\/calling\/index\.d\.ts|dist\/man\/[\w-]+\.1|dist\/THIRD-PARTY-LICENSES|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
   expect(filesOf(packed).filter((name) => !wanted.test(name))).toEqual([]);
   expect(packed.unpackedSize).toBeLessThan(4_200_000);
   const bin = packed.files.find((file) => file.path === 'bin/engagectl.js');
@@ -109,14 +93,18 @@ it('is called by its name where a script of the package manager calls it', () =>
   expect(stderr).toContain('did you mean: engagectl upload\n');
 });
 
-it('has types that need no other package', () => {
-  for (const file of filesOf(packed).filter((name) => name.endsWith('.d.ts'))) {
+it('has types that need no other file or package, and those of calling nothing of Node', () => {
+  const declarations = filesOf(packed).filter((name) => /\.d\.c?ts$/.test(name));
+  expect(declarations).toHaveLength(7);
+  for (const file of declarations) {
     const text = readFileSync(path.join(installed, file), 'utf8');
-    const imported = [...text.matchAll(/\b(?:from|import)\b ?\(?'([^']+)'/g)].map((one) => one[1]);
+    const imported = [...text.matchAll(/\b(?:from|import)\b ?\(?['"]([^'"]+)['"]/g)];
+    expect(imported.map((one) => one[1]).filter((name) => !name?.startsWith('node:'))).toEqual([]);
     expect(
-      imported.filter((name) => !/^(\.|node:)/.test(name ?? '')),
+      /\bnode\b|\bNodeJS\b|\bBuffer\b/.test(text.replaceAll(/\/\*\*[^]*?\*\//g, '')),
       file,
-    ).toEqual([]);
+    ).toBe(!file.startsWith('dist/calling/'));
+    expect(text, file).not.toMatch(/_js\b|\bdeclare namespace\b/);
   }
 });
 
@@ -303,7 +291,7 @@ describe('serves as a library', () => {
     const code = /^```ts\n([^]*?)^```$/m.exec(page)?.[1] ?? '';
     const script = path.join(folder, 'testing.mts');
     writeFileSync(script, code);
-    expect(typesOf(script)).toEqual({ status: 0, stdout: '' });
+    expect(typeErrors(script)).toEqual({ status: 0, stdout: '' });
     const program = path.join(folder, 'testing.mjs');
     writeFileSync(program, `const started = performance.now();\n${code}`);
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [program]);
@@ -341,7 +329,7 @@ describe('serves as a library', () => {
   ])('has types for a strict project that checks them: %s', (name, code) => {
     const script = path.join(folder, `${name.replaceAll(' ', '-')}.mts`);
     writeFileSync(script, code);
-    expect(typesOf(script)).toEqual({ status: 0, stdout: '' });
+    expect(typeErrors(script)).toEqual({ status: 0, stdout: '' });
   });
 
   it('does what the examples show', async () => {
@@ -399,7 +387,7 @@ describe('lets users call each other', () => {
     const code = example('ts').replace('http://127.0.0.1:8700', router.url);
     const script = path.join(folder, 'two-devices.mts');
     writeFileSync(script, code);
-    expect(typesOf(script)).toEqual({ status: 0, stdout: '' });
+    expect(typeErrors(script)).toEqual({ status: 0, stdout: '' });
     const program = path.join(folder, 'two-devices.mjs');
     writeFileSync(program, code.replace('(cuid: string)', '(cuid)'));
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [program]);
@@ -439,18 +427,9 @@ describe('lets users call each other', () => {
     );
     const code = example('tsx').replace("'./app'", "'./app.mjs'");
     writeFileSync(script, `/// <reference path="./react-native.d.ts" />\n${code}`);
-    expect(typesOf(script, '--lib es2023,dom')).toEqual({ status: 0, stdout: '' });
+    expect(typeErrors(script, '--module nodenext --lib es2023,dom')).toEqual({
+      status: 0,
+      stdout: '',
+    });
   });
 });
-
-/** What the compiler says of a program of a strict project that checks the types of its libraries, too. */
-function typesOf(script: string, more = '--types node') {
-  const require = createRequire(import.meta.url);
-  const types = path.dirname(path.dirname(require.resolve('@types/node/package.json')));
-  const options = `--ignoreConfig --noEmit --strict --skipLibCheck false --exactOptionalPropertyTypes --module nodenext --target es2022 ${more} --typeRoots ${types}`;
-  const tsc = path.join(root, 'node_modules/.bin/tsc');
-  const { status, stdout } = spawnSync(tsc, [...options.split(' '), script], {
-    encoding: 'utf8',
-  });
-  return { status, stdout };
-}
