@@ -13,7 +13,7 @@ interface EntryPoint {
 export function libraryReference(entryPoints: readonly EntryPoint[]): string {
   return [
     '# Library reference',
-    'Every export of the package, then the types that exports refer to. Written from the docstrings, by `npx vitest run test/cli/package-types.test.ts -u`. Introduction with examples: [library.md](library.md), [local-service.md](local-service.md), [calling.md](calling.md).',
+    'Every export of the package, then the types that exports refer to. Written from the docstrings, by `npx vitest run test/cli/package-types.long.test.ts -u`. Introduction with examples: [library.md](library.md), [local-service.md](local-service.md), [calling.md](calling.md).',
     ...entryPoints.flatMap(entryPointPart),
   ]
     .join('\n\n')

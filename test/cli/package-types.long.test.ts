@@ -106,7 +106,7 @@ it('require and import lead to the same library', () => {
 });
 
 // docs/api/ is the API report: a change of it is a change of what programs rely on, and is reviewed as such. A wanted change:
-// npm run build && npx vitest run test/cli/package-types.test.ts -u
+// npm run build && npx vitest run test/cli/package-types.long.test.ts -u
 const entryPoints = [
   ['engagectl', 'index', 'engagectl'],
   ['engagectl/testing', 'testing', 'testing'],

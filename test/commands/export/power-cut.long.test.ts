@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { hasStrace, outcomeOf, start } from '../../chaos/bin.js';
-import { cutPower, fileCalls } from '../../chaos/power-cut.js';
+import { cutPower, powerCutFlags, snapshotOf } from '../../chaos/power-cut.js';
 import { randomOf, seeds } from '../../chaos/random.js';
 import {
   inTurn,
@@ -44,12 +44,13 @@ describe.runIf(hasStrace)('an export that stopped before the power was cut', () 
     const world = makeWorld();
     const root = path.dirname(world.cwd);
     const trace = path.join(root, 'trace');
-    const strace = ['strace', '-f', '-qq', '-y', '-o', trace, `-etrace=${fileCalls.join(',')}`];
+    const strace = ['strace', '-f', '-qq', '-o', trace, ...powerCutFlags()];
+    const before = snapshotOf(root);
     const traced = [...argv, '--max-attempts', '1'];
     const child = start(world, { url: server.url, argv: traced, tracer: strace });
     const { code, stderr } = await outcomeOf(child);
     expect(code, stderr).toBe(5);
-    cutPower(root, trace, randomOf(seed));
+    cutPower(root, { trace, before }, randomOf(seed));
     rmSync(trace);
 
     const asked = server.asked.length;
