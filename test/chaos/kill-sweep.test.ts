@@ -37,6 +37,8 @@ const kinds: readonly ScenarioKind[] = [
   'changed',
   'piped',
 ];
+/** The quick suite cuts the power for two of them. */
+const powerCutKinds: readonly ScenarioKind[] = isLong ? kinds : ['events', 'changed'];
 /** Points of each kind of run in a sample. */
 const [killsPerKind, powerCutsPerKind, failuresPerKind, edgesOfOneKind] = isLong
   ? [16, 8, 8, 16]
@@ -88,30 +90,33 @@ describe.runIf(hasStrace).each(kinds)('%s', (kind) => {
 describe.runIf(hasStrace)('a power cut', () => {
   const [seed = 0] = seeds(1);
 
-  it.each(kinds)('where a run renames or removes files loses no outcome: %s', async (kind) => {
-    const points = await pointsOf(kind, seed);
-    const at = (call: string, name: RegExp) =>
-      points.filter((point) => point.call === call && name.test(point.text ?? ''));
-    const syncs = at('fdatasync', /journal/);
-    const rejectsBegun = points.findIndex(({ text }) => /rejectsBegun/.test(text ?? ''));
-    const afterRejectsBegun = points
-      .slice(rejectsBegun)
-      .filter(({ call, text }) => call === 'pwrite64' && /journal.*synced/.test(text ?? ''));
-    const chosen = [
-      ...at('openat', /journal\.ndjson\.new/), // the run folder has its name
-      ...afterRejectsBegun.slice(0, 1), // an older rejects file has another name
-      ...syncs.slice(syncs.length / 3).slice(0, 1), // records were sent
-      ...at('rename', /./).slice(-1), // all records were sent
-      ...at('unlink', /\/runs\/\.[^/]*\//), // the run folder is being removed
-    ];
-    await sweep(
-      kind,
-      seed,
-      chosen.map((point) => ({ ...point, what: 'signal=SIGKILL', cutsPower: true })),
-    );
-  });
+  it.each(powerCutKinds)(
+    'where a run renames or removes files loses no outcome: %s',
+    async (kind) => {
+      const points = await pointsOf(kind, seed);
+      const at = (call: string, name: RegExp) =>
+        points.filter((point) => point.call === call && name.test(point.text ?? ''));
+      const syncs = at('fdatasync', /journal/);
+      const rejectsBegun = points.findIndex(({ text }) => /rejectsBegun/.test(text ?? ''));
+      const afterRejectsBegun = points
+        .slice(rejectsBegun)
+        .filter(({ call, text }) => call === 'pwrite64' && /journal.*synced/.test(text ?? ''));
+      const chosen = [
+        ...at('openat', /journal\.ndjson\.new/), // the run folder has its name
+        ...afterRejectsBegun.slice(0, 1), // an older rejects file has another name
+        ...syncs.slice(syncs.length / 3).slice(0, 1), // records were sent
+        ...at('rename', /./).slice(-1), // all records were sent
+        ...at('unlink', /\/runs\/\.[^/]*\//), // the run folder is being removed
+      ];
+      await sweep(
+        kind,
+        seed,
+        chosen.map((point) => ({ ...point, what: 'signal=SIGKILL', cutsPower: true })),
+      );
+    },
+  );
 
-  it.each(kinds)(
+  it.each(powerCutKinds)(
     'after a sync of the journal that failed once, and no later one, loses no outcome: %s',
     async (kind) => {
       const points = await pointsOf(kind, seed);
@@ -124,22 +129,25 @@ describe.runIf(hasStrace)('a power cut', () => {
     },
   );
 
-  it.each(kinds)('after the end of a run loses neither outcomes nor rejects: %s', async (kind) => {
-    await using stage = await begin(kind, seed);
-    const { world, truth, scenario } = stage;
-    const before = snapshotOf(path.dirname(world.cwd));
-    const { code, ...output } = await runTraced(stage, powerCutFlags());
-    const remembered = kind === 'changed' ? await rememberedIn(stage) : 0;
-    cutPower(path.dirname(world.cwd), { trace: traceOf(world), before }, randomOf(seed));
-    rmSync(traceOf(world));
-    const summary = checkPart({ ...output, code: code ?? -1 }, scenario, false);
-    checkEnd(world, { scenario, truth, summary });
-    if (kind === 'changed') {
-      await checkMemory(world, scenario, truth);
-      expect(await rememberedIn(stage), 'remembered').toBe(remembered);
-    }
-    await sendNothingTwice(stage);
-  });
+  it.each(powerCutKinds)(
+    'after the end of a run loses neither outcomes nor rejects: %s',
+    async (kind) => {
+      await using stage = await begin(kind, seed);
+      const { world, truth, scenario } = stage;
+      const before = snapshotOf(path.dirname(world.cwd));
+      const { code, ...output } = await runTraced(stage, powerCutFlags());
+      const remembered = kind === 'changed' ? await rememberedIn(stage) : 0;
+      cutPower(path.dirname(world.cwd), { trace: traceOf(world), before }, randomOf(seed));
+      rmSync(traceOf(world));
+      const summary = checkPart({ ...output, code: code ?? -1 }, scenario, false);
+      checkEnd(world, { scenario, truth, summary });
+      if (kind === 'changed') {
+        await checkMemory(world, scenario, truth);
+        expect(await rememberedIn(stage), 'remembered').toBe(remembered);
+      }
+      await sendNothingTwice(stage);
+    },
+  );
 });
 
 /** Records of the input that --changed would not send; this sends nothing. */
