@@ -48,6 +48,7 @@ declare const errorIds: {
   readonly 'E-COLUMN-MISSING': 8;
   readonly 'E-EXPECTED': 8;
   readonly 'E-FORMAT': 8;
+  readonly 'E-CSV-QUOTE': 8;
   readonly 'E-TOO-MANY': 8;
   readonly 'E-ALREADY-SENT': 8;
   readonly 'E-LEDGER': 8;
@@ -74,11 +75,15 @@ interface ErrorDetails extends ErrorOptions {
   readonly why?: string | undefined;
   /** What to type next. */
   readonly fix?: string | undefined;
+  /** `fix` names the command that resumes the run, so that nobody else needs to. */
+  readonly resumes?: boolean | undefined;
   readonly file?: string | undefined;
   /** Physical line, 1-based. */
   readonly line?: number | undefined;
   /** 1-based, in bytes of the decoded line. */
   readonly column?: number | undefined;
+  /** The service does not know an event that was asked for: the same request never succeeds. */
+  readonly namesEvent?: true | undefined;
   /** Identities and addresses in its words, the longest first: who shows it may shorten them. */
   readonly personal?: readonly string[] | undefined;
 }
@@ -108,6 +113,8 @@ interface ReadingOptions {
   readonly escape?: string;
   /** Begins the lines of a CSV that are no records. */
   readonly comment?: string;
+  /** Resume on the next line after a quote that is never closed. Refused for events and demerges. */
+  readonly recoverQuotes?: boolean;
   /** For text that is neither UTF-8 nor UTF-16 with a byte order mark. */
   readonly encoding?: string;
 }

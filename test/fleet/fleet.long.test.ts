@@ -281,7 +281,7 @@ describe.concurrent.each(isLong ? stores : stores.slice(0, 1))(
         const { server, fleet } = await start(store, test);
         await using _ = server;
         const lines = Array.from({ length: 300 }, (_, n) =>
-          n % 7 === 0 ? `"u${n}` : `u${n % 100}`,
+          n % 7 === 0 ? `u"${n}` : `u${n % 100}`,
         );
         writeFileSync(fleet.world.path('users.csv'), ['identity', ...lines, ''].join('\n'));
         const demerge = ['demerge', 'users.csv', '--chunk-size', '10'];
