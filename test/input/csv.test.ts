@@ -169,6 +169,18 @@ describe('a quote that is never closed', () => {
     expect(recovered.rows.at(-1)).toMatchObject({ text: '3,e' });
   });
 
+  it('is what a quoted cell longer than a record counts as, wherever chunks end', async () => {
+    const text = Buffer.from(`id,name\n1,a\n2,"${'x\n'.repeat(2500)}"\n3,e\n`);
+    for (const size of [100, 1003, 100_000]) {
+      const { rows, error } = await readText(chunked(text, [size]), {
+        inputFormat: 'csv',
+        maxRecordBytes: 1000,
+      });
+      expect(rows.map(({ line }) => line)).toEqual([2]);
+      expect(error).toMatchObject({ id: 'E-CSV-QUOTE', details: { line: 3, column: 3 } });
+    }
+  });
+
   it('is not mistaken for a long record that begins with a quoted cell of several lines', async () => {
     const text = `id,name\n"a\nb,c\nd",${'x'.repeat(5000)}\n2,e\n`;
     const { rows, faults, error } = await readText(chunked(Buffer.from(text), [100]), {
